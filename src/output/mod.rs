@@ -1,0 +1,1 @@
+//! The public shapes, and one file per format.

@@ -1,0 +1,1 @@
+//! Door in: everything that is read becomes a change of the cluster that is judged.
