@@ -1,0 +1,65 @@
+# What the testbed is built from. Read by `build`.
+#
+# component NAME FOLDER LDFLAGS PACKAGE...
+#   NAME      what `build --only` and `build --with` call it, and the start of its cache folder
+#   FOLDER    the Go module that pins it, relative to this file
+#   LDFLAGS   stamps its version; without that Kubernetes reports v0.0.0
+#   PACKAGE   main packages; a binary is called as the package's last element, or as `=NAME` after it says
+#
+# A function `files_NAME OUT`, where there is one, copies files that the component needs at run time.
+
+# The linker flags that make a Kubernetes binary report VERSION.
+kubernetes_version() {
+  local version=$1 package=k8s.io/component-base/version major minor
+  IFS=. read -r major minor _ <<<"${version#v}"
+  echo "-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
+}
+
+default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor kubernetes-1.32 csi-sanity krew snapshot-crds)
+extra_components=(attacher snapshotter popeye)
+
+component kubernetes-1.36 modules/kubernetes-1.36 "$(kubernetes_version v1.36.3)" \
+  k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
+
+# The last line in which the controller manager can still switch HonorPVReclaimPolicy off.
+component kubernetes-1.32 modules/kubernetes-1.32 "$(kubernetes_version v1.32.2)" \
+  k8s.io/kubernetes/cmd/kube-apiserver=kube-apiserver-1.32 \
+  k8s.io/kubernetes/cmd/kube-controller-manager=kube-controller-manager-1.32
+
+component etcd modules/etcd "" go.etcd.io/etcd/server/v3=etcd
+
+component csi-provisioner modules/csi-provisioner "-X main.version=v6.3.0" \
+  github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner
+
+component kwok modules/kwok "-X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0" sigs.k8s.io/kwok/cmd/kwok
+files_kwok() {
+  local stages
+  stages=$(module_dir sigs.k8s.io/kwok)/kustomize/stage
+  mkdir -p "$1/share"
+  local file
+  for file in "$stages"/pod/fast/pod-*.yaml "$stages"/node/{fast,heartbeat}/node-*.yaml; do
+    echo '---'
+    cat "$file"
+  done >"$1/share/kwok-stages.yaml"
+}
+
+component csi-sanity modules/csi-sanity "-X main.VERSION=v5.6.0" github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity
+
+component krew modules/krew "-X sigs.k8s.io/krew/internal/version.gitTag=v0.5.0" \
+  sigs.k8s.io/krew/cmd/{krew,validate-krew-manifest}
+
+component snapshot-crds modules/snapshot-crds ""
+files_snapshot-crds() {
+  mkdir -p "$1/share/snapshot-crds"
+  cp "$(module_dir github.com/kubernetes-csi/external-snapshotter/client/v8)"/config/crd/*.yaml "$1/share/snapshot-crds/"
+  chmod -R u+w "$1/share"
+}
+
+component driver driver "" .=testbed-csi-driver
+component supervisor supervisor "" .=testbed
+
+component attacher modules/attacher "-X main.version=v4.13.0" \
+  github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher
+component snapshotter modules/snapshotter "-X main.version=v8.7.0" \
+  github.com/kubernetes-csi/external-snapshotter/v8/cmd/{csi-snapshotter,snapshot-controller}
+component popeye modules/popeye "-X github.com/derailed/popeye/cmd.version=v0.22.1" github.com/derailed/popeye

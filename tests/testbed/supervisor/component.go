@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	startPatience = 90 * time.Second // a busy machine is slow, a broken component ends by itself
+	stopPatience  = 10 * time.Second
+	pollInterval  = 50 * time.Millisecond
+	tailLines     = 25
+)
+
+// component is one program of a cluster, which can be started and stopped any number of times.
+type component struct {
+	name string
+	path string
+	args []string
+	log  string
+	// ready says whether the component does its work yet; since is when it was started. nil: it is, once it runs.
+	ready func(c *component, since time.Time) error
+
+	mutex   sync.Mutex
+	extra   []string // appended to args; the later flag wins
+	process *process
+}
+
+// start runs the program and waits until it is ready.
+func (c *component) start(extra []string) error {
+	since := time.Now()
+	if err := c.launch(extra); err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	if c.ready == nil {
+		return nil
+	}
+	return c.await(func() error { return c.ready(c, since) })
+}
+
+func (c *component) launch(extra []string) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.process != nil && !c.process.ended() {
+		return fmt.Errorf("it runs already")
+	}
+	if err := os.MkdirAll(filepath.Dir(c.log), 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(c.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := append(append([]string{}, c.args...), extra...)
+	fmt.Fprintf(log, "--- %s %s\n", c.path, strings.Join(args, " "))
+	c.extra = extra
+	c.process, err = startProcess(c.path, args, nil, log)
+	return err
+}
+
+// await polls a condition, and gives up when the component ends or time is over; both errors show its log.
+func (c *component) await(condition func() error) error {
+	process := c.running()
+	deadline := time.Now().Add(startPatience)
+	for {
+		err := condition()
+		if err == nil {
+			return nil
+		}
+		if process == nil || process.ended() {
+			return fmt.Errorf("%s ended while it started%s", c.name, c.tail())
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s is not ready after %v: %w%s", c.name, startPatience, err, c.tail())
+		}
+		time.Sleep(pollInterval)
+	}
+}
+
+func (c *component) running() *process {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.process
+}
+
+// stop does nothing if the component does not run.
+func (c *component) stop() {
+	if p := c.running(); p != nil {
+		p.stop(stopPatience)
+	}
+}
+
+func (c *component) kill() {
+	if p := c.running(); p != nil {
+		p.kill()
+	}
+}
+
+func (c *component) hasFlag(flag string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, arg := range c.extra {
+		if arg == flag {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *component) tail() string {
+	text, err := os.ReadFile(c.log)
+	if err != nil {
+		return ""
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	lines = lines[max(0, len(lines)-tailLines):]
+	return fmt.Sprintf("; the end of %s:\n%s", c.log, bytes.Join(lines, []byte("\n")))
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"syscall"
+)
+
+type componentStart struct {
+	Cluster   string   `json:"cluster"`
+	Component string   `json:"component"`
+	Args      []string `json:"args"`
+}
+
+func (o *componentStart) run(s *supervisor) (any, error) {
+	found, err := s.component(o.Cluster, o.Component)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.start(o.Args); err != nil {
+		return nil, err
+	}
+	return object{"pid": found.running().cmd.Process.Pid, "log": found.log}, nil
+}
+
+type componentStop struct {
+	Cluster   string `json:"cluster"`
+	Component string `json:"component"`
+}
+
+func (o *componentStop) run(s *supervisor) (any, error) {
+	found, err := s.component(o.Cluster, o.Component)
+	if err != nil {
+		return nil, err
+	}
+	found.stop()
+	return struct{}{}, nil
+}
+
+type componentSignal struct {
+	Cluster   string `json:"cluster"`
+	Component string `json:"component"`
+	Signal    string `json:"signal"`
+}
+
+var signals = map[string]syscall.Signal{
+	"STOP": syscall.SIGSTOP,
+	"CONT": syscall.SIGCONT,
+	"TERM": syscall.SIGTERM,
+	"KILL": syscall.SIGKILL,
+}
+
+func (o *componentSignal) run(s *supervisor) (any, error) {
+	found, err := s.component(o.Cluster, o.Component)
+	if err != nil {
+		return nil, err
+	}
+	signal, known := signals[o.Signal]
+	if !known {
+		return nil, fmt.Errorf("signal %q is not one of STOP, CONT, TERM, KILL", o.Signal)
+	}
+	p := found.running()
+	if p == nil || p.ended() {
+		return nil, fmt.Errorf("%s does not run", o.Component)
+	}
+	if signal == syscall.SIGKILL {
+		p.kill() // returns when it is gone
+		return struct{}{}, nil
+	}
+	return struct{}{}, p.signal(signal)
+}
+
+func (s *supervisor) component(id, name string) (*component, error) {
+	c, err := s.cluster(id)
+	if err != nil {
+		return nil, err
+	}
+	return c.component(name)
+}
