@@ -26,6 +26,7 @@ type cluster struct {
 	mutex      sync.Mutex
 	components map[string]*component
 	drivers    map[string]*driver
+	sockets    int // how many were named
 }
 
 func (c *cluster) component(name string) (*component, error) {
@@ -41,11 +42,7 @@ func (c *cluster) component(name string) (*component, error) {
 // runs says whether a component is up.
 func (c *cluster) runs(name string) bool {
 	found, err := c.component(name)
-	if err != nil {
-		return false
-	}
-	p := found.running()
-	return p != nil && !p.ended()
+	return err == nil && found.isRunning()
 }
 
 func (c *cluster) start(name string, extra []string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 
 const (
 	startPatience = 90 * time.Second // a busy machine is slow, a broken component ends by itself
-	stopPatience  = 10 * time.Second
+	stopPatience  = 2 * time.Second  // an API server would wait a minute for its watchers
 	pollInterval  = 50 * time.Millisecond
 	tailLines     = 25
 )
@@ -23,6 +24,8 @@ type component struct {
 	path string
 	args []string
 	log  string
+	// prepare, where set, is called before each start.
+	prepare func() error
 	// ready says whether the component does its work yet; since is when it was started. nil: it is, once it runs.
 	ready func(c *component, since time.Time) error
 
@@ -33,6 +36,11 @@ type component struct {
 
 // start runs the program and waits until it is ready.
 func (c *component) start(extra []string) error {
+	if c.prepare != nil && !c.isRunning() {
+		if err := c.prepare(); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
 	since := time.Now()
 	if err := c.launch(extra); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
@@ -47,7 +55,7 @@ func (c *component) launch(extra []string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.process != nil && !c.process.ended() {
-		return fmt.Errorf("it runs already")
+		return errors.New("it runs already")
 	}
 	if err := os.MkdirAll(filepath.Dir(c.log), 0o700); err != nil {
 		return err
@@ -87,6 +95,11 @@ func (c *component) running() *process {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.process
+}
+
+func (c *component) isRunning() bool {
+	p := c.running()
+	return p != nil && !p.ended()
 }
 
 // stop does nothing if the component does not run.

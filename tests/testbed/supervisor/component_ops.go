@@ -59,7 +59,7 @@ func (o *componentSignal) run(s *supervisor) (any, error) {
 		return nil, fmt.Errorf("signal %q is not one of STOP, CONT, TERM, KILL", o.Signal)
 	}
 	p := found.running()
-	if p == nil || p.ended() {
+	if !found.isRunning() {
 		return nil, fmt.Errorf("%s does not run", o.Component)
 	}
 	if signal == syscall.SIGKILL {

@@ -124,11 +124,12 @@ func (c *cluster) defineAPIServer(binary string) error {
 func (c *cluster) auditLog() string { return filepath.Join(c.dir, "audit.jsonl") }
 
 func (c *cluster) defineKCM(binary string) error {
-	return c.define("kcm", binary, func(kcm *component, since time.Time) error {
+	const lease = "kube-controller-manager"
+	err := c.define("kcm", binary, func(kcm *component, since time.Time) error {
 		if kcm.hasFlag("--leader-elect=false") {
 			return nil
 		}
-		return c.leaseRenewed("kube-system", "kube-controller-manager", since)
+		return c.leaseRenewed("kube-system", lease, since)
 	}, append(append([]string{}, leaderElection...),
 		"--kubeconfig="+c.kubeconfigs["system:kube-controller-manager"],
 		"--secure-port=0",
@@ -142,6 +143,14 @@ func (c *cluster) defineKCM(binary string) error {
 		"--attach-detach-reconcile-sync-period=5s",
 		"--kube-api-qps=300", "--kube-api-burst=600",
 	)...)
+	if err != nil {
+		return err
+	}
+	// It does not give its Lease back when it ends. As it is known to be gone, a restart need not wait for the end
+	// of that Lease.
+	kcm, err := c.component("kcm")
+	kcm.prepare = func() error { return c.api.delete(leasePath("kube-system", lease)) }
+	return err
 }
 
 func (c *cluster) defineScheduler(binary string) error {
@@ -163,6 +172,10 @@ func (c *cluster) defineKwok() error {
 	)
 }
 
+func leasePath(namespace, name string) string {
+	return "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/" + name
+}
+
 // leaseRenewed says whether a leader has been at work since a time.
 func (c *cluster) leaseRenewed(namespace, name string, since time.Time) error {
 	var lease struct {
@@ -171,7 +184,7 @@ func (c *cluster) leaseRenewed(namespace, name string, since time.Time) error {
 			RenewTime      time.Time
 		}
 	}
-	if err := c.api.get("/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+name, &lease); err != nil {
+	if err := c.api.get(leasePath(namespace, name), &lease); err != nil {
 		return err
 	}
 	if lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime.Before(since) {

@@ -51,7 +51,8 @@ func newDriver(c *cluster, options driverStart) (*driver, error) {
 		return nil, fmt.Errorf("driver %s runs already", options.Driver)
 	}
 	c.drivers[options.Driver] = d
-	d.socket = filepath.Join(c.dir, fmt.Sprintf("csi-%d.sock", len(c.drivers)))
+	c.sockets++
+	d.socket = filepath.Join(c.dir, fmt.Sprintf("csi-%d.sock", c.sockets))
 	return d, nil
 }
 
@@ -80,6 +81,18 @@ func (d *driver) start() error {
 	together.Go(d.startProcesses)
 	together.Go(func() error { return d.scale(1) })
 	return together.Wait()
+}
+
+// forget ends a driver that did not start, so that its name can be used again.
+func (d *driver) forget() {
+	d.endProcesses((*component).kill, false)
+	c := d.cluster
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	delete(c.drivers, d.options.Driver)
+	for _, name := range d.components() {
+		delete(c.components, name)
+	}
 }
 
 func (d *driver) defineProcesses() error {
@@ -122,6 +135,15 @@ func (d *driver) defineProcesses() error {
 
 func (d *driver) component(kind sidecar) string { return d.options.Driver + "/" + kind.name }
 
+// components are the names of the processes: the plugin, then its sidecars.
+func (d *driver) components() []string {
+	names := []string{d.options.Driver}
+	for _, kind := range d.sidecars {
+		names = append(names, d.component(kind))
+	}
+	return names
+}
+
 func (d *driver) leaderElection() bool {
 	return d.options.LeaderElection == nil || *d.options.LeaderElection
 }
@@ -157,11 +179,7 @@ func (d *driver) sidecarArgs(kind sidecar, socket string) []string {
 
 // startProcesses starts what does not run: the plugin first, because sidecars end when they do not reach it.
 func (d *driver) startProcesses() error {
-	names := []string{d.options.Driver}
-	for _, kind := range d.sidecars {
-		names = append(names, d.component(kind))
-	}
-	for _, name := range names {
+	for _, name := range d.components() {
 		if d.cluster.runs(name) {
 			continue
 		}
@@ -176,14 +194,10 @@ func (d *driver) startProcesses() error {
 }
 
 func (d *driver) endProcesses(end func(*component), keepPlugin bool) {
-	names := []string{}
-	for _, kind := range d.sidecars {
-		names = append(names, d.component(kind))
-	}
-	if !keepPlugin {
-		names = append(names, d.options.Driver)
-	}
-	for _, name := range names {
+	for _, name := range slices.Backward(d.components()) {
+		if keepPlugin && name == d.options.Driver {
+			continue
+		}
 		if found, err := d.cluster.component(name); err == nil {
 			end(found)
 		}
@@ -258,10 +272,6 @@ func (d *driver) describe() object {
 			leases[kind.name] = kind.lease(d.options.Driver)
 		}
 	}
-	components := []string{d.options.Driver}
-	for _, kind := range d.sidecars {
-		components = append(components, d.component(kind))
-	}
 	return object{
 		"driver":          d.options.Driver,
 		"state":           d.dir,
@@ -276,6 +286,6 @@ func (d *driver) describe() object {
 		"classes":         object{"delete": d.className("Delete"), "retain": d.className("Retain")},
 		"lease":           leases[provisioner],
 		"leases":          leases,
-		"components":      components,
+		"components":      d.components(),
 	}
 }

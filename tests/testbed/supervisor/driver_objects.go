@@ -49,7 +49,7 @@ func (d *driver) uninstall() error {
 		"/apis/storage.k8s.io/v1/csidrivers/" + d.options.Driver,
 	}
 	for _, kind := range d.sidecars {
-		paths = append(paths, "/apis/coordination.k8s.io/v1/namespaces/"+d.namespace+"/leases/"+kind.lease(d.options.Driver))
+		paths = append(paths, leasePath(d.namespace, kind.lease(d.options.Driver)))
 	}
 	for _, path := range paths {
 		if err := api.delete(path); err != nil {

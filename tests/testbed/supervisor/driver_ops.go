@@ -29,6 +29,7 @@ func (o *driverStart) run(s *supervisor) (any, error) {
 		return nil, err
 	}
 	if err := d.start(); err != nil {
+		d.forget()
 		return nil, err
 	}
 	return d.describe(), nil

@@ -1,6 +1,6 @@
 // testbed starts and stops clusters for tests. It reads one JSON request per line on stdin and writes one JSON
 // reply per line on stdout (see protocol.go, and README.md for every operation). When stdin closes, for whatever
-// reason, it kills all that it started and removes their state.
+// reason, it kills all that it started and removes their state. `testbed up` starts one cluster for hand use instead.
 package main
 
 import (
@@ -24,12 +24,18 @@ func main() {
 		os.Exit(1)
 	}
 	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-	served := make(chan error, 1)
-	go func() { served <- s.serve(os.Stdin, os.Stdout) }()
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan error, 1)
+	go func() {
+		if flag.Arg(0) != "up" {
+			done <- s.serve(os.Stdin, os.Stdout)
+		} else if err := s.up(flag.Args()[1:], os.Stdout); err != nil {
+			done <- err
+		}
+	}()
 	select {
 	case <-interrupted:
-	case err = <-served:
+	case err = <-done:
 	}
 	s.close()
 	if err != nil {

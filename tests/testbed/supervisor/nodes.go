@@ -15,9 +15,13 @@ func (c *cluster) createNodes(n int) error {
 		node := object{
 			"apiVersion": "v1", "kind": "Node",
 			"metadata": object{
-				"name":        name,
-				"annotations": object{nodeAnnotation: "fake"},
-				"labels":      object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
+				"name": name,
+				"annotations": object{
+					nodeAnnotation: "fake",
+					// Without it no VolumeAttachment is made for a pod on this node.
+					"volumes.kubernetes.io/controller-managed-attach-detach": "true",
+				},
+				"labels": object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
 			},
 		}
 		if err := c.api.create("/api/v1/nodes", node); err != nil {
