@@ -1,0 +1,90 @@
+//! What was seen, and what was not.
+
+use std::collections::BTreeMap;
+
+use super::{Gap, Reach};
+use crate::model::{Kind, Text};
+
+/// The one `Result` of the core: `Err` means that the answer depends on something not seen.
+pub type Seen<T> = Result<T, Unseen>;
+
+/// What was not seen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Unseen {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace, or `None` for all.
+    pub namespace: Option<Text>,
+    /// What to tell the user, lower case, no full stop.
+    pub reason: String,
+}
+
+/// How far a kind was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Coverage {
+    /// A list is on its way since this point in the order of changes.
+    Listing { began: u64 },
+    /// Seen whole, by a list that began and ended at these points in the order of changes.
+    Seen { began: u64, ended: u64 },
+    /// Not seen, or not whole.
+    Gap(Gap),
+    /// The server does not serve it: there are none.
+    NotServed,
+    /// Nobody asked to look: silent.
+    NotConfigured,
+}
+
+/// The coverage of every kind, as a whole and by namespace.
+#[derive(Debug, Default)]
+pub(super) struct Coverages(BTreeMap<Reach, Coverage>);
+
+impl Coverages {
+    pub(super) fn set(&mut self, reach: Reach, coverage: Coverage) {
+        if reach.namespace.is_none() && matches!(coverage, Coverage::Seen { .. }) {
+            // The whole includes every part: older entries of single namespaces are history.
+            self.0.retain(|known, _| known.kind != reach.kind);
+        }
+        self.0.insert(reach, coverage);
+    }
+
+    pub(super) fn get(&self, reach: &Reach) -> Option<&Coverage> {
+        self.0.get(reach)
+    }
+
+    /// Returns the coverage that answers for one namespace: its own, else that of the whole.
+    pub(super) fn of(&self, kind: Kind, namespace: Option<&Text>) -> Option<&Coverage> {
+        namespace
+            .and_then(|namespace| {
+                self.0.get(&Reach { kind, namespace: Some(Text::clone(namespace)) })
+            })
+            .or_else(|| self.0.get(&Reach::all(kind)))
+    }
+
+    pub(super) fn gaps(&self) -> impl Iterator<Item = &Gap> {
+        self.0.values().filter_map(|coverage| match coverage {
+            Coverage::Gap(gap) => Some(gap),
+            _ => None,
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Reach, &Coverage)> {
+        self.0.iter()
+    }
+
+    /// Returns whether everything within reach was seen.
+    pub(super) fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<(u64, u64)> {
+        let unseen = |reason: String| Unseen { kind, namespace: namespace.cloned(), reason };
+        match self.of(kind, namespace) {
+            Some(Coverage::Seen { began, ended }) => Ok((*began, *ended)),
+            Some(Coverage::NotServed) => Ok((u64::MAX, 0)),
+            Some(Coverage::Gap(gap)) => Err(unseen(gap.reason.clone())),
+            Some(Coverage::NotConfigured) => {
+                Err(unseen(format!("{} were not looked at", kind.plural())))
+            }
+            Some(Coverage::Listing { .. }) => {
+                Err(unseen(format!("{} are still being listed", kind.plural())))
+            }
+            None => Err(unseen(format!("{} were not read", kind.plural()))),
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! The rows and the one way to change them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Change, Coverage, Dirty, Gap, Reach, Seen,
+    coverage::Coverages,
+    index::Index,
+    table::Table,
+};
+use crate::model::{
+    Answer, Attachment, AttachmentSource, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node,
+    ObjectId, ObjectKey, PodUse, Question, Role, Row, Server, Sighting, SnapshotContent, SnapshotSource,
+    StorageClass, Text, Time, Volume, Workload,
+};
+
+/// Our look at a cluster, and what was not seen of it.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    pub(super) volumes: Table<Volume>,
+    pub(super) claims: Table<Claim>,
+    pub(super) pods: Table<PodUse>,
+    pub(super) workloads: Table<Workload>,
+    pub(super) nodes: Table<Node>,
+    pub(super) classes: Table<StorageClass>,
+    pub(super) csi_drivers: Table<CsiDriver>,
+    pub(super) csi_nodes: Table<CsiNode>,
+    pub(super) attachments: Table<Attachment>,
+    pub(super) leases: Table<Lease>,
+    pub(super) events: Table<Event>,
+    pub(super) snapshots: Table<SnapshotContent>,
+    pub(super) indexes: Indexes,
+    pub(super) answers: BTreeMap<Question, Answer>,
+    pub(super) sightings: BTreeMap<(Role, Text), Time>,
+    pub(super) coverages: Coverages,
+    pub(super) server: Option<Server>,
+    clock: Option<Time>,
+    /// How many changes were applied: their order.
+    sequence: u64,
+}
+
+/// What leads from one row to others.
+#[derive(Debug, Default)]
+pub(super) struct Indexes {
+    pub(super) volumes_by_backend: Index,
+    pub(super) volumes_by_claim: Index,
+    pub(super) volumes_by_driver: Index,
+    pub(super) volumes_by_class: Index,
+    pub(super) volumes_by_secret: Index,
+    pub(super) claims_by_volume: Index,
+    pub(super) pods_by_claim: Index,
+    pub(super) attachments_by_volume: Index,
+    pub(super) snapshots_by_backend: Index,
+    pub(super) nodes_by_label: Index,
+    pub(super) nodes_by_volume: Index,
+    pub(super) csi_nodes_by_driver: Index,
+    pub(super) leases_by_name: Index,
+    pub(super) events_by_object: Index,
+    pub(super) sidecar_pods: BTreeSet<ObjectId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    Add,
+    Remove,
+}
+
+impl Index {
+    fn change(&mut self, op: Op, key: impl std::hash::Hash, id: ObjectId) {
+        match op {
+            Op::Add => self.insert(key, id),
+            Op::Remove => self.remove(key, id),
+        }
+    }
+}
+
+/// Puts a row into its table and its indexes, and notes what it touches before and after.
+macro_rules! put {
+    ($self:ident, $dirty:ident, $table:ident, $link:ident, $row:expr) => {{
+        let row = $row;
+        let (kind, namespace, name) = super::table::Named::identity(&*row);
+        let old = $self.$table.find(kind, namespace, name);
+        if let Some(id) = old
+            && let Some(known) = $self.$table.get(id)
+        {
+            if *known == *row {
+                let _ = $self.$table.insert(row, $self.sequence);
+                return;
+            }
+            $self.touch(TouchedRow::$link(id), $dirty);
+            let known = $self.$table.get(id).expect("because it was just found");
+            $self.indexes.$table(Op::Remove, id, known);
+        }
+        let id = $self.$table.insert(row, $self.sequence);
+        let new = $self.$table.get(id).expect("because it was just put there");
+        $self.indexes.$table(Op::Add, id, new);
+        $self.touch(TouchedRow::$link(id), $dirty);
+    }};
+}
+
+/// Takes a row out of its table and its indexes.
+macro_rules! take {
+    ($self:ident, $dirty:ident, $table:ident, $link:ident, $id:expr) => {{
+        let id = $id;
+        if $self.$table.get(id).is_some() {
+            $self.touch(TouchedRow::$link(id), $dirty);
+        }
+        if let Some(row) = $self.$table.get(id) {
+            $self.indexes.$table(Op::Remove, id, row);
+            let _ = $self.$table.remove(id);
+        }
+    }};
+}
+
+/// A row that was or will be changed, by its place in its table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TouchedRow {
+    Volume(ObjectId),
+    Claim(ObjectId),
+    Pod(ObjectId),
+    Workload(ObjectId),
+    Node(ObjectId),
+    Class(ObjectId),
+    CsiDriver(ObjectId),
+    CsiNode(ObjectId),
+    Attachment(ObjectId),
+    Lease(ObjectId),
+    Event(ObjectId),
+    Snapshot(ObjectId),
+}
+
+impl Cluster {
+    /// Takes in one change, and notes in `dirty` whose judgement may differ after it.
+    pub fn apply(&mut self, change: Change, dirty: &mut Dirty) {
+        self.sequence += 1;
+        match change {
+            Change::Seen(row) => self.put(row, dirty),
+            Change::Gone(key) => {
+                let namespace = key.namespace.as_deref().unwrap_or_default();
+                self.take(key.kind, namespace, &key.name, dirty);
+            }
+            Change::Begin(reach) => {
+                let coverage = Coverage::Listing { began: self.sequence };
+                self.coverages.set(reach, coverage);
+                dirty.everything = true;
+            }
+            Change::Complete(reach) => {
+                let began = match self.coverages.get(&reach) {
+                    Some(Coverage::Listing { began }) => *began,
+                    _ => 0,
+                };
+                self.drop_unseen_since(began, &reach, dirty);
+                let coverage = Coverage::Seen { began, ended: self.sequence };
+                self.coverages.set(reach, coverage);
+                dirty.everything = true;
+            }
+            Change::Whole(reach) => {
+                // One moment for all kinds: every list began after every other one ended.
+                self.coverages.set(reach, Coverage::Seen { began: u64::MAX, ended: 0 });
+                dirty.everything = true;
+            }
+            Change::NotServed(kind) => {
+                self.coverages.set(Reach::all(kind), Coverage::NotServed);
+                dirty.everything = true;
+            }
+            Change::NotConfigured(kind) => {
+                self.coverages.set(Reach::all(kind), Coverage::NotConfigured);
+                dirty.everything = true;
+            }
+            Change::Lost(gap) => {
+                let reach = Reach { kind: gap.kind, namespace: gap.namespace.clone() };
+                self.coverages.set(reach, Coverage::Gap(gap));
+                dirty.everything = true;
+            }
+            // Time makes no subject dirty: judgements tell when they have to be made again.
+            Change::Clock(time) => self.clock = Some(time),
+            Change::Server(server) => {
+                self.server = Some(server);
+                dirty.everything = true;
+            }
+        }
+    }
+
+    /// The server's clock, as far as it was told.
+    pub fn clock(&self) -> Option<Time> {
+        self.clock
+    }
+
+    /// What the server says of itself, where it was asked.
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    /// Everything that was not seen.
+    pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
+        self.coverages.gaps()
+    }
+
+    /// How far each kind was seen.
+    pub fn coverages(&self) -> impl Iterator<Item = (&Reach, &Coverage)> {
+        self.coverages.iter()
+    }
+
+    /// Whether everything of a kind was seen, in one namespace or in all.
+    ///
+    /// # Errors
+    /// What was not seen.
+    pub fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<()> {
+        self.coverages.reach(kind, namespace).map(drop)
+    }
+
+    /// All volumes.
+    pub fn volumes(&self) -> impl Iterator<Item = (ObjectId, &Volume)> {
+        self.volumes.iter()
+    }
+
+    /// All claims.
+    pub fn claims(&self) -> impl Iterator<Item = (ObjectId, &Claim)> {
+        self.claims.iter()
+    }
+
+    /// How many volumes and claims there are.
+    pub fn count(&self) -> (usize, usize) {
+        (self.volumes.len(), self.claims.len())
+    }
+
+    /// The volume in this slot.
+    pub fn volume_at(&self, id: ObjectId) -> Option<&Volume> {
+        self.volumes.get(id)
+    }
+
+    /// The claim in this slot.
+    pub fn claim_at(&self, id: ObjectId) -> Option<&Claim> {
+        self.claims.get(id)
+    }
+
+    /// Every CSI driver that any object names, and every external provisioner.
+    pub fn drivers(&self) -> BTreeSet<Text> {
+        let mut drivers: BTreeSet<Text> = BTreeSet::new();
+        for (_, volume) in self.volumes.iter() {
+            for driver in volume.drivers() {
+                if !drivers.contains(driver) {
+                    drivers.insert(driver.into());
+                }
+            }
+        }
+        drivers.extend(self.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)));
+        drivers.extend(self.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()));
+        drivers
+    }
+
+    /// Everything that was answered.
+    pub fn answers(&self) -> &BTreeMap<Question, Answer> {
+        &self.answers
+    }
+
+    /// What earlier runs recorded about controllers that were not there.
+    pub fn sightings(&self) -> impl Iterator<Item = Sighting> {
+        self.sightings.iter().map(|((role, driver), since)| Sighting {
+            role: *role,
+            driver: Text::clone(driver),
+            absent_since: *since,
+        })
+    }
+
+    fn put(&mut self, row: Row, dirty: &mut Dirty) {
+        match row {
+            Row::Volume(row) => put!(self, dirty, volumes, Volume, row),
+            Row::Claim(row) => put!(self, dirty, claims, Claim, row),
+            Row::Pod(row) => put!(self, dirty, pods, Pod, row),
+            Row::Workload(row) => put!(self, dirty, workloads, Workload, row),
+            Row::Node(row) => put!(self, dirty, nodes, Node, row),
+            Row::Class(row) => put!(self, dirty, classes, Class, row),
+            Row::CsiDriver(row) => put!(self, dirty, csi_drivers, CsiDriver, row),
+            Row::CsiNode(row) => put!(self, dirty, csi_nodes, CsiNode, row),
+            Row::Attachment(row) => put!(self, dirty, attachments, Attachment, row),
+            Row::Lease(row) => put!(self, dirty, leases, Lease, row),
+            Row::Event(row) => put!(self, dirty, events, Event, row),
+            Row::Snapshot(row) => put!(self, dirty, snapshots, Snapshot, row),
+            Row::Answer(question, answer) => {
+                if self.answers.get(&question) != Some(&answer) {
+                    self.touch_question(&question, dirty);
+                    self.answers.insert(question, answer);
+                }
+            }
+            Row::Sighting(sighting) => {
+                dirty.drivers.insert(Text::clone(&sighting.driver));
+                self.sightings.insert((sighting.role, sighting.driver), sighting.absent_since);
+            }
+        }
+    }
+
+    fn take(&mut self, kind: Kind, namespace: &str, name: &str, dirty: &mut Dirty) {
+        macro_rules! gone {
+            ($table:ident, $link:ident) => {
+                if let Some(id) = self.$table.find(kind, namespace, name) {
+                    take!(self, dirty, $table, $link, id);
+                }
+            };
+        }
+        match kind {
+            Kind::PersistentVolume => gone!(volumes, Volume),
+            Kind::PersistentVolumeClaim => gone!(claims, Claim),
+            Kind::Pod => gone!(pods, Pod),
+            Kind::Node => gone!(nodes, Node),
+            Kind::StorageClass => gone!(classes, Class),
+            Kind::CsiDriver => gone!(csi_drivers, CsiDriver),
+            Kind::CsiNode => gone!(csi_nodes, CsiNode),
+            Kind::VolumeAttachment => gone!(attachments, Attachment),
+            Kind::StatefulSet | Kind::Deployment | Kind::ReplicaSet | Kind::DaemonSet => {
+                gone!(workloads, Workload);
+            }
+            Kind::Lease => gone!(leases, Lease),
+            Kind::Event => gone!(events, Event),
+            Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
+                gone!(snapshots, Snapshot);
+            }
+            // No rows of these are kept.
+            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
+        }
+    }
+
+    fn drop_unseen_since(&mut self, began: u64, reach: &Reach, dirty: &mut Dirty) {
+        let namespace = reach.namespace.as_deref();
+        macro_rules! drop_from {
+            ($table:ident, $link:ident) => {
+                for id in self.$table.unseen_since(began, reach.kind, namespace) {
+                    take!(self, dirty, $table, $link, id);
+                }
+            };
+        }
+        match reach.kind {
+            Kind::PersistentVolume => drop_from!(volumes, Volume),
+            Kind::PersistentVolumeClaim => drop_from!(claims, Claim),
+            Kind::Pod => drop_from!(pods, Pod),
+            Kind::Node => drop_from!(nodes, Node),
+            Kind::StorageClass => drop_from!(classes, Class),
+            Kind::CsiDriver => drop_from!(csi_drivers, CsiDriver),
+            Kind::CsiNode => drop_from!(csi_nodes, CsiNode),
+            Kind::VolumeAttachment => drop_from!(attachments, Attachment),
+            Kind::StatefulSet | Kind::Deployment | Kind::ReplicaSet | Kind::DaemonSet => {
+                drop_from!(workloads, Workload);
+            }
+            Kind::Lease => drop_from!(leases, Lease),
+            Kind::Event => drop_from!(events, Event),
+            Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
+                drop_from!(snapshots, Snapshot);
+            }
+            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
+        }
+    }
+}
+
+/// One method per table, of the same name: which indexes lead to a row.
+impl Indexes {
+    fn volumes(&mut self, op: Op, id: ObjectId, row: &Volume) {
+        if let Some(backend) = &row.backend {
+            self.volumes_by_backend.change(op, backend.lookup(), id);
+        }
+        if let Some(claim) = &row.claim_ref {
+            self.volumes_by_claim.change(op, (&*claim.key.namespace, &*claim.key.name), id);
+        }
+        for driver in row.drivers() {
+            self.volumes_by_driver.change(op, driver, id);
+        }
+        if let Some(class) = &row.class {
+            self.volumes_by_class.change(op, &**class, id);
+        }
+        if let Some(secret) = &row.deletion_secret {
+            self.volumes_by_secret.change(op, (&*secret.namespace, &*secret.name), id);
+        }
+    }
+
+    fn claims(&mut self, op: Op, id: ObjectId, row: &Claim) {
+        if let Some(volume) = &row.volume_name {
+            self.claims_by_volume.change(op, &**volume, id);
+        }
+    }
+
+    fn pods(&mut self, op: Op, id: ObjectId, row: &PodUse) {
+        for mounted in &row.claims {
+            self.pods_by_claim.change(op, (&*row.namespace, &*mounted.claim), id);
+        }
+        match op {
+            Op::Add if row.sidecars.is_some() => {
+                self.sidecar_pods.insert(id);
+            }
+            Op::Add => {}
+            Op::Remove => {
+                self.sidecar_pods.remove(&id);
+            }
+        }
+    }
+
+    fn nodes(&mut self, op: Op, id: ObjectId, row: &Node) {
+        for (key, value) in &row.metadata.labels {
+            self.nodes_by_label.change(op, (&**key, &**value), id);
+        }
+        for volume in &row.volumes {
+            self.nodes_by_volume.change(op, &**volume, id);
+        }
+    }
+
+    fn csi_nodes(&mut self, op: Op, id: ObjectId, row: &CsiNode) {
+        for driver in &row.drivers {
+            self.csi_nodes_by_driver.change(op, &**driver, id);
+        }
+    }
+
+    fn attachments(&mut self, op: Op, id: ObjectId, row: &Attachment) {
+        if let AttachmentSource::Volume(volume) = &row.source {
+            self.attachments_by_volume.change(op, &**volume, id);
+        }
+    }
+
+    fn snapshots(&mut self, op: Op, id: ObjectId, row: &SnapshotContent) {
+        if let SnapshotSource::Volumes(handles) = &row.source {
+            for handle in handles {
+                self.snapshots_by_backend.change(op, (&*row.driver, &**handle), id);
+            }
+        }
+    }
+
+    fn leases(&mut self, op: Op, id: ObjectId, row: &Lease) {
+        self.leases_by_name.change(op, &*row.metadata.name, id);
+    }
+
+    fn events(&mut self, op: Op, id: ObjectId, row: &Event) {
+        self.events_by_object.change(op, object_key(&row.about), id);
+    }
+
+    // Few enough to be found by name or by looking at all of them.
+    #[expect(clippy::unused_self, reason = "one method per table")]
+    fn workloads(&mut self, _: Op, _: ObjectId, _: &Workload) {}
+    #[expect(clippy::unused_self, reason = "one method per table")]
+    fn classes(&mut self, _: Op, _: ObjectId, _: &StorageClass) {}
+    #[expect(clippy::unused_self, reason = "one method per table")]
+    fn csi_drivers(&mut self, _: Op, _: ObjectId, _: &CsiDriver) {}
+}
+
+/// How the index of events names an object.
+pub(super) fn object_key(key: &ObjectKey) -> (Kind, &str, &str) {
+    (key.kind, key.namespace.as_deref().unwrap_or_default(), &key.name)
+}

@@ -1,0 +1,113 @@
+//! How long a volume has been in its phase, and how far that can be trusted (SEMANTICS 0.4).
+
+use std::time::Duration;
+
+use crate::cluster::Cx;
+use crate::model::{Age, ManagedField, Time, Trust, Volume};
+
+/// How far two clocks, or two writes of one transition, may differ.
+const SLACK: Duration = Duration::from_secs(60);
+/// How far the two sources of an age may differ and still count as agreeing.
+const AGREEMENT: Duration = Duration::from_secs(5 * 60);
+
+/// The two sources of an age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastTransition {
+    /// `status.lastPhaseTransitionTime`, unless it cannot be true.
+    pub stated: Option<Time>,
+    /// The latest time at which an owner of `f:phase` changed anything.
+    pub managed: Option<Time>,
+}
+
+impl LastTransition {
+    /// Reads both sources of a volume.
+    pub fn of(cx: &Cx, volume: &Volume) -> Self {
+        let stated = volume.last_phase_transition.filter(|time| {
+            !cx.is_future(*time, SLACK) && !before_creation(*time, volume.metadata.created)
+        });
+        Self { stated, managed: volume.metadata.last_change(&ManagedField::Phase) }
+    }
+
+    /// The age they add up to. Creation never counts: a volume made years ago may have been
+    /// released a minute ago.
+    pub fn age(self) -> Age {
+        match (self.stated, self.managed) {
+            (Some(stated), Some(managed)) => {
+                let agree = (stated - managed).abs().to_std().is_ok_and(|gap| gap <= AGREEMENT);
+                let trust = if agree { Trust::Corroborated } else { Trust::Conflicting };
+                Age { since: Some(stated.max(managed)), trust }
+            }
+            (Some(stated), None) => Age { since: Some(stated), trust: Trust::SingleSource },
+            (None, Some(managed)) => Age { since: Some(managed), trust: Trust::LowerBound },
+            (None, None) => Age::UNKNOWN,
+        }
+    }
+}
+
+/// Returns how long a volume has been in its phase.
+pub fn phase_age(cx: &Cx, volume: &Volume) -> Age {
+    LastTransition::of(cx, volume).age()
+}
+
+/// Returns since when the reclaim policy, the phase and the object itself have been as they are:
+/// the latest of everything that tells. A controller that has to react had that long to do so.
+pub fn policy_age(cx: &Cx, volume: &Volume) -> Age {
+    let transition = LastTransition::of(cx, volume);
+    let policy = volume.metadata.last_change(&ManagedField::ReclaimPolicy);
+    let latest = [transition.stated, transition.managed, policy, volume.metadata.created];
+    match latest.into_iter().flatten().max() {
+        Some(since) => Age { since: Some(since), trust: Trust::LowerBound },
+        None => Age::UNKNOWN,
+    }
+}
+
+/// Returns why `status.lastPhaseTransitionTime` cannot be trusted, if it cannot.
+pub fn untrusted_reason(cx: &Cx, volume: &Volume) -> Option<String> {
+    let stated = volume.last_phase_transition?;
+    if cx.is_future(stated, SLACK) {
+        return Some("it lies in the future".to_owned());
+    }
+    if before_creation(stated, volume.metadata.created) {
+        return Some("it is earlier than the volume's creation".to_owned());
+    }
+    let managed = volume.metadata.last_change(&ManagedField::Phase)?;
+    if (stated - managed).abs().to_std().is_ok_and(|gap| gap > AGREEMENT) {
+        return Some("the manager of the phase last changed it at another time".to_owned());
+    }
+    let writers = volume.metadata.managers_of(&ManagedField::LastPhaseTransitionTime);
+    let phase_owner = |manager: &str| {
+        volume.metadata.managers_of(&ManagedField::Phase).any(|owner| &*owner.manager == manager)
+    };
+    let foreign = writers.map(|owner| &owner.manager).find(|manager| !phase_owner(manager));
+    foreign.map(|manager| format!("{manager} wrote it, which does not manage the phase"))
+}
+
+fn before_creation(time: Time, created: Option<Time>) -> bool {
+    created.is_some_and(|created| (created - time).to_std().is_ok_and(|gap| gap > SLACK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Option<Time> {
+        Time::from_timestamp(1_700_000_000 + seconds, 0)
+    }
+
+    #[test]
+    fn an_age_is_never_older_than_its_younger_source() {
+        for (stated, managed, since, trust) in [
+            (at(0), at(0), at(0), Trust::Corroborated),
+            (at(0), at(300), at(300), Trust::Corroborated),
+            (at(300), at(0), at(300), Trust::Corroborated),
+            (at(0), at(301), at(301), Trust::Conflicting),
+            (at(301), at(0), at(301), Trust::Conflicting),
+            (at(5), None, at(5), Trust::SingleSource),
+            (None, at(5), at(5), Trust::LowerBound),
+            (None, None, None, Trust::Unknown),
+        ] {
+            let age = LastTransition { stated, managed }.age();
+            assert_eq!(age, Age { since, trust }, "{stated:?} {managed:?}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The credentials with which a volume would be deleted (R-2644-17).
+
+use super::Owner;
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::model::{Answer, DeletionSecret, Kind, Question, Text, Volume};
+
+/// What is known of the secret for `DeleteVolume`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretState {
+    /// None is needed, or nothing says that one is.
+    NotNeeded,
+    /// It is there.
+    Present(DeletionSecret),
+    /// It is not: the provisioner would go on without credentials.
+    Missing(DeletionSecret),
+    /// The volume names none, its class is gone, and its siblings name one: the provisioner would
+    /// go on without credentials.
+    Forgotten,
+    /// The user may not look at secrets.
+    Forbidden(DeletionSecret),
+}
+
+/// Returns what is known of a volume's deletion secret.
+///
+/// # Errors
+/// When it was not asked, or the class was not seen.
+pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretState> {
+    let Some(driver) = owner.csi() else { return Ok(SecretState::NotNeeded) };
+    let Some(secret) = &volume.deletion_secret else {
+        // Without the annotations the provisioner reads the class; without the class it uses none.
+        let Some(class) = volume.class.as_ref().filter(|class| !class.is_empty()) else {
+            return Ok(SecretState::NotNeeded);
+        };
+        let siblings = cx.deletion_secrets(driver, || {
+            let names_one = |secret: &DeletionSecret| !secret.name.is_empty();
+            cx.volumes_of_driver(driver).any(|it| it.deletion_secret.as_ref().is_some_and(names_one))
+        });
+        let forgotten = siblings && volume.is_dynamic() && cx.class(class)?.is_none();
+        return Ok(if forgotten { SecretState::Forgotten } else { SecretState::NotNeeded });
+    };
+    if secret.name.is_empty() || secret.namespace.is_empty() {
+        return Ok(SecretState::NotNeeded);
+    }
+    let question = Question::SecretExists {
+        namespace: Text::clone(&secret.namespace),
+        name: Text::clone(&secret.name),
+    };
+    Ok(match cx.answer(question)? {
+        Answer::Yes => SecretState::Present(secret.clone()),
+        Answer::No => SecretState::Missing(secret.clone()),
+        Answer::Forbidden => SecretState::Forbidden(secret.clone()),
+        Answer::Unanswered(reason) => {
+            return Err(Unseen {
+                kind: Kind::Secret,
+                namespace: Some(Text::clone(&secret.namespace)),
+                reason: format!("secret {}/{} was not seen: {reason}", secret.namespace, secret.name),
+            });
+        }
+    })
+}

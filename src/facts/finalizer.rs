@@ -1,0 +1,94 @@
+//! Which controller sets and removes which finalizer (SEMANTICS 0.1).
+
+use super::controller::sanitize;
+use crate::model::{Metadata, Text};
+
+/// Set and removed by csi-provisioner on volumes whose backend it would delete.
+pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+/// Set and removed by kube-controller-manager on in-tree volumes whose backend it would delete.
+pub const IN_TREE: &str = "kubernetes.io/pv-controller";
+/// Set by admission and kube-controller-manager on every volume.
+pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
+/// Set by admission and kube-controller-manager on every claim.
+pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
+
+const ATTACHER: &str = "external-attacher/";
+
+/// Who removes a finalizer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FinalizerOwner {
+    /// csi-provisioner, of the volume's driver.
+    Provisioner,
+    /// kube-controller-manager: the volume controller or a protection controller.
+    ControllerManager,
+    /// external-attacher, of the driver with this sanitised name.
+    Attacher(Text),
+    /// csi-provisioner: the claim is the source of a clone, or a snapshot is being restored.
+    Cloning,
+    /// snapshot-controller or csi-snapshotter.
+    Snapshotter,
+    /// The garbage collector: `orphan` and `foregroundDeletion`.
+    GarbageCollector,
+    /// Not one of Kubernetes' own storage controllers.
+    Unknown,
+}
+
+/// Returns who removes a finalizer.
+pub fn owner_of(finalizer: &str) -> FinalizerOwner {
+    match finalizer {
+        EXTERNAL_PROVISIONER => FinalizerOwner::Provisioner,
+        IN_TREE | PV_PROTECTION | PVC_PROTECTION | "kubernetes.io/vac-protection" => {
+            FinalizerOwner::ControllerManager
+        }
+        "provisioner.storage.kubernetes.io/cloning-protection"
+        | "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection" => {
+            FinalizerOwner::Cloning
+        }
+        "snapshot.storage.kubernetes.io/pvc-as-source-protection"
+        | "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
+        | "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
+        | "snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection" => {
+            FinalizerOwner::Snapshotter
+        }
+        "orphan" | "foregroundDeletion" => FinalizerOwner::GarbageCollector,
+        _ => match finalizer.strip_prefix(ATTACHER) {
+            Some(driver) => FinalizerOwner::Attacher(driver.into()),
+            None => FinalizerOwner::Unknown,
+        },
+    }
+}
+
+/// Returns the finalizer that a driver's attacher sets
+/// (external-attacher `pkg/controller/util.go`, `GetFinalizerName`).
+pub fn attacher_finalizer(driver: &str) -> String {
+    format!("{ATTACHER}{}", sanitize(driver))
+}
+
+/// Whether any attacher's finalizer is present.
+pub fn has_attacher_finalizer(metadata: &Metadata) -> bool {
+    metadata.finalizers.iter().any(|finalizer| finalizer.starts_with(ATTACHER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_finalizer_has_its_owner() {
+        for (finalizer, owner) in [
+            (EXTERNAL_PROVISIONER, FinalizerOwner::Provisioner),
+            (IN_TREE, FinalizerOwner::ControllerManager),
+            (PV_PROTECTION, FinalizerOwner::ControllerManager),
+            (PVC_PROTECTION, FinalizerOwner::ControllerManager),
+            ("external-attacher/ebs-csi-aws-com", FinalizerOwner::Attacher("ebs-csi-aws-com".into())),
+            ("provisioner.storage.kubernetes.io/cloning-protection", FinalizerOwner::Cloning),
+            ("snapshot.storage.kubernetes.io/pvc-as-source-protection", FinalizerOwner::Snapshotter),
+            ("foregroundDeletion", FinalizerOwner::GarbageCollector),
+            ("example.com/backup", FinalizerOwner::Unknown),
+            ("external-provisioner.volume.kubernetes.io/finalizer2", FinalizerOwner::Unknown),
+        ] {
+            assert_eq!(owner_of(finalizer), owner, "{finalizer}");
+        }
+        assert_eq!(attacher_finalizer("a.b/c."), "external-attacher/a-b-c-X");
+    }
+}

@@ -1,0 +1,161 @@
+//! What the running csi-provisioner claims to be, and what is known of that version
+//! (SEMANTICS A.1, F).
+
+use std::collections::BTreeSet;
+
+use semver::Version;
+
+use super::controller::{image_name, mentions};
+use crate::cluster::Cx;
+use crate::model::{Container, ObjectRef, Sidecars, Text};
+
+/// A version that an image tag claims. Tags can lie, digests say nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedVersion {
+    /// The pod or workload.
+    pub object: ObjectRef,
+    /// The image.
+    pub image: Text,
+    /// The version in its tag, if there is one.
+    pub version: Option<Version>,
+    /// Whether `--feature-gates` sets `HonorPVReclaimPolicy`, and to what.
+    pub honor_flag: Option<bool>,
+    /// The pod's `ServiceAccount`, with its namespace.
+    pub service_account: Option<(Text, Text)>,
+}
+
+/// Returns what every pod and workload that names the driver claims to run as csi-provisioner.
+pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
+    let pods = cx.sidecar_pods().filter_map(|pod| {
+        pod.sidecars.as_deref().map(|sidecars| (pod.object(), &pod.namespace, sidecars))
+    });
+    let workloads = cx
+        .sidecar_workloads()
+        .map(|workload| (workload.object(), &workload.namespace, &workload.sidecars));
+    let mut claimed: Vec<_> = pods
+        .chain(workloads)
+        .filter(|(_, _, sidecars)| sidecars.mentions.iter().any(|text| mentions(text, driver)))
+        .flat_map(|(object, namespace, sidecars)| {
+            let of = move |container| claimed(object.clone(), namespace, sidecars, container);
+            sidecars.containers.iter().filter_map(of)
+        })
+        .collect();
+    claimed.sort_by(|a, b| a.object.cmp(&b.object));
+    claimed
+}
+
+fn claimed(
+    object: ObjectRef,
+    namespace: &Text,
+    sidecars: &Sidecars,
+    container: &Container,
+) -> Option<ClaimedVersion> {
+    if !image_name(&container.image).ends_with("csi-provisioner") {
+        return None;
+    }
+    let account = sidecars.service_account.as_ref().filter(|account| !account.is_empty());
+    Some(ClaimedVersion {
+        object,
+        image: Text::clone(&container.image),
+        version: tag_version(&container.image),
+        honor_flag: honor_flag(&container.args),
+        service_account: account.map(|account| (Text::clone(namespace), Text::clone(account))),
+    })
+}
+
+fn tag_version(image: &str) -> Option<Version> {
+    let image = image.split_once('@').map_or(image, |(name, _)| name);
+    let (_, tag) = image.rsplit_once('/').map_or(image, |(_, name)| name).split_once(':')?;
+    Version::parse(tag.strip_prefix('v').unwrap_or(tag)).ok()
+}
+
+fn honor_flag(args: &[Text]) -> Option<bool> {
+    let mut gates = BTreeSet::new();
+    for (index, arg) in args.iter().enumerate() {
+        let flag = arg.trim_start_matches('-');
+        if let Some(value) = flag.strip_prefix("feature-gates=") {
+            gates.extend(value.split(','));
+        } else if flag == "feature-gates"
+            && let Some(value) = args.get(index + 1)
+        {
+            gates.extend(value.split(','));
+        }
+    }
+    let value = gates.into_iter().find_map(|gate| gate.trim().strip_prefix("HonorPVReclaimPolicy="))?;
+    value.parse().ok()
+}
+
+/// What is known to be wrong with a version of csi-provisioner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    /// 5.0.0 and 5.0.1 send an empty patch: volumes hang after their backend is gone.
+    EmptyPatch,
+    /// 3.1 to 4.x without the feature gate protect nothing.
+    Unprotected,
+    /// Before 3.1 there is no protection, and nobody to remove its finalizer.
+    TooOld,
+}
+
+/// Returns what is known to be wrong with a claimed version.
+pub fn defect(claimed: &ClaimedVersion) -> Option<Defect> {
+    let version = claimed.version.as_ref()?;
+    match (version.major, version.minor, version.patch) {
+        (5, 0, 0 | 1) => Some(Defect::EmptyPatch),
+        (3, 1.., _) | (4, ..) if claimed.honor_flag != Some(true) => Some(Defect::Unprotected),
+        (0..=2, ..) | (3, 0, _) => Some(Defect::TooOld),
+        _ => None,
+    }
+}
+
+/// Whether a claimed version protects volumes with its finalizer: on by default from 5.0, by
+/// feature gate from 3.1, never before. `None` when the version is not known.
+pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
+    let version = claimed.version.as_ref()?;
+    Some(match (version.major, version.minor) {
+        (0..=2, _) | (3, 0) => false,
+        (3, _) | (4, _) => claimed.honor_flag == Some(true),
+        // Locked on from 5.3.
+        (5, 0..=2) => claimed.honor_flag != Some(false),
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Kind, ObjectKey};
+
+    fn claiming(image: &str, args: &[&str]) -> ClaimedVersion {
+        ClaimedVersion {
+            object: ObjectRef { key: ObjectKey::cluster_wide(Kind::Pod, "p"), uid: None },
+            image: image.into(),
+            version: tag_version(image),
+            honor_flag: honor_flag(&args.iter().map(|arg| Text::from(*arg)).collect::<Vec<_>>()),
+            service_account: None,
+        }
+    }
+
+    #[test]
+    fn versions_have_the_defects_of_their_changelogs() {
+        let on = &["--feature-gates=Topology=true,HonorPVReclaimPolicy=true"][..];
+        for (image, args, found, honors) in [
+            ("r/csi-provisioner:v6.3.0", &[][..], None, Some(true)),
+            ("r/csi-provisioner:v5.0.2", &[], None, Some(true)),
+            ("r/csi-provisioner:v5.0.2", &["--feature-gates", "HonorPVReclaimPolicy=false"], None, Some(false)),
+            ("r/csi-provisioner:v5.0.1", &[], Some(Defect::EmptyPatch), Some(true)),
+            ("r/csi-provisioner:v5.0.0", &[], Some(Defect::EmptyPatch), Some(true)),
+            ("r/csi-provisioner:v4.0.1", &[], Some(Defect::Unprotected), Some(false)),
+            ("r/csi-provisioner:v4.0.1", on, None, Some(true)),
+            ("r/csi-provisioner:v3.1.0", &[], Some(Defect::Unprotected), Some(false)),
+            ("r/csi-provisioner:v3.0.0", on, Some(Defect::TooOld), Some(false)),
+            ("r/csi-provisioner:v2.2.2", &[], Some(Defect::TooOld), Some(false)),
+            ("r/csi-provisioner@sha256:00", &[], None, None),
+            ("r/csi-provisioner:latest", &[], None, None),
+            ("host:5000/csi-provisioner", &[], None, None),
+        ] {
+            let claimed = claiming(image, args);
+            assert_eq!(defect(&claimed), found, "{image} {args:?}");
+            assert_eq!(honors_reclaim_policy(&claimed), honors, "{image} {args:?}");
+        }
+    }
+}

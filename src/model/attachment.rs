@@ -1,0 +1,33 @@
+//! Volume attachments.
+
+use super::{Metadata, Text};
+
+/// A `VolumeAttachment`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// Name, finalizers, deletion.
+    pub metadata: Metadata,
+    /// `spec.attacher`: the CSI driver.
+    pub attacher: Text,
+    /// `spec.nodeName`.
+    pub node: Text,
+    /// `spec.source`.
+    pub source: AttachmentSource,
+    /// `status.attached`.
+    pub attached: bool,
+    /// `status.attachError.message`.
+    pub attach_error: Option<Box<str>>,
+    /// `status.detachError.message`.
+    pub detach_error: Option<Box<str>>,
+}
+
+/// What is attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachmentSource {
+    /// `spec.source.persistentVolumeName`.
+    Volume(Box<str>),
+    /// `spec.source.inlineVolumeSpec`: driver and handle.
+    Inline { driver: Text, handle: Box<str> },
+    /// Neither, which no server should send.
+    None,
+}

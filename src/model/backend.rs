@@ -1,0 +1,102 @@
+//! What a volume names at the storage backend.
+
+use std::fmt;
+
+use super::Text;
+
+/// The identity of a backend volume: handles are unique per driver only.
+///
+/// In-tree sources are translated to the driver they migrate to, as csi-translation-lib does, so
+/// that an in-tree volume and its CSI twin are seen to be the same disk (SEMANTICS 0.3).
+/// Sources other than CSI carry the kind of their source as driver and everything that makes the
+/// path unique, such as the node, in the handle.
+///
+/// Equality compares what can be compared: see [`BackendKey::same`] for the one wildcard.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BackendKey {
+    /// The CSI driver, or the kind of source.
+    pub driver: Text,
+    /// The volume handle.
+    pub handle: Box<str>,
+}
+
+/// The project of a GCE disk that an in-tree volume does not name.
+const UNSPECIFIED: &str = "UNSPECIFIED";
+const GCE_DRIVER: &str = "pd.csi.storage.gke.io";
+
+impl BackendKey {
+    /// Returns the part by which equal keys can be looked up: everything but the GCE project,
+    /// which in-tree volumes leave open.
+    pub fn lookup(&self) -> (&str, &str) {
+        (&self.driver, self.gce().map_or(&self.handle, |(_, rest)| rest))
+    }
+
+    /// Whether both name the same backend volume, as far as can be told.
+    pub fn same(&self, other: &Self) -> bool {
+        if self.lookup() != other.lookup() {
+            return false;
+        }
+        match (self.gce(), other.gce()) {
+            (Some((mine, _)), Some((theirs, _))) => {
+                mine == theirs || mine == UNSPECIFIED || theirs == UNSPECIFIED
+            }
+            _ => true,
+        }
+    }
+
+    /// Splits `projects/P/zones/Z/disks/D` into the project and the rest.
+    fn gce(&self) -> Option<(&str, &str)> {
+        if &*self.driver != GCE_DRIVER {
+            return None;
+        }
+        self.handle.strip_prefix("projects/")?.split_once('/')
+    }
+}
+
+impl fmt::Display for BackendKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.driver, self.handle)
+    }
+}
+
+/// Returns the CSI driver that an in-tree provisioner was migrated to
+/// (csi-translation-lib 0.36).
+pub fn migrated_driver(in_tree: &str) -> Option<&'static str> {
+    Some(match in_tree {
+        "kubernetes.io/gce-pd" => GCE_DRIVER,
+        "kubernetes.io/aws-ebs" => "ebs.csi.aws.com",
+        "kubernetes.io/cinder" => "cinder.csi.openstack.org",
+        "kubernetes.io/azure-disk" => "disk.csi.azure.com",
+        "kubernetes.io/azure-file" => "file.csi.azure.com",
+        "kubernetes.io/vsphere-volume" => "csi.vsphere.vmware.com",
+        "kubernetes.io/portworx-volume" => "pxd.portworx.com",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(driver: &str, handle: &str) -> BackendKey {
+        BackendKey { driver: driver.into(), handle: handle.into() }
+    }
+
+    #[test]
+    fn handles_are_compared_within_one_driver() {
+        assert!(key("a", "vol-1").same(&key("a", "vol-1")));
+        assert!(!key("a", "vol-1").same(&key("b", "vol-1")));
+        assert!(!key("a", "projects/p/x").same(&key("a", "projects/q/x")));
+    }
+
+    #[test]
+    fn an_unspecified_project_is_every_project() {
+        let open = key(GCE_DRIVER, "projects/UNSPECIFIED/zones/z/disks/d");
+        let mine = key(GCE_DRIVER, "projects/mine/zones/z/disks/d");
+        let theirs = key(GCE_DRIVER, "projects/theirs/zones/z/disks/d");
+        let other_zone = key(GCE_DRIVER, "projects/mine/zones/y/disks/d");
+        assert!(open.same(&mine) && mine.same(&open) && open.same(&theirs));
+        assert!(!mine.same(&theirs), "two projects, two disks");
+        assert!(!open.same(&other_zone));
+    }
+}

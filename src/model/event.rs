@@ -1,0 +1,26 @@
+//! Events about storage.
+
+use super::{ObjectKey, Text, Time, Uid};
+
+/// An `Event` about a volume or a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The event's own namespace and name.
+    pub namespace: Text,
+    /// The event's own name.
+    pub name: Box<str>,
+    /// The object it is about.
+    pub about: ObjectKey,
+    /// Which incarnation of that object.
+    pub about_uid: Option<Uid>,
+    /// `reason`.
+    pub reason: Text,
+    /// `message`.
+    pub message: Box<str>,
+    /// `type` is `Warning`.
+    pub warning: bool,
+    /// Who says so: `reportingComponent` or `source.component`.
+    pub component: Text,
+    /// When it last happened: the latest of the event's times.
+    pub last_seen: Option<Time>,
+}

@@ -1,0 +1,135 @@
+//! What is wrong, what proves it, and what could be done.
+
+use super::{Age, Bytes, ObjectRef, Text};
+
+/// The id of a rule, such as `pv-released-past-threshold`; part of the public interface.
+pub type RuleId = &'static str;
+
+/// How bad a finding is. The order is that of reports: worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    Critical,
+    High,
+    Medium,
+    Low,
+    Info,
+}
+
+impl Severity {
+    /// All severities, worst first.
+    pub const ALL: [Self; 5] = [Self::Critical, Self::High, Self::Medium, Self::Low, Self::Info];
+
+    /// As reports and flags write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+            Self::Info => "info",
+        }
+    }
+
+    /// Returns the severity of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|severity| severity.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// One thing that is wrong with one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule that found it.
+    pub rule: RuleId,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The object.
+    pub object: ObjectRef,
+    /// One sentence that a tired admin understands; lower case, no full stop.
+    pub summary: String,
+    /// Since when it has been so, where that can be told.
+    pub age: Option<Age>,
+    /// What proves it.
+    pub evidence: Vec<Evidence>,
+    /// Other objects that have to do with it.
+    pub related: Vec<ObjectRef>,
+    /// Whether something can be done about it.
+    pub verdict: Verdict,
+    /// What could be done; absent when the finding is report-only.
+    pub offer: Option<Offer>,
+    /// What tables show beside it, when the object has to do with a volume.
+    pub volume: Option<VolumeColumns>,
+}
+
+/// A field and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// The object whose field it is, as `kind/name`.
+    pub object: String,
+    /// The field's path, or a derived fact's name.
+    pub field: &'static str,
+    /// The value, as the API shows it; `<none>` when it is absent.
+    pub value: String,
+}
+
+/// Whether something can be done about a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The answer.
+    pub state: VerdictState,
+    /// Why; empty only for `fixable`.
+    pub reason: String,
+}
+
+/// The four answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VerdictState {
+    /// All checks of the remedy passed.
+    Fixable,
+    /// A check of the remedy did not pass.
+    Blocked,
+    /// There is no remedy that a tool should carry out.
+    ReportOnly,
+    /// A check could not be made, because something was not seen.
+    Unseen,
+}
+
+impl VerdictState {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixable => "fixable",
+            Self::Blocked => "blocked",
+            Self::ReportOnly => "report-only",
+            Self::Unseen => "unseen",
+        }
+    }
+}
+
+/// What could be done about a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The command, printed only where this build has it.
+    pub command: Option<String>,
+    /// What it would do.
+    pub effect: String,
+    /// What is lost if the judgement is wrong.
+    pub risk: String,
+}
+
+/// What tables show of a volume beside a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeColumns {
+    /// Capacity in bytes.
+    pub capacity: Option<Bytes>,
+    /// `namespace/name` of the claim that it is or was bound to.
+    pub claim: Option<String>,
+    /// Storage class.
+    pub class: Option<Text>,
+    /// CSI driver or in-tree plugin.
+    pub driver: Option<Text>,
+    /// Reclaim policy.
+    pub reclaim_policy: String,
+    /// Phase.
+    pub phase: String,
+}

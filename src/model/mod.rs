@@ -1,0 +1,63 @@
+//! The words everyone shares: plain data about the cluster and about what is wrong with it.
+//!
+//! Nothing here reads, writes, tells the time or can fail, except the parsers at the border,
+//! which answer `None` or an error and never guess.
+
+mod action;
+mod age;
+mod attachment;
+mod backend;
+mod claim;
+mod class;
+mod controller;
+mod driver;
+mod event;
+mod finding;
+mod kind;
+mod lease;
+mod metadata;
+mod node;
+mod object;
+mod pod;
+mod quantity;
+mod row;
+mod server;
+mod settings;
+mod snapshot;
+mod text;
+mod threshold;
+mod time;
+mod uid;
+mod volume;
+
+pub use action::{Action, Effect, Proposal, Refusal, Undo};
+pub use age::{Age, Trust};
+pub use attachment::{Attachment, AttachmentSource};
+pub use backend::{BackendKey, migrated_driver};
+pub use claim::{Claim, ClaimPhase};
+pub use class::StorageClass;
+pub use controller::{ControllerState, Liveness, Probe, Role, Sighting};
+pub use driver::{CsiDriver, CsiNode};
+pub use event::Event;
+pub use finding::{
+    Evidence, Finding, Offer, RuleId, Severity, Verdict, VerdictState, VolumeColumns,
+};
+pub use kind::{Group, Kind};
+pub use lease::Lease;
+pub use metadata::{FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
+pub use node::Node;
+pub use object::{ClaimKey, ObjectKey, ObjectRef};
+pub use pod::{Container, Mounted, PodPhase, PodUse, Sidecars, Workload};
+pub use quantity::{Bytes, parse_quantity};
+pub use row::{Answer, ObjectId, Question, Row};
+pub use server::Server;
+pub use settings::{Scope, Selector, SelectorError, Settings};
+pub use snapshot::{SnapshotContent, SnapshotSource};
+pub use text::{Interner, Text, escape_control};
+pub use threshold::{Threshold, Thresholds, parse_duration};
+pub use time::{Time, format_age, format_time, parse_time};
+pub use uid::Uid;
+pub use volume::{
+    ClaimRef, DeletionSecret, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy,
+    Volume, VolumeSource,
+};

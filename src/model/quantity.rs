@@ -1,0 +1,80 @@
+//! Kubernetes quantities, as far as bytes go.
+
+/// A number of bytes.
+pub type Bytes = u64;
+
+/// Parses a quantity of bytes such as `10Gi`, `1.5T` or `1e9`, rounding up as Kubernetes does.
+///
+/// `None` when it is not a quantity, is negative, or does not fit 64 bits.
+pub fn parse_quantity(text: &str) -> Option<Bytes> {
+    let end = text
+        .char_indices()
+        .find(|(_, c)| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))
+        .map_or(text.len(), |(index, _)| index);
+    let (number, suffix) = text.split_at(end);
+    let (multiply, divide) = scale(suffix)?;
+    let number = number.strip_prefix('+').unwrap_or(number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.len() > 18 {
+        return None;
+    }
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let divide = divide.checked_mul(10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?)?;
+    digits.checked_mul(multiply)?.div_ceil(divide).try_into().ok()
+}
+
+/// Returns what a suffix multiplies and divides by.
+fn scale(suffix: &str) -> Option<(u128, u128)> {
+    let power = |base: u128, exponent: u32| Some((base.pow(exponent), 1));
+    match suffix {
+        "n" => Some((1, 1_000_000_000)),
+        "u" => Some((1, 1_000_000)),
+        "m" => Some((1, 1000)),
+        "" => Some((1, 1)),
+        "k" => power(1000, 1),
+        "M" => power(1000, 2),
+        "G" => power(1000, 3),
+        "T" => power(1000, 4),
+        "P" => power(1000, 5),
+        "E" => power(1000, 6),
+        "Ki" => power(1024, 1),
+        "Mi" => power(1024, 2),
+        "Gi" => power(1024, 3),
+        "Ti" => power(1024, 4),
+        "Pi" => power(1024, 5),
+        "Ei" => power(1024, 6),
+        _ => {
+            let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+            let power = 10_u128.checked_pow(exponent.unsigned_abs().min(30))?;
+            Some(if exponent < 0 { (1, power) } else { (power, 1) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_become_bytes() {
+        for (text, bytes) in [
+            ("10Gi", Some(10 << 30)),
+            ("1.5Gi", Some(3 << 29)),
+            ("5G", Some(5_000_000_000)),
+            ("128974848", Some(128_974_848)),
+            ("129e6", Some(129_000_000)),
+            ("1E3", Some(1000)),
+            ("1E", Some(1_000_000_000_000_000_000)),
+            ("100m", Some(1)),
+            ("0", Some(0)),
+            ("16Ei", None),
+            ("-1Gi", None),
+            ("ten", None),
+            ("", None),
+            ("1.2.3", None),
+            ("1Zi", None),
+        ] {
+            assert_eq!(parse_quantity(text), bytes, "{text}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the user asked for.
+
+use std::collections::BTreeSet;
+
+use super::{Labels, Text, Thresholds};
+
+/// What the user asked for: none of it is a fact about the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Durations.
+    pub thresholds: Thresholds,
+    /// Which findings are reported. Checks of remedies never look at it.
+    pub scope: Scope,
+    /// Drivers that the user declared absent (`--driver-absent`).
+    pub absent_drivers: BTreeSet<Text>,
+    /// Acting on an age that only one source tells, or that nothing tells.
+    pub include_unknown_age: bool,
+    /// Acting on a volume whose claim was created again.
+    pub include_recreated: bool,
+    /// Losing track of a backend volume on purpose.
+    pub accept_leak: bool,
+    /// The user's word that `HonorPVReclaimPolicy` was switched off in the controller manager.
+    pub rolled_back: bool,
+}
+
+/// Which findings are reported.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Claims of this namespace, and volumes whose claimRef is there.
+    pub namespace: Option<Text>,
+    /// Labels of the finding's object.
+    pub selector: Selector,
+    /// Only these rules, unless empty.
+    pub rules: BTreeSet<Text>,
+    /// Not these rules.
+    pub ignored: BTreeSet<Text>,
+}
+
+/// A label selector.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Absent,
+}
+
+/// Why a selector does not parse.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read the selector at {0:?}: expected key=value, key!=value, key in (a,b), key notin (a,b), key or !key")]
+pub struct SelectorError(String);
+
+impl Selector {
+    /// Parses kubectl's `-l`.
+    ///
+    /// # Errors
+    /// When a requirement is malformed.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
+        let mut requirements = Vec::new();
+        for part in split_outside_parentheses(text) {
+            let part = part.trim();
+            if part.is_empty() {
+                continue;
+            }
+            requirements.push(Requirement::parse(part).ok_or_else(|| SelectorError(part.to_owned()))?);
+        }
+        Ok(Self { requirements })
+    }
+
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether the labels satisfy every requirement.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements.iter().all(|requirement| requirement.matches(labels))
+    }
+}
+
+impl Requirement {
+    fn parse(text: &str) -> Option<Self> {
+        let of = |key: &str, test| {
+            let key = key.trim();
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+            (!key.is_empty() && key.chars().all(plain)).then(|| Self { key: key.to_owned(), test })
+        };
+        if let Some((key, value)) = text.split_once("!=") {
+            return of(key, Test::NotIn(vec![value.trim().to_owned()]));
+        }
+        if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
+            return of(key, Test::In(vec![value.trim().to_owned()]));
+        }
+        if let Some(rest) = text.strip_suffix(')') {
+            let (head, values) = rest.split_once('(')?;
+            let values = values.split(',').map(|value| value.trim().to_owned()).collect();
+            let (key, operator) = head.trim().rsplit_once(char::is_whitespace)?;
+            return match operator {
+                "in" => of(key, Test::In(values)),
+                "notin" => of(key, Test::NotIn(values)),
+                _ => None,
+            };
+        }
+        match text.strip_prefix('!') {
+            Some(key) => of(key, Test::Absent),
+            None => of(text, Test::Exists),
+        }
+    }
+
+    fn matches(&self, labels: &Labels) -> bool {
+        let value = labels.iter().find(|(key, _)| **key == *self.key).map(|(_, value)| &**value);
+        match (&self.test, value) {
+            (Test::In(values), Some(value)) => values.iter().any(|known| known == value),
+            (Test::NotIn(values), Some(value)) => !values.iter().any(|known| known == value),
+            (Test::Exists, Some(_)) | (Test::NotIn(_) | Test::Absent, None) => true,
+            (Test::In(_) | Test::Exists, None) | (Test::Absent, Some(_)) => false,
+        }
+    }
+}
+
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0_i32, 0, Vec::new());
+    for (index, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&text[start..index]);
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_match_as_kubectl_does() {
+        let labels: Labels = Box::new([("app".into(), "db".into()), ("tier".into(), "a".into())]);
+        for (selector, expected) in [
+            ("", true),
+            ("app=db", true),
+            ("app==db,tier=a", true),
+            ("app=web", false),
+            ("app!=web", true),
+            ("zone!=x", true),
+            ("app in (web, db),tier notin (b)", true),
+            ("app in (web)", false),
+            ("zone notin (x)", true),
+            ("app", true),
+            ("zone", false),
+            ("!zone", true),
+            ("!app", false),
+        ] {
+            let parsed = Selector::parse(selector).expect("valid selector");
+            assert_eq!(parsed.matches(&labels), expected, "{selector}");
+        }
+        for broken in ["=x", "a b", "a in b)", "a like (b)", "!", "a in (b"] {
+            assert!(Selector::parse(broken).is_err(), "{broken}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Snapshots of volumes, and of groups of volumes.
+
+use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
+
+/// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotContent {
+    /// Which of the two.
+    pub kind: Kind,
+    /// Name.
+    pub metadata: Metadata,
+    /// `spec.driver`.
+    pub driver: Text,
+    /// What it was, or is being, taken from.
+    pub source: SnapshotSource,
+    /// Namespace and name of the snapshot that it belongs to.
+    pub snapshot: Option<(Text, Box<str>)>,
+    /// `status.readyToUse`; absent means not yet.
+    pub ready: bool,
+    /// Annotation `snapshot.storage.kubernetes.io/volumesnapshot-being-created` is present.
+    pub being_created: bool,
+    /// `spec.deletionPolicy`.
+    pub deletion_policy: Option<Text>,
+}
+
+impl SnapshotContent {
+    /// Whether the storage backend may still be reading the source volume.
+    pub fn in_progress(&self) -> bool {
+        !self.ready || self.being_created
+    }
+
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey::cluster_wide(self.kind, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
+}
+
+/// The source of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SnapshotSource {
+    /// Taken from these volumes: one, or the members of a group.
+    Volumes(Box<[Box<str>]>),
+    /// Made by hand from an existing snapshot; says nothing about volumes.
+    Existing,
+}

@@ -1,0 +1,79 @@
+//! Repeated text, kept once.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+/// Text that many rows share: namespaces, classes, drivers, managers, finalizers.
+pub type Text = Arc<str>;
+
+/// Keeps one copy of each repeated text and label set.
+///
+/// It is owned by whoever folds objects into rows; two interners only cost memory,
+/// since texts are compared by value.
+#[derive(Debug, Default)]
+pub struct Interner {
+    texts: HashSet<Text>,
+}
+
+impl Interner {
+    /// Returns the shared copy of `text`.
+    pub fn text(&mut self, text: &str) -> Text {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Text = Arc::from(text);
+        self.texts.insert(Arc::clone(&new));
+        new
+    }
+
+    /// Returns the shared copy, or `None` for the empty text, which is how the API server
+    /// sends a Go string that was never set.
+    pub fn non_empty(&mut self, text: &str) -> Option<Text> {
+        (!text.is_empty()).then(|| self.text(text))
+    }
+}
+
+/// Makes text from the cluster safe to print on one line of a terminal.
+///
+/// Control characters (escape sequences, line breaks, right-to-left overrides) are shown as
+/// escapes, so that no object's name or message can move the cursor or hide what follows.
+pub fn escape_control(text: &str) -> std::borrow::Cow<'_, str> {
+    let hostile = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    if !text.contains(hostile) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if hostile(c) {
+            safe.extend(c.escape_default());
+        } else {
+            safe.push(c);
+        }
+    }
+    safe.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_share_one_allocation() {
+        let mut interner = Interner::default();
+        let first = interner.text("fast");
+        let second = interner.text("fast");
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(interner.non_empty(""), None);
+    }
+
+    #[test]
+    fn terminal_escapes_are_shown_not_obeyed() {
+        assert_eq!(escape_control("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\n");
+        assert_eq!(escape_control("\u{202e}gpj.exe"), "\\u{202e}gpj.exe");
+        assert_eq!(escape_control("größe"), "größe");
+    }
+}

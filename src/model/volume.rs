@@ -1,0 +1,212 @@
+//! Persistent volumes.
+
+use std::{fmt, sync::Arc};
+
+use super::{
+    BackendKey, Bytes, ClaimKey, Metadata, ObjectKey, ObjectRef, Text, Time, Uid,
+    backend::migrated_driver,
+};
+
+/// A `PersistentVolume`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volume {
+    /// Name, uid, finalizers, managers.
+    pub metadata: Metadata,
+    /// `status.phase`.
+    pub phase: Phase,
+    /// `status.message`.
+    pub message: Option<Box<str>>,
+    /// `status.reason`.
+    pub reason: Option<Box<str>>,
+    /// `status.lastPhaseTransitionTime`; null, absent and zero are all `None`.
+    pub last_phase_transition: Option<Time>,
+    /// `spec.persistentVolumeReclaimPolicy`.
+    pub reclaim_policy: ReclaimPolicy,
+    /// `spec.claimRef`.
+    pub claim_ref: Option<ClaimRef>,
+    /// The volume source.
+    pub source: VolumeSource,
+    /// What the source names at the backend, in-tree sources translated to their CSI driver.
+    /// `None` for sources that are unique to their volume.
+    pub backend: Option<BackendKey>,
+    /// `spec.storageClassName`.
+    pub class: Option<Text>,
+    /// `spec.capacity.storage`.
+    pub capacity: Option<Bytes>,
+    /// `spec.nodeAffinity.required`.
+    pub node_affinity: Option<Arc<NodeAffinity>>,
+    /// Annotation `pv.kubernetes.io/provisioned-by`; may be empty, which still means dynamic.
+    pub provisioned_by: Option<Text>,
+    /// Annotation `pv.kubernetes.io/migrated-to`.
+    pub migrated_to: Option<Text>,
+    /// Annotation `pv.kubernetes.io/bound-by-controller` is present.
+    pub bound_by_controller: bool,
+    /// Annotations `volume.kubernetes.io/provisioner-deletion-secret-{name,namespace}`.
+    pub deletion_secret: Option<DeletionSecret>,
+    /// Annotation `storage.kubectl.dev/backend-state`: the backend may be half gone.
+    pub backend_state: Option<Box<str>>,
+}
+
+impl Volume {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// Whether a provisioner made it (annotation `provisioned-by` present).
+    pub fn is_dynamic(&self) -> bool {
+        self.provisioned_by.is_some()
+    }
+
+    /// Every driver or provisioner that it names, each once: the CSI driver, who provisioned it,
+    /// where it was migrated to. Facts decide which of them it is.
+    pub fn drivers(&self) -> impl Iterator<Item = &str> {
+        let migrated = self.provisioned_by.as_deref().and_then(migrated_driver);
+        let names = [
+            self.source.driver().map(|driver| &**driver),
+            self.provisioned_by.as_deref(),
+            self.migrated_to.as_deref(),
+            migrated,
+        ];
+        let is_new = move |index: usize, name: &str| {
+            !name.is_empty() && !names[..index].iter().flatten().any(|known| *known == name)
+        };
+        names
+            .into_iter()
+            .enumerate()
+            .filter_map(move |(index, name)| name.filter(|name| is_new(index, name)))
+    }
+
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey::cluster_wide(super::Kind::PersistentVolume, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
+}
+
+/// `status.phase` of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Just created; also an empty phase.
+    Pending,
+    Available,
+    Bound,
+    Released,
+    Failed,
+    /// A phase that this version does not know.
+    Other(Text),
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "Pending",
+            Self::Available => "Available",
+            Self::Bound => "Bound",
+            Self::Released => "Released",
+            Self::Failed => "Failed",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+/// `spec.persistentVolumeReclaimPolicy`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReclaimPolicy {
+    Retain,
+    Delete,
+    Recycle,
+    /// A policy that this version does not know.
+    Other(Text),
+}
+
+impl fmt::Display for ReclaimPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Retain => "Retain",
+            Self::Delete => "Delete",
+            Self::Recycle => "Recycle",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+/// `spec.claimRef`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRef {
+    /// The claim's namespace and name.
+    pub key: ClaimKey,
+    /// Which incarnation of the claim; `None` means reserved, not bound.
+    pub uid: Option<Uid>,
+}
+
+/// The volume source, as far as it identifies the backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VolumeSource {
+    /// `spec.csi`.
+    Csi {
+        /// `spec.csi.driver`.
+        driver: Text,
+        /// `spec.csi.volumeHandle`.
+        handle: Box<str>,
+        /// `volumeAttributes` has `storage.kubernetes.io/csiProvisionerIdentity`, which
+        /// csi-provisioner always writes: proof of dynamic origin even without annotations.
+        provisioner_identity: bool,
+    },
+    /// `spec.hostPath`.
+    HostPath(Box<str>),
+    /// `spec.local`.
+    Local(Box<str>),
+    /// Another in-tree source, by the name of its field, such as `awsElasticBlockStore` or `nfs`.
+    InTree(Text),
+    /// No source that this version knows.
+    Unknown,
+}
+
+impl VolumeSource {
+    /// The CSI driver, if it is a CSI volume.
+    pub fn driver(&self) -> Option<&Text> {
+        match self {
+            Self::Csi { driver, .. } => Some(driver),
+            Self::HostPath(_) | Self::Local(_) | Self::InTree(_) | Self::Unknown => None,
+        }
+    }
+}
+
+/// The secret that csi-provisioner uses for `DeleteVolume`; both empty means that none is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletionSecret {
+    /// The secret's namespace.
+    pub namespace: Text,
+    /// The secret's name.
+    pub name: Text,
+}
+
+/// `spec.nodeAffinity.required`: the terms are alternatives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeAffinity {
+    /// `nodeSelectorTerms`.
+    pub terms: Box<[NodeTerm]>,
+}
+
+/// One term; all its requirements must hold. A term without any matches nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeTerm {
+    /// `matchExpressions`, about labels.
+    pub labels: Box<[NodeRequirement]>,
+    /// `matchFields`, in practice `metadata.name`.
+    pub fields: Box<[NodeRequirement]>,
+}
+
+/// One requirement of a term.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeRequirement {
+    /// The label or field.
+    pub key: Text,
+    /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`, as written.
+    pub operator: Text,
+    /// The values.
+    pub values: Box<[Text]>,
+}
