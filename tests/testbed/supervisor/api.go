@@ -40,15 +40,18 @@ func newAPI(server, token string, ca []byte) *api {
 
 // do sends one request; body and into may be nil.
 func (a *api) do(method, path, contentType string, body, into any) error {
-	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		content = bytes.NewReader(text)
+	if body == nil {
+		return a.send(method, path, contentType, nil, into)
 	}
-	request, err := http.NewRequest(method, a.server+path, content)
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return a.send(method, path, contentType, text, into)
+}
+
+func (a *api) send(method, path, contentType string, body []byte, into any) error {
+	request, err := http.NewRequest(method, a.server+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,11 @@ func (a *api) get(path string, into any) error { return a.do(http.MethodGet, pat
 // create keeps what is there already.
 func (a *api) create(path string, o object) error {
 	return ignoreStatus(a.do(http.MethodPost, path, "application/json", o, nil), http.StatusConflict)
+}
+
+// createYAML is create for the text of a manifest.
+func (a *api) createYAML(path string, manifest []byte) error {
+	return ignoreStatus(a.send(http.MethodPost, path, "application/yaml", manifest, nil), http.StatusConflict)
 }
 
 func (a *api) merge(path string, patch object) error {

@@ -163,13 +163,8 @@ func (d *driver) pluginArgs() []string {
 func (d *driver) sidecarArgs(kind sidecar, socket string) []string {
 	args := append([]string{"--csi-address=" + socket}, kind.args...)
 	if d.leaderElection() {
-		args = append(args,
-			"--leader-election",
-			"--leader-election-namespace="+d.namespace,
-			"--leader-election-lease-duration=10s",
-			"--leader-election-renew-deadline=8s",
-			"--leader-election-retry-period=1s",
-		)
+		args = append(args, "--leader-election-namespace="+d.namespace)
+		args = append(args, sidecarLeaderElection...)
 	}
 	if kind.name == provisioner {
 		args = append(args, d.options.ProvisionerArgs...)

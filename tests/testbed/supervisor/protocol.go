@@ -22,19 +22,20 @@ type operation interface {
 
 // operations maps the name in a request to a new, empty operation of that kind.
 var operations = map[string]func() operation{
-	"ping":             func() operation { return &ping{} },
-	"cluster.start":    func() operation { return &clusterStart{} },
-	"cluster.stop":     func() operation { return &clusterStop{} },
-	"component.start":  func() operation { return &componentStart{} },
-	"component.stop":   func() operation { return &componentStop{} },
-	"component.signal": func() operation { return &componentSignal{} },
-	"driver.start":     func() operation { return &driverStart{} },
-	"driver.stop":      func() operation { return &driverStop{} },
-	"driver.resume":    func() operation { return &driverResume{} },
-	"driver.rbac":      func() operation { return &driverRBAC{} },
-	"etcd.put":         func() operation { return &etcdPut{} },
-	"etcd.get":         func() operation { return &etcdGet{} },
-	"etcd.delete":      func() operation { return &etcdDelete{} },
+	"ping":              func() operation { return &ping{} },
+	"cluster.start":     func() operation { return &clusterStart{} },
+	"cluster.stop":      func() operation { return &clusterStop{} },
+	"component.start":   func() operation { return &componentStart{} },
+	"component.stop":    func() operation { return &componentStop{} },
+	"component.signal":  func() operation { return &componentSignal{} },
+	"driver.start":      func() operation { return &driverStart{} },
+	"driver.stop":       func() operation { return &driverStop{} },
+	"driver.resume":     func() operation { return &driverResume{} },
+	"driver.rbac":       func() operation { return &driverRBAC{} },
+	"snapshots.install": func() operation { return &snapshotsInstall{} },
+	"etcd.put":          func() operation { return &etcdPut{} },
+	"etcd.get":          func() operation { return &etcdGet{} },
+	"etcd.delete":       func() operation { return &etcdDelete{} },
 }
 
 // header is the part of a request that is the same for all of them.

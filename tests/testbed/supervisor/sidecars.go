@@ -22,6 +22,14 @@ const (
 // Failures are tried again soon, so that a test sees the recovery and not the backoff.
 var quickRetries = []string{"--retry-interval-start=500ms", "--retry-interval-max=5s"}
 
+// sidecarLeaderElection has the times of leaderElection.
+var sidecarLeaderElection = []string{
+	"--leader-election",
+	"--leader-election-lease-duration=10s",
+	"--leader-election-renew-deadline=8s",
+	"--leader-election-retry-period=1s",
+}
+
 var sidecarKinds = []sidecar{
 	{
 		name:   provisioner,
