@@ -10,9 +10,9 @@ use std::{
 
 use super::{Cluster, Coverage, Reach, Seen, Unseen, lookup::node_volume_name};
 use crate::model::{
-    Age, Answer, Attachment, BackendKey, Claim, ClaimKey, ControllerState, CsiDriver, CsiNode,
-    Event, Kind, Lease, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, PodUse, Question,
-    Role, Server, Settings, SnapshotContent, StorageClass, Text, Threshold, Time, Volume, Workload,
+    Age, Answer, Attachment, BackendKey, Claim, ClaimKey, CsiDriver, CsiNode, Event, Fact, FactKey,
+    Kind, Lease, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, PodUse, Question, Role,
+    Server, Settings, SnapshotContent, StorageClass, Text, Threshold, Time, Volume, Workload,
 };
 
 /// The eyes of a judgement: every look at the cluster goes through here.
@@ -30,17 +30,12 @@ pub struct Cx<'a> {
     facts: &'a RefCell<Facts>,
 }
 
-/// Facts about drivers, derived once and used by all volumes of a driver.
+/// Facts about drivers, derived once and used by all volumes of a driver, each with the time at
+/// which it has to be derived again.
 ///
 /// Whoever keeps them across changes compares them, so that a Lease that was merely renewed makes
 /// no volume dirty.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// Whether a driver's controllers are alive, and when that has to be looked at again.
-    pub controllers: BTreeMap<(Role, Text), (Rc<ControllerState>, Option<Time>)>,
-    /// Whether any volume of a driver names a deletion secret.
-    pub deletion_secrets: BTreeMap<Text, bool>,
-}
+pub type Facts = BTreeMap<FactKey, (Rc<Fact>, Option<Time>)>;
 
 /// One look at the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,8 +52,7 @@ pub enum Lookup {
     Class(Text),
     EventsOf(ObjectKey),
     Answer(Question),
-    Controller(Role, Text),
-    DeletionSecrets(Text),
+    Fact(FactKey),
     CsiDriver(Text),
 }
 
@@ -111,9 +105,7 @@ impl<'a> Cx<'a> {
 
     /// Whether an age is at least a threshold. An unknown age never is.
     pub fn older_than(&self, age: &Age, threshold: Threshold) -> bool {
-        age.since.is_some_and(|since| {
-            self.passed(since, self.settings.thresholds.get(threshold))
-        })
+        age.since.is_some_and(|since| self.passed(since, self.settings.thresholds.get(threshold)))
     }
 
     /// Whether a duration has passed since a time. Without a clock it has not.
@@ -219,7 +211,9 @@ impl<'a> Cx<'a> {
             .filter_map(|id| self.cluster.claims.get(id))
             .filter(|claim| claim.volume_name.as_deref() == Some(volume))
             .collect();
-        claims.sort_by(|a, b| (&a.namespace, &a.metadata.name).cmp(&(&b.namespace, &b.metadata.name)));
+        claims.sort_by(|a, b| {
+            (&a.namespace, &a.metadata.name).cmp(&(&b.namespace, &b.metadata.name))
+        });
         Ok(claims)
     }
 
@@ -252,9 +246,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::AttachmentsOf(volume.into()));
         self.all_of(Kind::VolumeAttachment)?;
         let ids = self.cluster.indexes.attachments_by_volume.candidates(volume);
-        let is_of = |row: &&Attachment| {
-            matches!(&row.source, crate::model::AttachmentSource::Volume(name) if **name == *volume)
-        };
+        let is_of = |row: &&Attachment| matches!(&row.source, crate::model::AttachmentSource::Volume(name) if **name == *volume);
         let mut rows: Vec<_> =
             ids.filter_map(|id| self.cluster.attachments.get(id)).filter(is_of).collect();
         rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
@@ -376,7 +368,9 @@ impl<'a> Cx<'a> {
             return Ok(answer.clone());
         }
         let (kind, namespace) = match &question {
-            Question::ClaimExists(key) => (Kind::PersistentVolumeClaim, Text::clone(&key.namespace)),
+            Question::ClaimExists(key) => {
+                (Kind::PersistentVolumeClaim, Text::clone(&key.namespace))
+            }
             Question::SecretExists { namespace, .. } => (Kind::Secret, Text::clone(namespace)),
             Question::MayPatchVolumes { namespace, .. } => {
                 (Kind::SubjectAccessReview, Text::clone(namespace))
@@ -388,36 +382,19 @@ impl<'a> Cx<'a> {
 
     // --- drivers ---------------------------------------------------------------------------
 
-    /// Returns a fact about a driver's controllers, deriving it at most once.
-    pub fn controller(
-        &self,
-        role: Role,
-        driver: &Text,
-        derive: impl FnOnce() -> ControllerState,
-    ) -> Rc<ControllerState> {
-        self.note(|| Lookup::Controller(role, Text::clone(driver)));
-        let key = (role, Text::clone(driver));
-        let known = self.facts.borrow().controllers.get(&key).cloned();
-        let (state, wake) = known.unwrap_or_else(|| {
-            let (state, wake) = self.apart(derive);
-            let fact = (Rc::new(state), wake);
-            self.facts.borrow_mut().controllers.insert(key, fact.clone());
-            fact
+    /// Returns a fact about a driver, deriving it at most once.
+    pub fn fact(&self, key: FactKey, derive: impl FnOnce() -> Fact) -> Rc<Fact> {
+        self.note(|| Lookup::Fact(key.clone()));
+        let known = self.facts.borrow().get(&key).cloned();
+        let (fact, wake) = known.unwrap_or_else(|| {
+            let (fact, wake) = self.apart(derive);
+            let derived = (Rc::new(fact), wake);
+            self.facts.borrow_mut().insert(key, derived.clone());
+            derived
         });
         if let Some(wake) = wake {
             self.wake_at(wake);
         }
-        state
-    }
-
-    /// Returns whether any volume of a driver names a deletion secret, deriving it at most once.
-    pub fn deletion_secrets(&self, driver: &Text, derive: impl FnOnce() -> bool) -> bool {
-        self.note(|| Lookup::DeletionSecrets(Text::clone(driver)));
-        if let Some(known) = self.facts.borrow().deletion_secrets.get(driver) {
-            return *known;
-        }
-        let (fact, _) = self.apart(derive);
-        self.facts.borrow_mut().deletion_secrets.insert(Text::clone(driver), fact);
         fact
     }
 

@@ -182,7 +182,11 @@ impl Cluster {
         let ids: Vec<ObjectId> = ids.collect();
         ids.into_iter().filter_map(move |id| {
             let volume = self.volumes.get(id)?;
-            volume.backend.as_ref().is_some_and(|known| known.same(&backend)).then_some((id, volume))
+            volume
+                .backend
+                .as_ref()
+                .is_some_and(|known| known.same(&backend))
+                .then_some((id, volume))
         })
     }
 }

@@ -3,15 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Change, Coverage, Dirty, Gap, Reach, Seen,
-    coverage::Coverages,
-    index::Index,
-    table::Table,
+    Change, Coverage, Dirty, Gap, Reach, Seen, coverage::Coverages, index::Index, table::Table,
 };
 use crate::model::{
     Answer, Attachment, AttachmentSource, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node,
-    ObjectId, ObjectKey, PodUse, Question, Role, Row, Server, Sighting, SnapshotContent, SnapshotSource,
-    StorageClass, Text, Time, Volume, Workload,
+    ObjectId, ObjectKey, PodUse, Question, Role, Row, Server, Sighting, SnapshotContent,
+    SnapshotSource, StorageClass, Text, Time, Volume, Workload,
 };
 
 /// Our look at a cluster, and what was not seen of it.
@@ -244,7 +241,8 @@ impl Cluster {
                 }
             }
         }
-        drivers.extend(self.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)));
+        drivers
+            .extend(self.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)));
         drivers.extend(self.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()));
         drivers
     }

@@ -99,12 +99,20 @@ impl<R: Named> Table<R> {
     }
 
     /// Returns what was last seen before a point in the order of changes.
-    pub(super) fn unseen_since(&self, began: u64, kind: Kind, namespace: Option<&str>) -> Vec<ObjectId> {
+    pub(super) fn unseen_since(
+        &self,
+        began: u64,
+        kind: Kind,
+        namespace: Option<&str>,
+    ) -> Vec<ObjectId> {
         let stale = |slot: &Slot<R>| {
             let (known, place, _) = slot.row.identity();
-            slot.seen < began && known == kind && namespace.is_none_or(|namespace| namespace == place)
+            slot.seen < began
+                && known == kind
+                && namespace.is_none_or(|namespace| namespace == place)
         };
-        let ids = self.slots.iter().enumerate().filter(|(_, slot)| slot.as_ref().is_some_and(stale));
+        let ids =
+            self.slots.iter().enumerate().filter(|(_, slot)| slot.as_ref().is_some_and(stale));
         ids.filter_map(|(index, _)| ObjectId::try_from(index).ok()).collect()
     }
 }

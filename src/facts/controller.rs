@@ -1,11 +1,11 @@
 //! Whether a controller is alive, absent, or neither proven (SEMANTICS 0.7).
 
-use std::{rc::Rc, time::Duration};
+use std::time::Duration;
 
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
-    ControllerState, Kind, Liveness, ObjectRef, PodPhase, Probe, Role, Sidecars, Text, Threshold,
-    Time,
+    ControllerState, Fact, FactKey, Kind, Liveness, ObjectRef, PodPhase, Probe, Role, Sidecars,
+    Text, Threshold, Time,
 };
 
 /// A Lease counts as renewed for this many times its own duration.
@@ -14,22 +14,31 @@ const LEASE_PERIODS: u32 = 3;
 const LEASE_DEFAULT: Duration = Duration::from_secs(15);
 
 /// Returns the state of a driver's provisioner.
-pub fn provisioner(cx: &Cx, driver: &Text) -> Rc<ControllerState> {
+pub fn provisioner(cx: &Cx, driver: &Text) -> ControllerState {
     state(cx, Role::Provisioner, driver)
 }
 
 /// Returns the state of a driver's attacher.
-pub fn attacher(cx: &Cx, driver: &Text) -> Rc<ControllerState> {
+pub fn attacher(cx: &Cx, driver: &Text) -> ControllerState {
     state(cx, Role::Attacher, driver)
 }
 
 /// Returns the state of kube-controller-manager.
-pub fn controller_manager(cx: &Cx) -> Rc<ControllerState> {
+pub fn controller_manager(cx: &Cx) -> ControllerState {
     state(cx, Role::ControllerManager, &Text::from(""))
 }
 
-fn state(cx: &Cx, role: Role, driver: &Text) -> Rc<ControllerState> {
-    cx.controller(role, driver, || Search { cx, role, driver, probes: Vec::new(), runs_in: Vec::new() }.state())
+fn state(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
+    let key = FactKey::Controller(role, Text::clone(driver));
+    match &*cx.fact(key, || Fact::Controller(derive(cx, role, driver))) {
+        Fact::Controller(state) => state.clone(),
+        Fact::DeletionSecrets(_) | Fact::ProvisionerVersions(_) => derive(cx, role, driver),
+    }
+}
+
+/// Derives the state of a controller from what is seen now.
+pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
+    Search { cx, role, driver, probes: Vec::new(), runs_in: Vec::new() }.state()
 }
 
 /// Replaces what neither finalizers nor Leases may contain
@@ -60,7 +69,7 @@ enum Says {
     /// Nothing, and it was seen.
     Nothing,
     /// It was not seen.
-    Unseen,
+    Unseen(Unseen),
 }
 
 impl Search<'_, '_> {
@@ -79,10 +88,13 @@ impl Search<'_, '_> {
         let wait = self.cx.settings().thresholds.get(Threshold::DriverAbsent);
         let (liveness, because) = if answers.iter().any(|says| matches!(says, Says::Alive)) {
             (Liveness::Alive, "it is at work".to_owned())
-        } else if answers.iter().any(|says| matches!(says, Says::Unseen)) {
+        } else if answers.iter().any(|says| matches!(says, Says::Unseen(_))) {
             (Liveness::Unknown, "not everything that would show it was seen".to_owned())
         } else if !all_negative {
-            (Liveness::Unknown, "it is installed, or half removed, but was not seen at work".to_owned())
+            (
+                Liveness::Unknown,
+                "it is installed, or half removed, but was not seen at work".to_owned(),
+            )
         } else if role == Role::ControllerManager {
             // Its Lease is the only trace it leaves, and it can be told not to keep one.
             (Liveness::Unknown, "it keeps no Lease that was seen".to_owned())
@@ -91,9 +103,20 @@ impl Search<'_, '_> {
         } else if sighting.is_some_and(|since| self.cx.passed(since, wait)) {
             (Liveness::Absent, "nothing of it was found, now and for long enough".to_owned())
         } else {
-            (Liveness::Unknown, "nothing of it was found, but not for long enough: it may be half of a reinstall".to_owned())
+            (
+                Liveness::Unknown,
+                "nothing of it was found, but not for long enough: it may be half of a reinstall"
+                    .to_owned(),
+            )
         };
+        let unseen = answers.into_iter().find_map(|says| match says {
+            Says::Unseen(unseen) if liveness == Liveness::Unknown => {
+                Some((unseen.kind, unseen.reason))
+            }
+            _ => None,
+        });
         ControllerState {
+            unseen,
             liveness,
             because,
             probes: self.probes,
@@ -119,7 +142,9 @@ impl Search<'_, '_> {
         for name in &names {
             let leases = match self.cx.leases_named(name) {
                 Ok(leases) => leases,
-                Err(unseen) => return self.probe("lease", unseen.reason, Says::Unseen),
+                Err(unseen) => {
+                    return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
+                }
             };
             for lease in leases {
                 let system = &*lease.namespace == "kube-system";
@@ -127,9 +152,9 @@ impl Search<'_, '_> {
                     continue;
                 }
                 let object = format!("lease/{}/{name}", lease.namespace);
-                let period = lease.duration_seconds.map_or(LEASE_DEFAULT, |seconds| {
-                    Duration::from_secs(seconds.into())
-                });
+                let period = lease
+                    .duration_seconds
+                    .map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()));
                 let fresh = lease.renewed.is_some_and(|time| {
                     lease.holder.is_some() && !self.cx.passed(time, period * LEASE_PERIODS)
                 });
@@ -141,7 +166,9 @@ impl Search<'_, '_> {
         }
         match stale {
             // A driver's Leases outlive its uninstallation: old ones prove nothing.
-            Some(object) => self.probe("lease", format!("{object} is no longer renewed"), Says::Nothing),
+            Some(object) => {
+                self.probe("lease", format!("{object} is no longer renewed"), Says::Nothing)
+            }
             None => self.probe("lease", format!("no Lease {}", names.join(" or ")), Says::Nothing),
         }
     }
@@ -166,7 +193,7 @@ impl Search<'_, '_> {
         }
         match self.cx.all_of(Kind::Pod) {
             Ok(()) => self.probe("pod", "no pod runs it".to_owned(), Says::Nothing),
-            Err(unseen) => self.probe("pod", unseen.reason, Says::Unseen),
+            Err(unseen) => self.probe("pod", unseen.reason.clone(), Says::Unseen(unseen)),
         }
     }
 
@@ -187,7 +214,7 @@ impl Search<'_, '_> {
         let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
         match kinds.into_iter().map(|kind| self.cx.all_of(kind)).collect::<Seen<()>>() {
             Ok(()) => self.probe("workload", "no workload would run it".to_owned(), Says::Nothing),
-            Err(unseen) => self.probe("workload", unseen.reason, Says::Unseen),
+            Err(unseen) => self.probe("workload", unseen.reason.clone(), Says::Unseen(unseen)),
         }
     }
 
@@ -202,7 +229,9 @@ impl Search<'_, '_> {
                 return self.probe("registration", found, Says::Trace);
             }
             Ok(None) => {}
-            Err(unseen) => return self.probe("registration", unseen.reason, Says::Unseen),
+            Err(unseen) => {
+                return self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen));
+            }
         }
         match self.cx.csi_nodes_of(self.driver) {
             Ok(nodes) if nodes.is_empty() => {
@@ -213,7 +242,7 @@ impl Search<'_, '_> {
                 let found = format!("registered on {} nodes", nodes.len());
                 self.probe("registration", found, Says::Trace)
             }
-            Err(unseen) => self.probe("registration", unseen.reason, Says::Unseen),
+            Err(unseen) => self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen)),
         }
     }
 
@@ -242,15 +271,16 @@ impl Search<'_, '_> {
         let prefix = format!("{}_", self.driver);
         let spoke = self.role == Role::Provisioner
             && !self.driver.is_empty()
-            && self.cx.events().any(|event| {
-                event.component.starts_with(&prefix) && recent(event.last_seen)
-            });
+            && self
+                .cx
+                .events()
+                .any(|event| event.component.starts_with(&prefix) && recent(event.last_seen));
         if spoke {
             return self.probe("recent action", "it wrote events lately".to_owned(), Says::Alive);
         }
         match self.cx.all_of(Kind::Event).and_then(|()| self.cx.all_of(Kind::PersistentVolume)) {
             Ok(()) => self.probe("recent action", "none seen".to_owned(), Says::Nothing),
-            Err(unseen) => self.probe("recent action", unseen.reason, Says::Unseen),
+            Err(unseen) => self.probe("recent action", unseen.reason.clone(), Says::Unseen(unseen)),
         }
     }
 
@@ -278,7 +308,10 @@ impl Search<'_, '_> {
 
     /// Whether these sidecars name a driver, and not this one.
     fn serves_another(&self, sidecars: &Sidecars) -> bool {
-        sidecars.mentions.iter().any(|text| named_driver(text).is_some_and(|name| name != &**self.driver))
+        sidecars
+            .mentions
+            .iter()
+            .any(|text| named_driver(text).is_some_and(|name| name != &**self.driver))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Owner;
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::model::{Answer, DeletionSecret, Kind, Question, Text, Volume};
+use crate::model::{Answer, DeletionSecret, Fact, FactKey, Kind, Question, Text, Volume};
 
 /// What is known of the secret for `DeleteVolume`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +31,7 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         let Some(class) = volume.class.as_ref().filter(|class| !class.is_empty()) else {
             return Ok(SecretState::NotNeeded);
         };
-        let siblings = cx.deletion_secrets(driver, || {
-            let names_one = |secret: &DeletionSecret| !secret.name.is_empty();
-            cx.volumes_of_driver(driver).any(|it| it.deletion_secret.as_ref().is_some_and(names_one))
-        });
+        let siblings = siblings_name_one(cx, driver);
         let forgotten = siblings && volume.is_dynamic() && cx.class(class)?.is_none();
         return Ok(if forgotten { SecretState::Forgotten } else { SecretState::NotNeeded });
     };
@@ -53,8 +50,24 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
             return Err(Unseen {
                 kind: Kind::Secret,
                 namespace: Some(Text::clone(&secret.namespace)),
-                reason: format!("secret {}/{} was not seen: {reason}", secret.namespace, secret.name),
+                reason: format!(
+                    "secret {}/{} was not seen: {reason}",
+                    secret.namespace, secret.name
+                ),
             });
         }
     })
+}
+
+fn siblings_name_one(cx: &Cx, driver: &Text) -> bool {
+    let key = FactKey::DeletionSecrets(Text::clone(driver));
+    match &*cx.fact(key, || Fact::DeletionSecrets(derive(cx, driver))) {
+        Fact::DeletionSecrets(any) => *any,
+        Fact::Controller(_) | Fact::ProvisionerVersions(_) => derive(cx, driver),
+    }
+}
+
+pub(super) fn derive(cx: &Cx, driver: &Text) -> bool {
+    let names_one = |secret: &DeletionSecret| !secret.name.is_empty();
+    cx.volumes_of_driver(driver).any(|it| it.deletion_secret.as_ref().is_some_and(names_one))
 }

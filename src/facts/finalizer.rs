@@ -80,9 +80,15 @@ mod tests {
             (IN_TREE, FinalizerOwner::ControllerManager),
             (PV_PROTECTION, FinalizerOwner::ControllerManager),
             (PVC_PROTECTION, FinalizerOwner::ControllerManager),
-            ("external-attacher/ebs-csi-aws-com", FinalizerOwner::Attacher("ebs-csi-aws-com".into())),
+            (
+                "external-attacher/ebs-csi-aws-com",
+                FinalizerOwner::Attacher("ebs-csi-aws-com".into()),
+            ),
             ("provisioner.storage.kubernetes.io/cloning-protection", FinalizerOwner::Cloning),
-            ("snapshot.storage.kubernetes.io/pvc-as-source-protection", FinalizerOwner::Snapshotter),
+            (
+                "snapshot.storage.kubernetes.io/pvc-as-source-protection",
+                FinalizerOwner::Snapshotter,
+            ),
             ("foregroundDeletion", FinalizerOwner::GarbageCollector),
             ("example.com/backup", FinalizerOwner::Unknown),
             ("external-provisioner.volume.kubernetes.io/finalizer2", FinalizerOwner::Unknown),

@@ -10,7 +10,7 @@ mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use controller::{controller_manager, attacher, provisioner, sanitize};
+pub use controller::{attacher, controller_manager, provisioner, sanitize};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use finalizer::{
     EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
@@ -18,5 +18,23 @@ pub use finalizer::{
 };
 pub use node::node_gone;
 pub use owner::{Owner, known_deletable, owner};
-pub use provisioner::{ClaimedVersion, Defect, claimed_versions, defect, honors_reclaim_policy};
+pub use provisioner::{Defect, claimed_versions, defect, honors_reclaim_policy};
 pub use released::{ClaimState, claim_state, semantically_released};
+
+use crate::cluster::Cx;
+use crate::model::{Fact, FactKey};
+
+/// Derives a shared fact from what is seen now, for whoever compares it with what it was.
+pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
+    match key {
+        FactKey::Controller(role, driver) => {
+            Fact::Controller(controller::derive(cx, *role, driver))
+        }
+        FactKey::DeletionSecrets(driver) => {
+            Fact::DeletionSecrets(deletion_secret::derive(cx, driver))
+        }
+        FactKey::ProvisionerVersions(driver) => {
+            Fact::ProvisionerVersions(provisioner::derive(cx, driver))
+        }
+    }
+}

@@ -7,32 +7,25 @@ use semver::Version;
 
 use super::controller::{image_name, mentions};
 use crate::cluster::Cx;
-use crate::model::{Container, ObjectRef, Sidecars, Text};
-
-/// A version that an image tag claims. Tags can lie, digests say nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedVersion {
-    /// The pod or workload.
-    pub object: ObjectRef,
-    /// The image.
-    pub image: Text,
-    /// The version in its tag, if there is one.
-    pub version: Option<Version>,
-    /// Whether `--feature-gates` sets `HonorPVReclaimPolicy`, and to what.
-    pub honor_flag: Option<bool>,
-    /// The pod's `ServiceAccount`, with its namespace.
-    pub service_account: Option<(Text, Text)>,
-}
+use crate::model::{ClaimedVersion, Container, Fact, FactKey, ObjectRef, Sidecars, Text};
 
 /// Returns what every pod and workload that names the driver claims to run as csi-provisioner.
 pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
+    let key = FactKey::ProvisionerVersions(Text::clone(driver));
+    match &*cx.fact(key, || Fact::ProvisionerVersions(derive(cx, driver))) {
+        Fact::ProvisionerVersions(versions) => versions.clone(),
+        Fact::DeletionSecrets(_) | Fact::Controller(_) => derive(cx, driver),
+    }
+}
+
+pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     let pods = cx.sidecar_pods().filter_map(|pod| {
         pod.sidecars.as_deref().map(|sidecars| (pod.object(), &pod.namespace, sidecars))
     });
     let workloads = cx
         .sidecar_workloads()
         .map(|workload| (workload.object(), &workload.namespace, &workload.sidecars));
-    let mut claimed: Vec<_> = pods
+    let mut versions: Vec<_> = pods
         .chain(workloads)
         .filter(|(_, _, sidecars)| sidecars.mentions.iter().any(|text| mentions(text, driver)))
         .flat_map(|(object, namespace, sidecars)| {
@@ -40,8 +33,8 @@ pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
             sidecars.containers.iter().filter_map(of)
         })
         .collect();
-    claimed.sort_by(|a, b| a.object.cmp(&b.object));
-    claimed
+    versions.sort_by(|a, b| a.object.cmp(&b.object));
+    versions
 }
 
 fn claimed(
@@ -81,7 +74,8 @@ fn honor_flag(args: &[Text]) -> Option<bool> {
             gates.extend(value.split(','));
         }
     }
-    let value = gates.into_iter().find_map(|gate| gate.trim().strip_prefix("HonorPVReclaimPolicy="))?;
+    let value =
+        gates.into_iter().find_map(|gate| gate.trim().strip_prefix("HonorPVReclaimPolicy="))?;
     value.parse().ok()
 }
 
@@ -141,7 +135,12 @@ mod tests {
         for (image, args, found, honors) in [
             ("r/csi-provisioner:v6.3.0", &[][..], None, Some(true)),
             ("r/csi-provisioner:v5.0.2", &[], None, Some(true)),
-            ("r/csi-provisioner:v5.0.2", &["--feature-gates", "HonorPVReclaimPolicy=false"], None, Some(false)),
+            (
+                "r/csi-provisioner:v5.0.2",
+                &["--feature-gates", "HonorPVReclaimPolicy=false"],
+                None,
+                Some(false),
+            ),
             ("r/csi-provisioner:v5.0.1", &[], Some(Defect::EmptyPatch), Some(true)),
             ("r/csi-provisioner:v5.0.0", &[], Some(Defect::EmptyPatch), Some(true)),
             ("r/csi-provisioner:v4.0.1", &[], Some(Defect::Unprotected), Some(false)),

@@ -7,6 +7,8 @@ use super::{ObjectRef, ReclaimPolicy, Text};
 pub enum Action {
     /// P-POLICY: patches the reclaim policy, testing everything that the decision rested on.
     SetReclaimPolicy { volume: ObjectRef, from: ReclaimPolicy, to: ReclaimPolicy },
+    /// P-RESERVE: drops the dead uid from claimRef and keeps the claim's name.
+    ReserveVolume { volume: ObjectRef },
     /// P-FIN-DEL: removes one finalizer, by its position and name.
     RemoveFinalizer { object: ObjectRef, finalizer: Text },
     /// P-FIN-ADD: adds one protection finalizer.

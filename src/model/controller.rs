@@ -1,6 +1,6 @@
 //! Controllers that serve storage, and whether they are alive.
 
-use super::{ObjectRef, Text, Time};
+use super::{Kind, ObjectRef, Text, Time};
 
 /// What a controller does for volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +61,8 @@ pub struct ControllerState {
     pub probes: Vec<Probe>,
     /// Whether all probes were made and found nothing, however recently.
     pub all_negative: bool,
+    /// What was not seen, where that is why the answer is `Unknown`.
+    pub unseen: Option<(Kind, String)>,
     /// The workloads and pods that run it, or would.
     pub runs_in: Vec<ObjectRef>,
 }

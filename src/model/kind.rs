@@ -83,7 +83,8 @@ impl Kind {
     /// with or without its group.
     pub fn parse_resource(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
-        let (resource, group) = text.split_once('.').map_or((text.as_str(), None), |(r, g)| (r, Some(g)));
+        let (resource, group) =
+            text.split_once('.').map_or((text.as_str(), None), |(r, g)| (r, Some(g)));
         Self::ALL.into_iter().find(|known| {
             let names = known.names();
             (names.plural == resource
@@ -153,7 +154,9 @@ impl Kind {
             Names { kind, plural, short, group, namespaced }
         }
         match self {
-            Self::PersistentVolume => row("PersistentVolume", "persistentvolumes", "pv", CORE, false),
+            Self::PersistentVolume => {
+                row("PersistentVolume", "persistentvolumes", "pv", CORE, false)
+            }
             Self::PersistentVolumeClaim => {
                 row("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", CORE, true)
             }

@@ -43,11 +43,18 @@ impl Metadata {
     /// An entry's time moves when the manager changes any field that it owns, so an owner of the
     /// field cannot have changed it later (apimachinery `meta/v1/types.go`, `ManagedFieldsEntry`).
     pub fn last_change(&self, field: &ManagedField) -> Option<Time> {
-        self.managers.iter().filter(|owner| owner.field == *field).filter_map(|owner| owner.time).max()
+        self.managers
+            .iter()
+            .filter(|owner| owner.field == *field)
+            .filter_map(|owner| owner.time)
+            .max()
     }
 
     /// Returns the managers that own the field.
-    pub fn managers_of<'a>(&'a self, field: &'a ManagedField) -> impl Iterator<Item = &'a FieldOwner> {
+    pub fn managers_of<'a>(
+        &'a self,
+        field: &'a ManagedField,
+    ) -> impl Iterator<Item = &'a FieldOwner> {
         self.managers.iter().filter(move |owner| owner.field == *field)
     }
 

@@ -12,6 +12,7 @@ mod class;
 mod controller;
 mod driver;
 mod event;
+mod fact;
 mod finding;
 mod kind;
 mod lease;
@@ -39,6 +40,7 @@ pub use class::StorageClass;
 pub use controller::{ControllerState, Liveness, Probe, Role, Sighting};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
+pub use fact::{ClaimedVersion, Fact, FactKey};
 pub use finding::{
     Evidence, Finding, Offer, RuleId, Severity, Verdict, VerdictState, VolumeColumns,
 };

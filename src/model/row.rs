@@ -38,7 +38,9 @@ impl Row {
             name: name.into(),
         };
         Some(match self {
-            Self::Volume(row) => ObjectKey::cluster_wide(Kind::PersistentVolume, &row.metadata.name),
+            Self::Volume(row) => {
+                ObjectKey::cluster_wide(Kind::PersistentVolume, &row.metadata.name)
+            }
             Self::Claim(row) => row.object().key,
             Self::Pod(row) => namespaced(Kind::Pod, &row.namespace, &row.name),
             Self::Workload(row) => namespaced(row.kind, &row.namespace, &row.name),

@@ -58,7 +58,9 @@ enum Test {
 
 /// Why a selector does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read the selector at {0:?}: expected key=value, key!=value, key in (a,b), key notin (a,b), key or !key")]
+#[error(
+    "cannot read the selector at {0:?}: expected key=value, key!=value, key in (a,b), key notin (a,b), key or !key"
+)]
 pub struct SelectorError(String);
 
 impl Selector {
@@ -73,7 +75,8 @@ impl Selector {
             if part.is_empty() {
                 continue;
             }
-            requirements.push(Requirement::parse(part).ok_or_else(|| SelectorError(part.to_owned()))?);
+            requirements
+                .push(Requirement::parse(part).ok_or_else(|| SelectorError(part.to_owned()))?);
         }
         Ok(Self { requirements })
     }

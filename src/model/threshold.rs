@@ -68,18 +68,40 @@ impl Threshold {
         match self {
             Self::OlderThan => ("older-than", 7 * DAY, "how long a volume must have been Released"),
             Self::Stuck => ("stuck", HOUR, "when something waiting counts as stuck"),
-            Self::Finalizer => ("finalizer", 20 * MINUTE, "how long a controller may take to set or remove its finalizer"),
-            Self::Protection => ("protection", 5 * MINUTE, "how long protection of a volume may be missing"),
-            Self::ClaimProtection => ("claim-protection", 2 * MINUTE, "how long protection of a claim may be missing"),
+            Self::Finalizer => (
+                "finalizer",
+                20 * MINUTE,
+                "how long a controller may take to set or remove its finalizer",
+            ),
+            Self::Protection => {
+                ("protection", 5 * MINUTE, "how long protection of a volume may be missing")
+            }
+            Self::ClaimProtection => {
+                ("claim-protection", 2 * MINUTE, "how long protection of a claim may be missing")
+            }
             Self::Detach => ("detach", 10 * MINUTE, "how long detaching may take"),
             Self::PvPending => ("pv-pending", 10 * MINUTE, "how long a volume may be Pending"),
             Self::PvcPending => ("pvc-pending", HOUR, "how long a claim may be Pending"),
-            Self::DeleteWait => ("delete-wait", 5 * MINUTE, "how long to wait for a volume to be deleted"),
-            Self::BackendGap => ("backend-gap", 10 * MINUTE, "time between two listings of a backend"),
-            Self::DriverAbsent => ("driver-absent", DAY, "how long a driver must have been missing to count as absent"),
-            Self::DriverAction => ("driver-action", HOUR, "how recent a driver's action proves that it is alive"),
+            Self::DeleteWait => {
+                ("delete-wait", 5 * MINUTE, "how long to wait for a volume to be deleted")
+            }
+            Self::BackendGap => {
+                ("backend-gap", 10 * MINUTE, "time between two listings of a backend")
+            }
+            Self::DriverAbsent => (
+                "driver-absent",
+                DAY,
+                "how long a driver must have been missing to count as absent",
+            ),
+            Self::DriverAction => {
+                ("driver-action", HOUR, "how recent a driver's action proves that it is alive")
+            }
             Self::Resync => ("resync", 30, "how long controllers take to notice"),
-            Self::ProvisioningQuiet => ("provisioning-quiet", 10 * MINUTE, "how long no volume may have been in the making"),
+            Self::ProvisioningQuiet => (
+                "provisioning-quiet",
+                10 * MINUTE,
+                "how long no volume may have been in the making",
+            ),
         }
     }
 }
@@ -143,7 +165,9 @@ mod tests {
 
     #[test]
     fn durations_need_a_unit_and_a_length() {
-        for (text, seconds) in [("7d", 7 * DAY), ("36h", 36 * HOUR), ("2w", 14 * DAY), ("1h30m", 5400), ("5s", 5)] {
+        for (text, seconds) in
+            [("7d", 7 * DAY), ("36h", 36 * HOUR), ("2w", 14 * DAY), ("1h30m", 5400), ("5s", 5)]
+        {
             assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         for text in ["0", "0s", "-1d", "7", "1.5", "", "soon", "99999999y", "1e9", "NaN", "inf"] {

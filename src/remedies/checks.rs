@@ -1,0 +1,147 @@
+//! Checks that more than one remedy makes.
+
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::facts::{self, Owner, SecretState};
+use crate::model::{ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time};
+
+/// A check's answer: `Err` is the reason to refuse.
+pub(super) type Checked = Result<(), String>;
+
+/// Nobody asked, by annotation, to leave it alone.
+pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
+    if let Some(ignore) = &metadata.ignore {
+        return Err(format!("annotation storage.kubectl.dev/ignore: {ignore}"));
+    }
+    if let Some(until) = &metadata.keep_until {
+        // A date that does not parse protects for ever: whoever wrote it wanted protection.
+        let expired =
+            parse_day(until).is_some_and(|time| cx.passed(time, std::time::Duration::ZERO));
+        if !expired {
+            return Err(format!("annotation storage.kubectl.dev/keep-until: {until}"));
+        }
+    }
+    Ok(())
+}
+
+/// Parses a date or a time; a date ends with the day.
+fn parse_day(text: &str) -> Option<Time> {
+    if let Ok(time) = parse_time(text) {
+        return time;
+    }
+    let day = text.parse::<chrono::NaiveDate>().ok()?;
+    Some(day.succ_opt()?.and_hms_opt(0, 0, 0)?.and_utc())
+}
+
+/// No other volume names the same backend volume.
+pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
+    let others: Vec<_> = cx
+        .volumes_of_backend(backend)?
+        .into_iter()
+        .filter(|other| other.name() != volume.name())
+        .map(|other| other.object().to_string())
+        .collect();
+    Ok(match others.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{} names the same backend volume", others.join(", "))),
+    })
+}
+
+/// No attachment names it, whatever its status says.
+pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let attachments = cx.attachments_of(volume.name())?;
+    Ok(match attachments.first() {
+        None => Ok(()),
+        Some(first) => Err(format!(
+            "volumeattachment/{} still names it, on node {}",
+            first.metadata.name, first.node
+        )),
+    })
+}
+
+/// No node says that it holds it.
+pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let Some(backend) = volume.backend.as_ref().filter(|_| volume.source.driver().is_some()) else {
+        return Ok(Ok(()));
+    };
+    let nodes = cx.nodes_holding(backend)?;
+    Ok(match nodes.first() {
+        None => Ok(()),
+        Some(node) => Err(format!("no/{} says that it has the volume in use", node.metadata.name)),
+    })
+}
+
+/// No claim names it.
+pub(super) fn no_claim_names_it(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let claims = cx.claims_naming(volume.name())?;
+    Ok(match claims.first() {
+        None => Ok(()),
+        Some(claim) => Err(format!("{} asks for it in spec.volumeName", claim.object())),
+    })
+}
+
+/// No snapshot of it is in progress. Finished ones are notices.
+pub(super) fn no_snapshot_in_progress(
+    cx: &Cx,
+    volume: &Volume,
+    notices: &mut Vec<String>,
+) -> Seen<Checked> {
+    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
+    for snapshot in cx.snapshots_of(backend)? {
+        if snapshot.in_progress() {
+            return Ok(Err(format!("{} is being taken of it", snapshot.object())));
+        }
+        notices.push(format!(
+            "{} was taken of it: a driver whose snapshots need their volume will refuse to delete it",
+            snapshot.object()
+        ));
+    }
+    Ok(Ok(()))
+}
+
+/// No pod names the claim that it belonged to.
+pub(super) fn no_pod_names_its_claim(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    let pods = cx.pods_of(&claim.key)?;
+    Ok(match pods.first() {
+        None => Ok(()),
+        Some(pod) => Err(format!("{} names claim {}", pod.object(), claim.key)),
+    })
+}
+
+/// The credentials to delete it are there.
+pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Checked> {
+    Ok(match facts::deletion_secret(cx, volume, owner)? {
+        SecretState::NotNeeded | SecretState::Present(_) => Ok(()),
+        SecretState::Missing(secret) => {
+            Err(format!("its deletion secret {}/{} does not exist", secret.namespace, secret.name))
+        }
+        SecretState::Forgotten => {
+            Err("its class is gone, and with it the name of its deletion secret".to_owned())
+        }
+        SecretState::Forbidden(secret) => {
+            return Err(Unseen {
+                kind: Kind::Secret,
+                namespace: Some(secret.namespace.clone()),
+                reason: format!(
+                    "whether its deletion secret {}/{} exists was not seen: reading it is forbidden",
+                    secret.namespace, secret.name
+                ),
+            });
+        }
+    })
+}
+
+/// A controller was seen at work. Where that could not be seen, the refusal is `unseen`.
+pub(super) fn alive(state: &ControllerState, who: &str) -> Seen<Checked> {
+    Ok(match state.liveness {
+        Liveness::Alive => Ok(()),
+        Liveness::Absent => Err(format!("{who} is absent: {}", state.because)),
+        Liveness::Unknown => match &state.unseen {
+            Some((kind, reason)) => {
+                return Err(Unseen { kind: *kind, namespace: None, reason: reason.clone() });
+            }
+            None => Err(format!("{who} may not be running: {}", state.because)),
+        },
+    })
+}

@@ -1,0 +1,72 @@
+//! What could be done, one file per thing, each with all its checks.
+//!
+//! A remedy looks at the cluster and either proposes writes or refuses with the check that did not
+//! pass. The report's verdict, the plan and the moment of writing ask the same function.
+//! Checks always look at the whole cluster: no scope, selector or exemption narrows them, and
+//! exemptions can only add a refusal.
+
+mod add_protection;
+mod checks;
+mod reclaim;
+mod remove_finalizer;
+mod reserve;
+mod retain;
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
+
+pub use add_protection::REMEDY as ADD_PROTECTION;
+pub use reclaim::REMEDY as RECLAIM;
+pub use remove_finalizer::{
+    ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
+    IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER,
+};
+pub use reserve::REMEDY as RESERVE;
+pub use retain::REMEDY as RETAIN;
+
+/// One thing that can be done about a volume.
+#[derive(Debug)]
+pub struct Remedy {
+    /// Its name, as plans and journals write it.
+    pub id: &'static str,
+    /// What its checks look at.
+    pub needs: &'static [Kind],
+    /// What it writes: verb and resource.
+    pub writes: &'static [(&'static str, &'static str)],
+    /// Proposes or refuses.
+    pub propose: fn(&Cx, &Volume) -> Seen<Result<Proposal, Refusal>>,
+}
+
+/// All remedies.
+pub static REMEDIES: [&Remedy; 7] = [
+    &RECLAIM,
+    &RETAIN,
+    &RESERVE,
+    &ADD_PROTECTION,
+    &REMOVE_EXTERNAL_FINALIZER,
+    &REMOVE_IN_TREE_FINALIZER,
+    &REMOVE_ATTACHER_FINALIZER,
+];
+
+impl Remedy {
+    /// Asks what it would do about a volume, in the words of a report.
+    pub fn verdict(&self, cx: &Cx, volume: &Volume) -> (Verdict, Option<Offer>) {
+        let verdict = |state, reason: String| Verdict { state, reason };
+        match (self.propose)(cx, volume) {
+            Ok(Ok(proposal)) => {
+                let offer = Offer {
+                    command: None,
+                    effect: proposal.effect.what,
+                    risk: proposal.effect.risk,
+                };
+                (verdict(VerdictState::Fixable, proposal.notices.join("; ")), Some(offer))
+            }
+            Ok(Err(refusal)) => {
+                let offer =
+                    Offer { command: None, effect: refusal.effect.what, risk: refusal.effect.risk };
+                (verdict(VerdictState::Blocked, refusal.reason), Some(offer))
+            }
+            Err(unseen) => (verdict(VerdictState::Unseen, unseen.reason), None),
+        }
+    }
+}

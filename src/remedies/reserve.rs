@@ -1,0 +1,60 @@
+//! Keeps a volume for one claim: P-RESERVE.
+
+use super::{Remedy, checks};
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState};
+use crate::model::{
+    Action, ClaimPhase, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
+};
+
+/// P-RESERVE: drops the dead uid from claimRef, so that only the claim of that name can bind.
+pub static REMEDY: Remedy = Remedy {
+    id: "reserve",
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    writes: &[("patch", "persistentvolumes")],
+    propose,
+};
+
+fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    let effect = || {
+        Effect {
+        what: "keeps the volume for the claim that it names: the claim must ask for it in spec.volumeName".to_owned(),
+        risk: "whoever creates that claim reads the old data".to_owned(),
+    }
+    };
+    let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
+    if volume.metadata.deleting.is_some() {
+        return refuse("it is terminating".to_owned());
+    }
+    if volume.phase != Phase::Released {
+        return refuse(format!("its phase is {}", volume.phase));
+    }
+    if volume.reclaim_policy != ReclaimPolicy::Retain {
+        return refuse(format!("its policy is {}: first retain it", volume.reclaim_policy));
+    }
+    if let Some(state) = &volume.backend_state {
+        return refuse(format!("annotation storage.kubectl.dev/backend-state: {state}"));
+    }
+    if let Err(reason) = checks::backend_is_its_own(cx, volume)? {
+        return refuse(reason);
+    }
+    match facts::claim_state(cx, volume)? {
+        ClaimState::Absent => {}
+        ClaimState::Recreated(claim) => {
+            let unbound = claim.phase == ClaimPhase::Pending && claim.volume_name.is_none();
+            if !unbound {
+                return refuse(format!("{} is already bound to another volume", claim.object()));
+            }
+        }
+        ClaimState::None | ClaimState::Reserved => {
+            return refuse("it names no claim that it was bound to".to_owned());
+        }
+        ClaimState::Live(claim) => return refuse(format!("{} still exists", claim.object())),
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::ReserveVolume { volume: volume.object() }],
+        effect: effect(),
+        undo: Undo::Never("a claim may have bound it"),
+        notices: Vec::new(),
+    }))
+}

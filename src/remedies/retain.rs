@@ -1,0 +1,54 @@
+//! Flips the reclaim policy to Retain: the stop that never destroys anything.
+
+use super::Remedy;
+use crate::cluster::{Cx, Seen};
+use crate::model::{Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume};
+
+/// P-POLICY to Retain.
+pub static REMEDY: Remedy = Remedy {
+    id: "retain",
+    needs: &[Kind::PersistentVolume],
+    writes: &[("patch", "persistentvolumes")],
+    propose,
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every remedy")]
+fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    let effect = effect(volume);
+    if volume.reclaim_policy == ReclaimPolicy::Retain {
+        return Ok(Err(Refusal { reason: "its policy is already Retain".to_owned(), effect }));
+    }
+    // A stop is not an undo: a provisioner that was told to delete may be half way through.
+    let deleting = matches!(volume.phase, Phase::Released | Phase::Failed)
+        && volume.reclaim_policy == ReclaimPolicy::Delete;
+    let mut notices = Vec::new();
+    if deleting {
+        notices.push("a stop, not an undo: the backend may already be half deleted".to_owned());
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::SetReclaimPolicy {
+            volume: volume.object(),
+            from: volume.reclaim_policy.clone(),
+            to: ReclaimPolicy::Retain,
+        }],
+        effect,
+        undo: if deleting {
+            Undo::Never("a provisioner may have acted on the old policy")
+        } else {
+            Undo::Revert
+        },
+        notices,
+    }))
+}
+
+fn effect(volume: &Volume) -> Effect {
+    let what = if volume.metadata.deleting.is_some() {
+        "sets the reclaim policy to Retain: the volume object still goes, the backend volume and its data stay"
+    } else {
+        "sets the reclaim policy to Retain: nothing deletes the backend volume any more"
+    };
+    Effect {
+        what: what.to_owned(),
+        risk: "the backend volume is kept, and billed, until somebody reclaims it".to_owned(),
+    }
+}

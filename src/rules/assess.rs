@@ -1,0 +1,317 @@
+//! Judging everything, or what a change made worth judging again.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use super::{Judged, REGISTRY, Rule, Stake};
+use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Subject};
+use crate::model::{
+    Bytes, Fact, FactKey, Finding, Metadata, ObjectKey, Phase, Question, Role, RuleId, Settings,
+    Severity, Text, Time, VerdictState,
+};
+
+/// Keeps what was found, without keeping the findings: they are judged again when printed.
+#[derive(Debug, Default)]
+pub struct Assessor {
+    facts: RefCell<Facts>,
+    cases: BTreeMap<Subject, Noted>,
+    questions: BTreeSet<Question>,
+}
+
+/// What is kept of a subject about which there is anything to keep.
+#[derive(Debug, Default)]
+struct Noted {
+    found: Vec<(&'static Rule, Severity)>,
+    wake: Option<Time>,
+}
+
+/// What the findings add up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many of each severity.
+    pub by_severity: BTreeMap<Severity, usize>,
+    /// How many of each rule.
+    pub by_rule: BTreeMap<RuleId, usize>,
+    /// How many were left out by annotation, `--ignore` or `--rule`.
+    pub exempted: usize,
+    /// Capacity of volumes that gc could reclaim now.
+    pub reclaimable: Bytes,
+    /// Capacity of all Released volumes in scope.
+    pub released: Bytes,
+    /// Capacity that is, or is about to be, known to nobody.
+    pub leaking: Bytes,
+    /// Capacity whose data can be destroyed, or read by somebody else.
+    pub at_risk: Bytes,
+}
+
+impl Assessor {
+    /// Judges one rule on one subject.
+    pub fn judge(
+        &self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subject: &Subject,
+        rule: &Rule,
+    ) -> Judged {
+        let cx = Cx::new(cluster, settings, &self.facts);
+        judge(&cx, cluster, subject, rule)
+    }
+
+    /// Takes in what changed: judges what is dirty, and what time has made due.
+    pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
+        let subjects = if dirty.everything {
+            *self = Self::default();
+            subjects(cluster)
+        } else {
+            self.dirty_subjects(cluster, settings, dirty)
+        };
+        let cx = Cx::new(cluster, settings, &self.facts);
+        for subject in subjects {
+            let mut noted = Noted::default();
+            for rule in REGISTRY.iter() {
+                let judged = judge(&cx, cluster, &subject, rule);
+                if let Some(finding) = judged.finding {
+                    noted.found.push((rule, finding.severity));
+                }
+                noted.wake = earliest(noted.wake, judged.wake);
+            }
+            if noted.found.is_empty() && noted.wake.is_none() {
+                self.cases.remove(&subject);
+            } else {
+                self.cases.insert(subject, noted);
+            }
+        }
+        self.questions.append(&mut cx.take_questions());
+        self.questions.retain(|question| !cluster.answers().contains_key(question));
+    }
+
+    /// Questions that came up and have no answer yet.
+    pub fn questions(&self) -> &BTreeSet<Question> {
+        &self.questions
+    }
+
+    /// When time alone may change something.
+    pub fn wake(&self) -> Option<Time> {
+        let facts = self.facts.borrow();
+        let of_facts = facts.values().filter_map(|(_, wake)| *wake).min();
+        earliest(self.cases.values().filter_map(|noted| noted.wake).min(), of_facts)
+    }
+
+    /// All findings in scope, worst first, judged again one by one as they are asked for.
+    pub fn findings<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        settings: &'a Settings,
+    ) -> impl Iterator<Item = Finding> + 'a {
+        let mut cases: Vec<(Severity, &'static Rule, &Subject)> = self
+            .cases
+            .iter()
+            .flat_map(|(subject, noted)| {
+                noted.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
+            })
+            .filter(|(_, rule, subject)| {
+                in_scope(cluster, settings, subject) && !exempt(cluster, settings, subject, rule.id)
+            })
+            .collect();
+        let key = |subject: &Subject| object_key(cluster, subject);
+        cases.sort_by(|a, b| {
+            (a.0, a.1.id).cmp(&(b.0, b.1.id)).then_with(|| key(a.2).cmp(&key(b.2)))
+        });
+        cases.into_iter().filter_map(move |(_, rule, subject)| {
+            self.judge(cluster, settings, subject, rule).finding
+        })
+    }
+
+    /// Adds up the findings in scope.
+    pub fn tally(&self, cluster: &Cluster, settings: &Settings) -> Tally {
+        let mut tally = Tally::default();
+        for (subject, noted) in &self.cases {
+            if !in_scope(cluster, settings, subject) {
+                continue;
+            }
+            let capacity = match subject {
+                Subject::Volume(id) => {
+                    cluster.volume_at(*id).and_then(|it| it.capacity).unwrap_or(0)
+                }
+                Subject::Claim(_) | Subject::Driver(_) => 0,
+            };
+            let (mut leaks, mut risks) = (false, false);
+            for (rule, severity) in &noted.found {
+                if exempt(cluster, settings, subject, rule.id) {
+                    tally.exempted += 1;
+                    continue;
+                }
+                *tally.by_severity.entry(*severity).or_default() += 1;
+                *tally.by_rule.entry(rule.id).or_default() += 1;
+                match rule.stake {
+                    Stake::None => {}
+                    Stake::Leak => leaks = true,
+                    Stake::Data => risks = true,
+                }
+                let reclaims = rule.remedies.iter().any(|remedy| remedy.id == "reclaim");
+                if reclaims {
+                    let finding = self.judge(cluster, settings, subject, rule).finding;
+                    if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {
+                        tally.reclaimable = tally.reclaimable.saturating_add(capacity);
+                    }
+                }
+            }
+            if leaks {
+                tally.leaking = tally.leaking.saturating_add(capacity);
+            }
+            if risks {
+                tally.at_risk = tally.at_risk.saturating_add(capacity);
+            }
+        }
+        for (id, volume) in cluster.volumes() {
+            if volume.phase == Phase::Released && in_scope(cluster, settings, &Subject::Volume(id))
+            {
+                tally.released = tally.released.saturating_add(volume.capacity.unwrap_or(0));
+            }
+        }
+        tally
+    }
+
+    /// Controllers all of whose probes were made: which they are, and whether nothing was found.
+    pub fn absences(&self) -> Vec<(Role, Text, bool)> {
+        let of = |(key, (fact, _)): (&FactKey, &(Rc<Fact>, Option<Time>))| match (key, &**fact) {
+            (FactKey::Controller(role, driver), Fact::Controller(state)) => {
+                let seen = state.unseen.is_none();
+                seen.then(|| (*role, Text::clone(driver), state.all_negative))
+            }
+            _ => None,
+        };
+        self.facts.borrow().iter().filter_map(of).collect()
+    }
+
+    /// Finds out which facts really changed, and returns everything to be judged again.
+    fn dirty_subjects(
+        &mut self,
+        cluster: &Cluster,
+        settings: &Settings,
+        dirty: Dirty,
+    ) -> BTreeSet<Subject> {
+        let now = cluster.clock();
+        let due = |wake: Option<Time>| wake.zip(now).is_some_and(|(wake, now)| wake <= now);
+        let mut subjects = dirty.subjects;
+        let woken = self.cases.iter().filter(|(_, noted)| due(noted.wake));
+        subjects.extend(woken.map(|(subject, _)| subject.clone()));
+
+        let known = self.facts.take();
+        let mut changed: BTreeSet<Text> = BTreeSet::new();
+        for (key, (fact, wake)) in known {
+            let driver = Text::clone(key.driver());
+            let touched = dirty.all_drivers || dirty.drivers.contains(&driver) || due(wake);
+            if touched {
+                // Derived by itself: what it rests on must not be a fact of before.
+                let cx = Cx::new(cluster, settings, &self.facts);
+                let new = cx.fact(key.clone(), || crate::facts::derive(&cx, &key));
+                if new != fact {
+                    changed.insert(driver);
+                }
+            } else {
+                self.facts.borrow_mut().insert(key, (fact, wake));
+            }
+        }
+        for (id, volume) in cluster.volumes() {
+            // The controller manager's fact has no driver, and bears on every volume.
+            let of =
+                |driver: &Text| driver.is_empty() || volume.drivers().any(|it| *it == **driver);
+            if changed.iter().any(of) {
+                subjects.insert(Subject::Volume(id));
+            }
+        }
+        if dirty.all_drivers {
+            subjects.extend(cluster.drivers().into_iter().map(Subject::Driver));
+        }
+        subjects.extend(dirty.drivers.into_iter().chain(changed).map(Subject::Driver));
+        subjects
+    }
+}
+
+fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
+    let mut judged = Judged::default();
+    for judge in rule.judge {
+        match judge.on(cx, cluster, subject) {
+            None | Some(Ok(None)) => {}
+            Some(Ok(finding)) => judged.finding = finding,
+            Some(Err(unseen)) => judged.unseen = Some(unseen),
+        }
+    }
+    judged.wake = cx.take_notes().1;
+    judged
+}
+
+/// Everything that can be judged.
+fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
+    let volumes = cluster.volumes().map(|(id, _)| Subject::Volume(id));
+    let claims = cluster.claims().map(|(id, _)| Subject::Claim(id));
+    let drivers = cluster.drivers().into_iter().map(Subject::Driver);
+    volumes.chain(claims).chain(drivers).collect()
+}
+
+fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectKey> {
+    match subject {
+        Subject::Volume(id) => cluster.volume_at(*id).map(|it| it.object().key),
+        Subject::Claim(id) => cluster.claim_at(*id).map(|it| it.object().key),
+        Subject::Driver(name) => Some(ObjectKey::cluster_wide(crate::model::Kind::CsiDriver, name)),
+    }
+}
+
+fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
+    match subject {
+        Subject::Volume(id) => cluster.volume_at(*id).map(|it| &it.metadata),
+        Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.metadata),
+        Subject::Driver(_) => None,
+    }
+}
+
+/// Whether the user asked for findings about a subject.
+fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bool {
+    let scope = &settings.scope;
+    if let Some(wanted) = &scope.namespace {
+        let namespace = match subject {
+            Subject::Volume(id) => cluster
+                .volume_at(*id)
+                .and_then(|it| it.claim_ref.as_ref())
+                .map(|claim| &claim.key.namespace),
+            Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.namespace),
+            Subject::Driver(_) => None,
+        };
+        if namespace != Some(wanted) {
+            return false;
+        }
+    }
+    scope.selector.is_empty()
+        || metadata(cluster, subject).is_some_and(|it| scope.selector.matches(&it.labels))
+}
+
+/// Whether a finding was left out on purpose.
+fn exempt(cluster: &Cluster, settings: &Settings, subject: &Subject, id: RuleId) -> bool {
+    let scope = &settings.scope;
+    if scope.ignored.contains(id) || !scope.rules.is_empty() && !scope.rules.contains(id) {
+        return true;
+    }
+    let ignore = metadata(cluster, subject).and_then(|it| it.ignore.as_deref());
+    ignore.is_some_and(|text| ignored_ids(text).any(|ignored| ignored == id))
+}
+
+/// The ids at the head of `storage.kubectl.dev/ignore: "<id>[,…] reason"`.
+fn ignored_ids(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().next().unwrap_or_default().split(',')
+}
+
+/// The gaps with the rules that they blind, in order.
+pub fn blinded(gap: &Gap) -> Vec<RuleId> {
+    REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
+}
+
+fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}

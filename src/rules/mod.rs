@@ -1,0 +1,102 @@
+//! One file per finding, in a folder per object.
+//!
+//! A rule says what it is called, what it has to have seen, why it matters, and how it looks. It
+//! never imports another rule: what two share is a fact, and what can be done is a remedy.
+
+mod assess;
+mod claim;
+mod driver;
+mod judged;
+mod volume;
+
+pub use assess::{Assessor, Tally, blinded};
+pub use judged::Judged;
+
+use crate::cluster::{Cx, Seen, Subject};
+use crate::model::{Claim, Finding, Kind, RuleId, Severity, Text, Volume};
+use crate::remedies::Remedy;
+
+/// A kind of finding: its public name, its texts, and the function that detects it.
+#[derive(Debug)]
+pub struct Rule {
+    /// The public id, such as `pv-released-past-threshold`.
+    pub id: RuleId,
+    /// The severity, or the worst one where it depends.
+    pub severity: Severity,
+    /// What is lost when nobody acts, for the summary in bytes.
+    pub stake: Stake,
+    /// What detecting looks at.
+    pub needs: &'static [Kind],
+    /// What the verdict may ask.
+    pub remedies: &'static [&'static Remedy],
+    /// What it finds, in one sentence without a full stop.
+    pub title: &'static str,
+    /// Why it is dangerous.
+    pub danger: &'static str,
+    /// What the tool does about it, and what it refuses.
+    pub remedy: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+    /// How it is detected.
+    pub judge: &'static [Judge],
+}
+
+/// What a finding means for the capacity of its volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stake {
+    /// Nothing.
+    None,
+    /// The backend volume is, or is about to be, known to nobody and billed for ever.
+    Leak,
+    /// The data can be destroyed, or read by somebody else.
+    Data,
+}
+
+/// How a rule is detected, by what it is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Judge {
+    Volume(fn(&Cx, &Volume) -> Seen<Option<Finding>>),
+    Claim(fn(&Cx, &Claim) -> Seen<Option<Finding>>),
+    Driver(fn(&Cx, &Text) -> Seen<Option<Finding>>),
+}
+
+impl Judge {
+    /// Judges a subject; `None` when the rule is not about such subjects.
+    fn on(
+        self,
+        cx: &Cx,
+        cluster: &crate::cluster::Cluster,
+        subject: &Subject,
+    ) -> Option<Seen<Option<Finding>>> {
+        match (self, subject) {
+            (Self::Volume(judge), Subject::Volume(id)) => {
+                cluster.volume_at(*id).map(|it| judge(cx, it))
+            }
+            (Self::Claim(judge), Subject::Claim(id)) => {
+                cluster.claim_at(*id).map(|it| judge(cx, it))
+            }
+            (Self::Driver(judge), Subject::Driver(name)) => Some(judge(cx, name)),
+            (Self::Volume(_) | Self::Claim(_) | Self::Driver(_), _) => None,
+        }
+    }
+}
+
+/// Every rule, in the order of the documentation.
+pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> =
+    std::sync::LazyLock::new(|| [volume::RULES, claim::RULES, driver::RULES].concat());
+
+/// Returns the rule with this id.
+pub fn find(id: &str) -> Option<&'static Rule> {
+    REGISTRY.iter().copied().find(|rule| rule.id == id)
+}
+
+impl Rule {
+    /// Everything that detecting it and judging its remedies looks at, each kind once, sorted.
+    pub fn looks_at(&self) -> Vec<Kind> {
+        let remedies = self.remedies.iter().flat_map(|remedy| remedy.needs);
+        let mut kinds: Vec<_> = self.needs.iter().chain(remedies).copied().collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+}

@@ -1,0 +1,52 @@
+//! F20: a volume deleted before its claim, with nothing to protect the backend.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner};
+use crate::model::{Age, Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-leak-imminent",
+    severity: Severity::Critical,
+    stake: Stake::Leak,
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    remedies: &[&remedies::RETAIN],
+    title: "A volume is being deleted before its claim, and nothing protects its backend from being leaked",
+    danger: "When the claim goes, the object goes with it and no controller deletes the disk: it is billed for \
+             ever and no object names it. No finalizer can be added to an object that is being deleted.",
+    remedy: "Setting the policy to Retain is harmless and makes the outcome deliberate. The handle is shown: \
+             write it down. The tool does not delete the object and adds no finalizer by hand.",
+    source: "KEP-2644, motivation; R-2644-7 deletion-order matrix; external-provisioner#546",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let unprotected = volume.metadata.deleting.is_some()
+        && volume.phase == Phase::Bound
+        && volume.reclaim_policy == ReclaimPolicy::Delete
+        && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
+        && !volume.metadata.has_finalizer(IN_TREE);
+    if !unprotected {
+        return Ok(None);
+    }
+    let ClaimState::Live(claim) = facts::claim_state(cx, volume)? else { return Ok(None) };
+    let expected = match facts::owner(volume) {
+        Owner::Csi(_) => EXTERNAL_PROVISIONER,
+        Owner::InTree(_) => IN_TREE,
+        Owner::External(_) | Owner::StaticInTree(_) => "none: its provisioner sets no finalizer",
+    };
+    let mut finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "deleted before its claim and unprotected: the disk is leaked when the claim goes",
+        )
+        .aged(Age::stamped(volume.metadata.deleting))
+        .shows("missing protection", expected)
+        .relates([claim.object()]);
+    if let Ok(pods) = cx.pods_of(&claim.key()) {
+        finding = finding.relates(pods.into_iter().map(crate::model::PodUse::object));
+    }
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+}

@@ -1,0 +1,61 @@
+//! F21: a volume is being deleted while its claim is in use.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE};
+use crate::model::{Age, Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-terminating-bound",
+    severity: Severity::High,
+    stake: Stake::Data,
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    remedies: &[&remedies::RETAIN],
+    title: "A volume is being deleted while its claim still exists",
+    danger: "A deletion cannot be taken back. Whatever happens when the claim goes is decided by the policy at \
+             that moment: Delete destroys the data, Retain keeps the disk but loses the object. Until then \
+             the volume cannot be attached to another node, so the next reschedule of its pod fails.",
+    remedy: "Setting the policy to Retain keeps the data: the object goes with the claim, the disk stays and \
+             can be given a new object. Removing finalizers is refused: they are what keeps it in use.",
+    source: "KEP-2644; R-2644-12; R-2644-26; external-attacher csi_handler.go (\"is marked for deletion\")",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    if volume.metadata.deleting.is_none() || volume.phase != Phase::Bound {
+        return Ok(None);
+    }
+    let protected = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
+        || volume.metadata.has_finalizer(IN_TREE)
+        || volume.reclaim_policy == ReclaimPolicy::Retain;
+    if !protected {
+        return Ok(None);
+    }
+    let ClaimState::Live(claim) = facts::claim_state(cx, volume)? else { return Ok(None) };
+    let (summary, consequence) = match &volume.reclaim_policy {
+        ReclaimPolicy::Delete => (
+            "being deleted while its claim is bound: the data is destroyed when the claim goes",
+            "backend destroyed when the claim goes",
+        ),
+        ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => (
+            "being deleted while its claim is bound: the object vanishes when the claim goes, the disk stays",
+            "object vanishes, backend kept",
+        ),
+    };
+    let mut finding = RULE
+        .on_volume(cx, volume, summary)
+        .aged(Age::stamped(volume.metadata.deleting))
+        .shows("consequence", consequence)
+        .shows("new attachments", "fail: the volume is marked for deletion")
+        .relates([claim.object()]);
+    if let Ok(pods) = cx.pods_of(&claim.key()) {
+        finding = finding.relates(pods.into_iter().map(crate::model::PodUse::object));
+    }
+    Ok(Some(match volume.reclaim_policy {
+        ReclaimPolicy::Retain => finding.report_only(
+            "the policy is Retain already: save the manifest, so that the volume can be recreated",
+        ),
+        _ => finding.remedied_by(cx, volume, &remedies::RETAIN),
+    }))
+}
