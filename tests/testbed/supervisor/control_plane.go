@@ -149,8 +149,11 @@ func (c *cluster) defineKCM(binary string) error {
 	// It does not give its Lease back when it ends. As it is known to be gone, a restart need not wait for the end
 	// of that Lease.
 	kcm, err := c.component("kcm")
+	if err != nil {
+		return err
+	}
 	kcm.prepare = func() error { return c.api.delete(leasePath("kube-system", lease)) }
-	return err
+	return nil
 }
 
 func (c *cluster) defineScheduler(binary string) error {
