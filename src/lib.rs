@@ -1,9 +1,43 @@
 //! `kubectl storage`: finds and repairs what goes wrong with Kubernetes storage.
+//!
+//! # How to find one's way
+//!
+//! Data flows through the modules in the order in which they are listed, and each imports only
+//! from those above it (`tests/it/architecture.rs` reads this list and holds it):
+//!
+//! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
+//! 2. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
+//! 3. [`journal`]: what we recorded in files of our own.
+//! 4. [`sources`]: **door in**. A live API server, a dump, the journal and answers to questions
+//!    all become the same changes.
+//! 5. [`facts`]: derived truths that rules share, one per file.
+//! 6. [`remedies`]: what could be done, one per file, with all its checks.
+//! 7. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
+//! 8. [`plan`]: proposals selected, ordered, bounded.
+//! 9. [`apply`]: **door out**, and the only one.
+//! 10. [`output`]: the public shapes, and one file per format.
+//! 11. [`watch`]: the loop.
+//! 12. [`cli`]: flags in, exit code out.
+//!
+//! # What is absent, on purpose
+//!
+//! - No clock, no I/O, no `async` and no errors in `model`, `cluster`, `facts`, `remedies` and
+//!   `rules`: time arrives as a change, and the one `Result` is [`cluster::Seen`].
+//! - No way to mistake silence for absence: every lookup says whether it saw.
+//! - No write outside `apply`. What `sources` can send is a GET, or a review of access rights.
+//! - No `Vec` of whole API objects: objects are folded into rows one by one, and dropped.
+//! - No serialisation of inner types: `output::wire`, the journal's records and dump files are
+//!   three shapes of their own, each with its version.
 
-pub mod cluster;
-pub mod facts;
 pub mod model;
-pub mod output;
+pub mod cluster;
+pub mod journal;
+pub mod sources;
+pub mod facts;
 pub mod remedies;
 pub mod rules;
-pub mod sources;
+pub mod plan;
+pub mod apply;
+pub mod output;
+pub mod watch;
+pub mod cli;

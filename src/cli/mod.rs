@@ -1,0 +1,1 @@
+//! Flags in, exit code out.
