@@ -1,1 +1,3 @@
 //! The public shapes, and one file per format.
+
+pub mod jsonpath;
