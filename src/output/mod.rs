@@ -1,3 +1,4 @@
 //! The public shapes, and one file per format.
 
 pub mod jsonpath;
+pub mod table;
