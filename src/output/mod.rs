@@ -1,1 +1,7 @@
 //! The public shapes, and one file per format.
+
+pub mod columns;
+pub mod format;
+pub mod jsonpath;
+pub mod list;
+pub mod table;

@@ -1,1 +1,3 @@
-fn main(){}
+//! Tests that see the package from outside.
+
+mod krew_manifest;

@@ -1,0 +1,185 @@
+//! What `-o` accepts, and how quantities of bytes are written.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A way to print, as given to `-o`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Format {
+    /// One line per finding.
+    #[default]
+    Table,
+    /// The same with more columns.
+    Wide,
+    /// The whole report as JSON.
+    Json,
+    /// The whole report as YAML.
+    Yaml,
+    /// Only the names of objects.
+    Name,
+    /// A template; see [`Template`](super::jsonpath::Template).
+    JsonPath(String),
+    /// The same, whose results are printed as JSON lists.
+    JsonPathAsJson(String),
+    /// A template that is in a file.
+    JsonPathFile(PathBuf),
+    /// Columns of the user's choosing; see [`Columns`](super::columns::Columns).
+    CustomColumns(String),
+    /// The same, in a file.
+    CustomColumnsFile(PathBuf),
+}
+
+/// Says why a format was not accepted, in kubectl's words.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum FormatError {
+    /// Nothing of that name.
+    #[error(r#"unable to match a printer suitable for the output format "{0}", allowed formats are: {ALLOWED}"#)]
+    Unknown(String),
+    /// `jsonpath` without a template.
+    #[error("template format specified but no template given")]
+    NoTemplate,
+    /// `custom-columns` without columns.
+    #[error("custom-columns format specified but no custom columns given")]
+    NoColumns,
+}
+
+/// Sorted, as kubectl sorts them.
+const ALLOWED: &str = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
+
+impl Format {
+    /// Returns the names that `-o` accepts, sorted; those that need a value end in `=`.
+    pub fn names() -> impl Iterator<Item = String> {
+        ALLOWED.split(',').map(|name| match name {
+            "json" | "name" | "table" | "wide" | "yaml" => name.to_owned(),
+            _ => format!("{name}="),
+        })
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, FormatError> {
+        let (name, value) =
+            text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let given = value.filter(|value| !value.is_empty()).map(str::to_owned);
+        let template = || given.clone().ok_or(FormatError::NoTemplate);
+        let columns = || given.clone().ok_or(FormatError::NoColumns);
+        match name {
+            "jsonpath" => return Ok(Self::JsonPath(template()?)),
+            "jsonpath-as-json" => return Ok(Self::JsonPathAsJson(template()?)),
+            "jsonpath-file" => return Ok(Self::JsonPathFile(template()?.into())),
+            "custom-columns" => return Ok(Self::CustomColumns(columns()?)),
+            "custom-columns-file" => return Ok(Self::CustomColumnsFile(columns()?.into())),
+            _ => {}
+        }
+        // kubectl minds the case of those above and not of these.
+        match text.to_ascii_lowercase().as_str() {
+            "" | "table" => Ok(Self::Table),
+            "wide" => Ok(Self::Wide),
+            "json" => Ok(Self::Json),
+            "yaml" => Ok(Self::Yaml),
+            "name" => Ok(Self::Name),
+            _ => Err(FormatError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+/// Returns a number of bytes as a quantity of the largest unit it reaches: exact when it is a multiple of it, else with one decimal.
+pub fn format_bytes(bytes: u64) -> String {
+    let bytes = u128::from(bytes);
+    let tenths_of = |size: u128| (bytes * 10 + size / 2) / size;
+    let mut size = 1;
+    let mut unit = "";
+    for larger in ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] {
+        // What would round to 1024 of a unit is one of the next instead.
+        if tenths_of(size) < 10_240 {
+            break;
+        }
+        size *= 1024;
+        unit = larger;
+    }
+    let tenths = tenths_of(size);
+    if bytes.is_multiple_of(size) {
+        format!("{}{unit}", bytes / size)
+    } else {
+        format!("{}.{}{unit}", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_kubectl_reads() {
+        let cases = [
+            ("", Format::Table),
+            ("table", Format::Table),
+            ("wide", Format::Wide),
+            ("json", Format::Json),
+            ("Json", Format::Json),
+            ("YAML", Format::Yaml),
+            ("name", Format::Name),
+            ("jsonpath={.a=b}", Format::JsonPath("{.a=b}".to_owned())),
+            ("jsonpath-as-json={.a}", Format::JsonPathAsJson("{.a}".to_owned())),
+            ("jsonpath-file=a/b", Format::JsonPathFile("a/b".into())),
+            ("custom-columns=A:.b,C:.d", Format::CustomColumns("A:.b,C:.d".to_owned())),
+            ("custom-columns-file=x", Format::CustomColumnsFile("x".into())),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_as_kubectl_refuses() {
+        for text in ["foo", "json=x", "=x", "name=y", "JsonPath={.a}", "go-template={{.a}}"] {
+            assert_eq!(text.parse::<Format>(), Err(FormatError::Unknown(text.to_owned())));
+        }
+        for text in ["jsonpath", "jsonpath=", "jsonpath-as-json", "jsonpath-file="] {
+            assert_eq!(text.parse::<Format>(), Err(FormatError::NoTemplate), "{text}");
+        }
+        for text in ["custom-columns", "custom-columns=", "custom-columns-file"] {
+            assert_eq!(text.parse::<Format>(), Err(FormatError::NoColumns), "{text}");
+        }
+        assert_eq!(
+            FormatError::Unknown("foo".to_owned()).to_string(),
+            "unable to match a printer suitable for the output format \"foo\", allowed formats are: \
+             custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml"
+        );
+    }
+
+    #[test]
+    fn every_name_is_accepted() {
+        for name in Format::names() {
+            let text = if name.ends_with('=') { format!("{name}x") } else { name };
+            assert!(text.parse::<Format>().is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_quantities() {
+        const GI: u64 = 1 << 30;
+        let cases = [
+            (0, "0"),
+            (1, "1"),
+            (1023, "1023"),
+            (1024, "1Ki"),
+            (1500, "1.5Ki"),
+            (512 << 20, "512Mi"),
+            (300 * GI, "300Gi"),
+            (1536 * GI, "1.5Ti"),
+            (GI + 1, "1.0Gi"),
+            (GI - 1, "1.0Gi"),
+            (1_000_000_000_000, "931.3Gi"),
+            (u64::MAX, "16.0Ei"),
+            (1 << 60, "1Ei"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(format_bytes(bytes), expected, "{bytes}");
+        }
+    }
+}

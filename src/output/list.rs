@@ -1,0 +1,213 @@
+//! Reports as JSON and YAML, whose list is written as it is made: a hundred thousand findings are never held.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::io::{self, Write};
+
+use serde::ser::{Error as _, SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::ser::PrettyFormatter;
+
+/// Writes an object as JSON with kubectl's indent: the fields of `head`, then `field` with what the iterator yields, then the fields of `tail`.
+/// `head` and `tail` are structs or maps.
+pub fn report_json<T: Serialize>(
+    out: &mut dyn Write,
+    head: &impl Serialize,
+    field: &str,
+    items: &mut dyn Iterator<Item = T>,
+    tail: &impl Serialize,
+) -> io::Result<()> {
+    let report = Report { head, list: Named { field, items: Streamed(RefCell::new(items)) }, tail };
+    json(out, &report)
+}
+
+/// Writes the same as YAML.
+pub fn report_yaml<T: Serialize>(
+    out: &mut dyn Write,
+    head: &impl Serialize,
+    field: &str,
+    items: &mut dyn Iterator<Item = T>,
+    tail: &impl Serialize,
+) -> io::Result<()> {
+    let report = Report { head, list: Named { field, items: Streamed(RefCell::new(items)) }, tail };
+    yaml(out, &report)
+}
+
+/// Writes a value as JSON with kubectl's indent, and a line break after it.
+pub fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let mut serializer =
+        serde_json::Serializer::with_formatter(&mut *out, PrettyFormatter::with_indent(b"    "));
+    value.serialize(&mut serializer)?;
+    writeln!(out)
+}
+
+/// Writes a value as YAML.
+pub fn yaml(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    serde_yaml::to_writer(out, value).map_err(|error| {
+        // The kind must survive: a closed pipe is no failure.
+        let kind = error
+            .source()
+            .and_then(|source| source.downcast_ref::<io::Error>())
+            .map(io::Error::kind);
+        io::Error::new(kind.unwrap_or(io::ErrorKind::InvalidData), error)
+    })
+}
+
+#[derive(Serialize)]
+struct Report<'a, H, T, I> {
+    #[serde(flatten)]
+    head: &'a H,
+    #[serde(flatten)]
+    list: Named<'a, I>,
+    #[serde(flatten)]
+    tail: &'a T,
+}
+
+/// One field whose name is not known before.
+struct Named<'a, I> {
+    field: &'a str,
+    items: I,
+}
+
+impl<I: Serialize> Serialize for Named<'_, I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(self.field, &self.items)?;
+        map.end()
+    }
+}
+
+/// A sequence that is there once.
+struct Streamed<'a, T>(RefCell<&'a mut dyn Iterator<Item = T>>);
+
+impl<T: Serialize> Serialize for Streamed<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut items = self.0.try_borrow_mut().map_err(S::Error::custom)?;
+        let mut list = serializer.serialize_seq(None)?;
+        for item in &mut **items {
+            list.serialize_element(&item)?;
+        }
+        list.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Head {
+        kind: &'static str,
+        api_version: &'static str,
+    }
+
+    #[derive(Serialize)]
+    struct Finding {
+        id: usize,
+    }
+
+    const HEAD: Head = Head { kind: "Report", api_version: "v1" };
+
+    #[derive(Serialize)]
+    struct Nothing {}
+
+    fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).expect("because memory does not fail");
+        String::from_utf8(out).expect("because it is text")
+    }
+
+    #[test]
+    fn json_is_indented_as_kubectl_indents() {
+        let tail = json!({"gaps": [{"resource": "pods"}]});
+        let mut items = (1..=2).map(|id| Finding { id });
+        let text = written(|out| report_json(out, &HEAD, "findings", &mut items, &tail));
+        let expected = json!({"kind": "Report", "api_version": "v1", "findings": [{"id": 1}, {"id": 2}], "gaps": [{"resource": "pods"}]});
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("because it is JSON"), expected);
+        assert!(text.starts_with("{\n    \"kind\": \"Report\",\n    \"api_version\": \"v1\",\n    \"findings\": [\n        {\n            \"id\": 1\n        },\n"), "{text}");
+        assert!(text.ends_with("        }\n    ]\n}\n"), "{text}");
+    }
+
+    #[test]
+    fn yaml_keeps_the_order() {
+        let mut items = (1..=2).map(|id| Finding { id });
+        let text =
+            written(|out| report_yaml(out, &HEAD, "findings", &mut items, &json!({"gaps": []})));
+        assert_eq!(text, "kind: Report\napi_version: v1\nfindings:\n- id: 1\n- id: 2\ngaps: []\n");
+    }
+
+    #[test]
+    fn empty_lists_stay_lists() {
+        let mut none = std::iter::empty::<Finding>();
+        let text = written(|out| report_json(out, &HEAD, "findings", &mut none, &Nothing {}));
+        assert!(text.ends_with("    \"findings\": []\n}\n"), "{text}");
+        let text = written(|out| report_yaml(out, &HEAD, "findings", &mut none, &Nothing {}));
+        assert!(text.ends_with("findings: []\n"), "{text}");
+    }
+
+    /// Counts what has arrived, to compare it with what was made.
+    struct Counting<'c>(&'c Cell<usize>);
+
+    impl Write for Counting<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.set(self.0.get() + bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn items_are_written_as_they_are_made() {
+        type Report = fn(
+            &mut dyn Write,
+            &Head,
+            &str,
+            &mut dyn Iterator<Item = Finding>,
+            &Nothing,
+        ) -> io::Result<()>;
+        let writers: [Report; 2] = [
+            |o, h, f, i, t| report_json(o, h, f, i, t),
+            |o, h, f, i, t| report_yaml(o, h, f, i, t),
+        ];
+        for write in writers {
+            let arrived = Cell::new(0);
+            let mut items = (0..50_000).map(|id| {
+                // Buffers of the emitter may hold some, never all.
+                assert!(
+                    arrived.get() + 100_000 > id * 6,
+                    "{id} made, {} bytes written",
+                    arrived.get()
+                );
+                Finding { id }
+            });
+            write(&mut Counting(&arrived), &HEAD, "findings", &mut items, &Nothing {})
+                .expect("because it only counts");
+        }
+    }
+
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_known_as_one() {
+        let kind = |result: io::Result<()>| result.expect_err("the pipe is closed").kind();
+        assert_eq!(kind(json(&mut Closed, &HEAD)), io::ErrorKind::BrokenPipe);
+        assert_eq!(kind(yaml(&mut Closed, &HEAD)), io::ErrorKind::BrokenPipe);
+    }
+}
