@@ -1,0 +1,3 @@
+//! Tests of the client, against bytes and against a server in this process.
+
+mod stream;
