@@ -12,6 +12,7 @@ use prost::Message;
 use serde::de::DeserializeOwned;
 
 pub use json::JsonList;
+pub(super) use protobuf::MAGIC;
 pub use protobuf::ProtobufList;
 
 /// What the decoders hand over, in the order of the list.
