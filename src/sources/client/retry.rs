@@ -79,8 +79,13 @@ impl Limits {
         if !worth || patience == Patience::Once || done >= self.attempts {
             return None;
         }
-        let own = self.first_pause.saturating_mul(1 << (done - 1).min(16)).min(self.longest_pause);
+        let own = self.own_pause(done);
         Some(retry_after.map_or(own, |wish| wish.min(self.longest_retry_after).max(own)))
+    }
+
+    /// The pause after `done` failures, if nobody wishes for another.
+    pub(super) fn own_pause(&self, done: u32) -> Duration {
+        self.first_pause.saturating_mul(1 << done.saturating_sub(1).min(16)).min(self.longest_pause)
     }
 }
 
