@@ -269,3 +269,44 @@ impl TlsFault {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use rustls::CertificateError;
+
+    use super::ReadError;
+
+    #[test]
+    fn faults_of_certificates_are_told_apart() {
+        for (fault, text) in [
+            (CertificateError::UnknownIssuer, "unknown authority"),
+            (CertificateError::Expired, "expired"),
+            (CertificateError::NotValidForName, "another host name"),
+            (CertificateError::BadSignature, "BadSignature"),
+        ] {
+            // As hyper-rustls hands it over: inside an io::Error, which hides it from source().
+            let error = io::Error::other(rustls::Error::InvalidCertificate(fault));
+            let error = ReadError::of_transport(&error, "https://api", "/version");
+            assert!(
+                error.to_string().contains(text) && error.to_string().contains("https://api"),
+                "{error}"
+            );
+        }
+        let alert = rustls::Error::AlertReceived(rustls::AlertDescription::CertificateExpired);
+        let error = ReadError::of_transport(&io::Error::other(alert), "https://api", "/version");
+        assert!(error.hint().is_some_and(|hint| hint.contains("client certificate")), "{error}");
+    }
+
+    #[test]
+    fn a_reset_is_a_broken_connection() {
+        let error = ReadError::of_transport(
+            &io::Error::from(io::ErrorKind::ConnectionReset),
+            "https://api",
+            "/x",
+        );
+        assert!(error.is_cut_short(), "{error}");
+        assert_eq!(error.to_string(), "the connection broke during GET /x: connection reset");
+    }
+}
