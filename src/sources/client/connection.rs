@@ -23,7 +23,6 @@ use super::request_timeout::RequestTimeout;
 
 /// kubectl's connection flags.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of kubectl's")]
 pub struct ConnectionOptions {
     /// `--kubeconfig`: this file and no other.
     pub kubeconfig: Option<PathBuf>,

@@ -19,7 +19,7 @@ use super::exec::{ExecError, Issued, Plugin};
 #[derive(Debug)]
 pub(super) enum Source {
     /// A credential plugin.
-    Plugin(Plugin),
+    Plugin(Box<Plugin>),
     /// A file that somebody else renews, such as a service account's.
     File(PathBuf),
 }
@@ -46,7 +46,7 @@ impl Credential {
             header: bearer(token)?,
             renew: issued.expires.map(|expires| renew_at(Utc::now(), expires)),
         };
-        Ok(Some(Self { source: Source::Plugin(plugin), current: Mutex::new(current) }))
+        Ok(Some(Self { source: Source::Plugin(Box::new(plugin)), current: Mutex::new(current) }))
     }
 
     /// Starts with what a file holds now.

@@ -11,7 +11,7 @@ use super::exec::ExecError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
     /// The API server answered, and said no.
-    #[error("GET {path} was answered with {code} {reason}: {message}")]
+    #[error("{path} was answered with {code} {reason}: {message}")]
     Api {
         /// The HTTP code.
         code: u16,
@@ -51,7 +51,7 @@ pub enum ReadError {
         detail: String,
     },
     /// No answer, or no further byte of it, came in time.
-    #[error("GET {path} was not answered within {}s", after.as_secs_f32())]
+    #[error("{path} was not answered within {}s", after.as_secs_f32())]
     TimedOut {
         /// What was asked for.
         path: String,
@@ -59,7 +59,7 @@ pub enum ReadError {
         after: Duration,
     },
     /// The connection broke.
-    #[error("the connection broke during GET {path}: {detail}")]
+    #[error("the connection broke during the request for {path}: {detail}")]
     Broken {
         /// What was asked for.
         path: String,
@@ -67,7 +67,7 @@ pub enum ReadError {
         detail: String,
     },
     /// A list ended before its end.
-    #[error("the answer to GET {path} was truncated after {items} items")]
+    #[error("the answer to {path} was truncated after {items} items")]
     Truncated {
         /// What was asked for.
         path: String,
@@ -75,7 +75,7 @@ pub enum ReadError {
         items: u64,
     },
     /// The answer is not what was asked for.
-    #[error("the answer to GET {path} cannot be decoded: {detail}")]
+    #[error("the answer to {path} cannot be decoded: {detail}")]
     Undecodable {
         /// What was asked for.
         path: String,
@@ -307,6 +307,9 @@ mod tests {
             "/x",
         );
         assert!(error.is_cut_short(), "{error}");
-        assert_eq!(error.to_string(), "the connection broke during GET /x: connection reset");
+        assert_eq!(
+            error.to_string(),
+            "the connection broke during the request for /x: connection reset"
+        );
     }
 }

@@ -30,7 +30,7 @@ impl Default for Limits {
             first_pause: Duration::from_millis(200),
             longest_pause: Duration::from_secs(8),
             longest_retry_after: Duration::from_secs(30),
-            idle: Duration::from_mins(1),
+            idle: Duration::from_secs(60),
             whole: None,
             parallel: 16,
         }

@@ -24,7 +24,7 @@ async fn read(reader: &Reader, page: Option<u32>) -> (String, Result<Listed, Rea
     let mut seen = String::new();
     let listed = list(reader, &request, &mut |event| match event {
         ListEvent::Item(Object { metadata, .. }) => {
-            seen.push_str(&metadata.unwrap_or_default().name)
+            seen.push_str(&metadata.unwrap_or_default().name);
         }
         ListEvent::Broken(_) => seen.push('!'),
         ListEvent::Restart => seen.push_str("--"),

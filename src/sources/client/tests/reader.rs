@@ -8,6 +8,8 @@ use super::server::{Reply, Server, bytes, json as json_reply, protobuf, quick, r
 use super::stream::{Object, envelope, object};
 use crate::sources::client::{ConnectionOptions, Limits, ReadError, Reader, Review, connect};
 
+type Check = fn(&ReadError) -> bool;
+
 const POD: &str = "/api/v1/namespaces/shop/pods/a";
 
 async fn get(server: &Server) -> Result<Value, ReadError> {
@@ -148,9 +150,8 @@ async fn refusals_are_read_in_every_form() {
     for _ in 0..2 {
         let error = get(&server).await.expect_err("because it is forbidden");
         assert!(error.is_forbidden(), "{error}");
-        assert_eq!(error.to_string(), format!("GET {POD} was answered with 403 Forbidden: nay"));
+        assert_eq!(error.to_string(), format!("{POD} was answered with 403 Forbidden: nay"));
     }
-    type Check = fn(&ReadError) -> bool;
     let checks: [Check; 4] = [
         ReadError::is_not_found,
         ReadError::is_gone,
