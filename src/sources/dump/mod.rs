@@ -32,6 +32,7 @@ mod piece;
 mod summary;
 mod walk;
 mod window;
+mod writer;
 mod yaml;
 
 use std::io::Read;
@@ -41,6 +42,7 @@ use std::path::PathBuf;
 pub use flaw::{DumpError, Flaw};
 pub use piece::{Broken, Object, Origin, Piece, Record};
 pub use summary::{FileSummary, Format, Layout, List, Scope};
+pub use writer::{DumpWriter, Replace};
 
 /// The group of everything that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";
