@@ -30,6 +30,8 @@ mod json;
 mod layout;
 mod piece;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod window;
 mod writer;
