@@ -1,3 +1,4 @@
 //! Door in: everything that is read becomes a change of the cluster that is judged.
 
 pub mod client;
+pub mod dump;
