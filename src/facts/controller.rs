@@ -265,7 +265,7 @@ impl Search<'_, '_> {
             return self.probe("workload", text, Says::Trace);
         }
         let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
-        match kinds.into_iter().map(|kind| self.cx.all_of(kind)).collect::<Seen<()>>() {
+        match kinds.into_iter().try_for_each(|kind| self.cx.all_of(kind)) {
             Ok(()) => self.probe("workload", "no workload would run it".to_owned(), Says::Nothing),
             Err(unseen) => self.probe("workload", unseen.reason.clone(), Says::Unseen(unseen)),
         }

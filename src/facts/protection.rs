@@ -20,10 +20,10 @@ pub fn expects_in_tree_finalizer(volume: &Volume) -> bool {
 
 /// Whether the in-tree finalizer does not belong on a volume: it is CSI, or was migrated to it.
 pub fn in_tree_finalizer_is_stale(volume: &Volume) -> bool {
-    let migrates = volume.provisioned_by.as_deref().and_then(migrated_driver).is_some();
+    let by_plugin = volume.provisioned_by.as_deref().and_then(migrated_driver).is_some();
     let migrated = volume.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
     let csi = matches!(volume.source, VolumeSource::Csi { .. });
-    volume.metadata.has_finalizer(IN_TREE) && (migrates || migrated || csi)
+    volume.metadata.has_finalizer(IN_TREE) && (by_plugin || migrated || csi)
 }
 
 /// Whether kube-controller-manager always honours the reclaim policy, with no way to switch it

@@ -179,7 +179,7 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
     let version = claimed.version.as_ref()?;
     Some(match (version.major, version.minor) {
         (0..=2, _) | (3, 0) => false,
-        (3, _) | (4, _) => claimed.honor_flag == Some(true),
+        (3 | 4, _) => claimed.honor_flag == Some(true),
         // Locked on from 5.3.
         (5, 0..=2) => claimed.honor_flag != Some(false),
         _ => true,

@@ -1,10 +1,24 @@
 //! Findings about volumes.
 
+mod delete_in_progress_or_failing;
+mod deletion_secret_missing;
+mod ext_finalizer_orphaned_driver;
+mod intree_finalizer_missing;
+mod intree_finalizer_rolled_back;
+mod intree_plugin_removed;
 mod leak_imminent;
+mod missing_deletion_protection;
+mod missing_pv_protection;
 mod released_past_threshold;
 mod released_unknown_age;
 mod shared_backend;
+mod stale_ext_finalizer_intree;
+mod stale_ext_finalizer_retain;
+mod stale_intree_finalizer_migrated;
+mod stuck_attacher_finalizer;
 mod terminating_bound;
+mod terminating_intree_deadlock;
+mod unknown_finalizer;
 
 use super::Rule;
 
@@ -14,5 +28,19 @@ pub(super) static RULES: &[&Rule] = &[
     &released_unknown_age::RULE,
     &leak_imminent::RULE,
     &terminating_bound::RULE,
+    &missing_deletion_protection::RULE,
+    &stale_ext_finalizer_retain::RULE,
+    &ext_finalizer_orphaned_driver::RULE,
+    &delete_in_progress_or_failing::RULE,
+    &stale_intree_finalizer_migrated::RULE,
+    &intree_finalizer_missing::RULE,
+    &intree_plugin_removed::RULE,
+    &stale_ext_finalizer_intree::RULE,
+    &stuck_attacher_finalizer::RULE,
+    &missing_pv_protection::RULE,
+    &unknown_finalizer::RULE,
+    &deletion_secret_missing::RULE,
+    &terminating_intree_deadlock::RULE,
+    &intree_finalizer_rolled_back::RULE,
     &shared_backend::RULE,
 ];
