@@ -55,7 +55,7 @@ trait Batch: Send {
     fn take_in(self: Box<Self>, intake: &mut Intake) -> Result<(), DumpError>;
 }
 
-impl<T: Object> Batch for Vec<T> {
+impl<T: Object + 'static> Batch for Vec<T> {
     fn take_in(self: Box<Self>, intake: &mut Intake) -> Result<(), DumpError> {
         self.into_iter().try_for_each(|object| intake.object(object))
     }
@@ -214,7 +214,7 @@ impl Context {
         }
     }
 
-    async fn list<T: Object>(&self, version: &str) {
+    async fn list<T: Object + 'static>(&self, version: &str) {
         let kind = T::KIND;
         let error = match self.list_within::<T>(version, None).await {
             Ok(()) => return,
@@ -244,7 +244,7 @@ impl Context {
         }
     }
 
-    async fn list_within<T: Object>(
+    async fn list_within<T: Object + 'static>(
         &self,
         version: &str,
         namespace: Option<&str>,
@@ -304,7 +304,7 @@ struct Sink<T> {
     others: Vec<Message>,
 }
 
-impl<T: Object> ListSink<T> for Sink<T> {
+impl<T: Object + 'static> ListSink<T> for Sink<T> {
     fn event(&mut self, event: ListEvent<T>) {
         match event {
             ListEvent::Item(object) => self.objects.push(object),
@@ -327,7 +327,7 @@ impl<T: Object> ListSink<T> for Sink<T> {
     }
 }
 
-impl<T: Object> Sink<T> {
+impl<T: Object + 'static> Sink<T> {
     async fn send_all(&mut self) {
         for message in std::mem::take(&mut self.others) {
             let _ = self.sender.send(message).await;
