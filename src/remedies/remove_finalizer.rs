@@ -156,26 +156,29 @@ fn external(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
 
 /// The sub-verdicts of F24; the provisioner is absent.
 fn external_of_csi(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
-    let terminating = volume.metadata.deleting.is_some();
+    let refuse = |reason: &str| Ok(Err(reason.to_owned()));
     match &volume.reclaim_policy {
-        ReclaimPolicy::Retain | ReclaimPolicy::Recycle => may_vanish(cx, volume),
-        ReclaimPolicy::Delete if volume.phase == Phase::Bound => {
-            Ok(Err("it is bound: this finalizer is not what holds it".to_owned()))
+        ReclaimPolicy::Retain | ReclaimPolicy::Recycle => {}
+        ReclaimPolicy::Delete => {
+            let terminating = volume.metadata.deleting.is_some();
+            if volume.phase == Phase::Bound {
+                return refuse("it is bound: this finalizer is not what holds it");
+            }
+            if !terminating && volume.phase == Phase::Released {
+                return refuse("its policy is Delete: reinstall the driver, which then deletes it");
+            }
+            if !terminating {
+                return refuse("it is not being deleted: the finalizer holds up nothing");
+            }
+            if !cx.settings().accept_leak {
+                return refuse("the backend volume would be leaked: needs --accept-leak");
+            }
         }
-        ReclaimPolicy::Delete if !terminating && volume.phase == Phase::Released => {
-            Ok(Err("its policy is Delete: reinstall the driver, which then deletes it".to_owned()))
-        }
-        ReclaimPolicy::Delete if !terminating => {
-            Ok(Err("it is not being deleted: the finalizer holds up nothing".to_owned()))
-        }
-        ReclaimPolicy::Delete if !cx.settings().accept_leak => {
-            Ok(Err("the backend volume would be leaked: needs --accept-leak".to_owned()))
-        }
-        ReclaimPolicy::Delete => may_vanish(cx, volume),
         ReclaimPolicy::Other(policy) => {
-            Ok(Err(format!("what its policy {policy} means is not known")))
+            return Ok(Err(format!("what its policy {policy} means is not known")));
         }
     }
+    may_vanish(cx, volume)
 }
 
 /// F30: only a controller manager that does not honour the reclaim policy leaves it there.
@@ -267,13 +270,13 @@ fn attached(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     }
     let leaks = volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
-    Ok(match leaks && !cx.settings().accept_leak {
-        true => Err(
+    if leaks && !cx.settings().accept_leak {
+        return Ok(Err(
             "the backend volume will not be deleted by anyone once this goes: needs --accept-leak"
                 .to_owned(),
-        ),
-        false => Ok(()),
-    })
+        ));
+    }
+    Ok(Ok(()))
 }
 
 /// A terminating object may go with its finalizer: nobody uses it, or something else holds it.
@@ -282,10 +285,10 @@ fn may_vanish(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
         return Ok(Ok(()));
     }
     if volume.phase == Phase::Bound {
-        return Ok(match volume.metadata.has_finalizer(PV_PROTECTION) {
-            true => Ok(()),
-            false => Err("it is bound, and its claim would be lost with it".to_owned()),
-        });
+        let held = volume.metadata.has_finalizer(PV_PROTECTION);
+        return Ok(held.then_some(()).ok_or_else(|| {
+            "it is bound, and nothing else keeps the object: its claim would be lost".to_owned()
+        }));
     }
     if let ClaimState::Live(claim) = facts::claim_state(cx, volume)?
         && claim.volume_name.as_deref().is_none_or(|bound| bound == volume.name())
