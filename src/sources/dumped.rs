@@ -216,7 +216,7 @@ impl Reading {
                 }
                 None if name == "all" => complete.extend(Kind::ALL),
                 None => {
-                    self.broken_anywhere.push(format!("{name:?} is no kind that can be complete"))
+                    self.broken_anywhere.push(format!("{name:?} is no kind that can be complete"));
                 }
             }
         }
@@ -313,9 +313,9 @@ impl Reading {
             intake.apply(Change::Whole(Reach::all(kind)));
             return;
         }
-        let loose = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
+        let unlisted = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
         if namespaces.is_empty() {
-            let why = if loose {
+            let why = if unlisted {
                 format!(
                     "the dump holds single objects, not a list: if they are all there are, pass --complete {plural}"
                 )
@@ -370,7 +370,7 @@ impl Reading {
 
 fn decode<T: Object>(object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
     match serde_json::from_str::<T>(object.body) {
-        Ok(decoded) => intake.object(decoded),
+        Ok(decoded) => intake.object(&decoded),
         Err(error) => {
             let name = crate::model::escape_control(object.name).into_owned();
             let reason = format!("{} {} {name}: {error}", object.origin, T::KIND);
