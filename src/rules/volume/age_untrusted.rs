@@ -28,7 +28,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "lastPhaseTransitionTime contradicts everything else that tells its age",
+            "the recorded time of its last change of phase cannot be trusted as its age",
         )
         .aged(facts::phase_age(cx, volume))
         .shows("why lastPhaseTransitionTime cannot be true", reason)
