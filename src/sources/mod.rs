@@ -2,3 +2,11 @@
 
 pub mod client;
 pub mod dump;
+pub mod objects;
+mod saved;
+pub mod intake;
+pub mod answers;
+pub mod live;
+pub mod dumped;
+
+pub use saved::{Header, Sighted};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::header::AUTHORIZATION;
@@ -36,7 +37,12 @@ pub(super) struct Credential {
 struct Current {
     header: HeaderValue,
     renew: Option<DateTime<Utc>>,
+    /// The last failure to renew it, and when that was.
+    failed: Option<(Instant, ExecError)>,
 }
+
+/// How long a failure is remembered: two dozen lists that wait for one token must not ask the user two dozen times.
+const REMEMBERED: Duration = Duration::from_secs(20);
 
 impl Credential {
     /// Starts with what a plugin has just issued; `None` if that was no token.
@@ -45,6 +51,7 @@ impl Credential {
         let current = Current {
             header: bearer(token)?,
             renew: issued.expires.map(|expires| renew_at(Utc::now(), expires)),
+            failed: None,
         };
         Ok(Some(Self { source: Source::Plugin(Box::new(plugin)), current: Mutex::new(current) }))
     }
@@ -63,7 +70,19 @@ impl Credential {
         }
         match &self.source {
             Source::Plugin(plugin) => {
-                let issued = plugin.run().await?;
+                if let Some((when, error)) = &current.failed
+                    && when.elapsed() < REMEMBERED
+                {
+                    return Err(error.clone());
+                }
+                let issued = match plugin.run().await {
+                    Ok(issued) => issued,
+                    Err(error) => {
+                        current.failed = Some((Instant::now(), error.clone()));
+                        return Err(error);
+                    }
+                };
+                current.failed = None;
                 if let Some(token) = &issued.token {
                     current.header = bearer(token)?;
                 }
@@ -99,7 +118,7 @@ fn read(path: &PathBuf) -> Result<Current, ExecError> {
         |error| ExecError::TokenFile { path: path.display().to_string(), source: Arc::new(error) };
     let token = std::fs::read_to_string(path).map_err(failed)?;
     let header = bearer(&SecretString::from(token.trim()))?;
-    Ok(Current { header, renew: Some(Utc::now() + TimeDelta::seconds(60)) })
+    Ok(Current { header, renew: Some(Utc::now() + TimeDelta::seconds(60)), failed: None })
 }
 
 pub(super) fn bearer(token: &SecretString) -> Result<HeaderValue, ExecError> {

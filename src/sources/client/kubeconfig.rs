@@ -18,7 +18,8 @@ pub(super) struct Chosen {
     pub(super) user: AuthInfo,
 }
 
-/// Reads the kubeconfigs and applies the flags; `None` if there is no kubeconfig and no flag names a server.
+/// Reads the kubeconfigs and applies the flags. The inner error says that there is nothing to choose from: what runs
+/// in a pod can still go on as its service account.
 ///
 /// `env` is `$KUBECONFIG`, `home` the user's folder.
 pub(super) fn choose(

@@ -23,6 +23,8 @@ pub struct JsonList<T> {
     /// Bytes of the document that were taken in, those in `partial` included.
     offset: u64,
     listed: bool,
+    /// The size of the last item, to tell a chunk that probably holds the next one from one that does not.
+    usual: usize,
     item: PhantomData<fn() -> T>,
 }
 
@@ -91,6 +93,7 @@ impl<T: DeserializeOwned> JsonList<T> {
             end: ListEnd::default(),
             offset: 0,
             listed: false,
+            usual: 0,
             item: PhantomData,
         }
     }
@@ -226,11 +229,12 @@ impl<T: DeserializeOwned> JsonList<T> {
 
     /// Tries to decode an item straight from the chunk; one that goes on in the next chunk is collected instead.
     fn item_start(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
-        if bytes[0] == b'{' {
+        if bytes[0] == b'{' && bytes.len() >= self.usual {
             let mut items = serde_json::Deserializer::from_slice(bytes).into_iter::<T>();
             match items.next() {
                 Some(Ok(item)) => {
                     let used = items.byte_offset();
+                    self.usual = used;
                     sink(Ok(item));
                     self.end.items += 1;
                     self.state = State::ItemEnd;
@@ -250,6 +254,7 @@ impl<T: DeserializeOwned> JsonList<T> {
         let used = self.collect(bytes);
         if let Some(text) = self.collected(used) {
             let place = Place { index: self.end.items, offset: self.offset - begun };
+            self.usual = text.len();
             match serde_json::from_slice::<T>(&text) {
                 Ok(item) => sink(Ok(item)),
                 Err(error)
@@ -261,6 +266,9 @@ impl<T: DeserializeOwned> JsonList<T> {
             }
             self.end.items += 1;
             self.state = State::ItemEnd;
+            // The next one that is cut will need as much room.
+            self.partial = text;
+            self.partial.clear();
         }
         Ok(used.unwrap_or(bytes.len()))
     }
