@@ -3,8 +3,10 @@
 mod age;
 mod controller;
 mod deletion_secret;
+mod event;
 mod finalizer;
 mod node;
+mod obstacle;
 mod owner;
 mod provisioner;
 mod released;
@@ -12,13 +14,17 @@ mod released;
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
 pub use controller::{attacher, controller_manager, provisioner, sanitize};
 pub use deletion_secret::{SecretState, deletion_secret};
+pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};
 pub use finalizer::{
     EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
     attacher_finalizer, has_attacher_finalizer, owner_of,
 };
 pub use node::node_gone;
+pub use obstacle::{Obstacle, obstacle};
 pub use owner::{Owner, known_deletable, owner};
-pub use provisioner::{Defect, claimed_versions, defect, honors_reclaim_policy};
+pub use provisioner::{
+    Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,
+};
 pub use released::{ClaimState, claim_state, semantically_released};
 
 use crate::cluster::Cx;
