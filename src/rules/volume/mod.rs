@@ -2,8 +2,16 @@
 
 mod age_untrusted;
 mod available_was_bound;
+mod delete_in_progress_or_failing;
+mod deletion_secret_missing;
+mod ext_finalizer_orphaned_driver;
 mod failed;
+mod intree_finalizer_missing;
+mod intree_finalizer_rolled_back;
+mod intree_plugin_removed;
 mod leak_imminent;
+mod missing_deletion_protection;
+mod missing_pv_protection;
 mod node_gone;
 mod pending_too_long;
 mod recycle_policy;
@@ -16,8 +24,14 @@ mod released_snapshot_dependent;
 mod released_still_attached;
 mod released_unknown_age;
 mod shared_backend;
+mod stale_ext_finalizer_intree;
+mod stale_ext_finalizer_retain;
+mod stale_intree_finalizer_migrated;
 mod static_delete_now_effective;
+mod stuck_attacher_finalizer;
 mod terminating_bound;
+mod terminating_intree_deadlock;
+mod unknown_finalizer;
 
 use super::Rule;
 
@@ -39,6 +53,20 @@ pub(super) static RULES: &[&Rule] = &[
     &static_delete_now_effective::RULE,
     &leak_imminent::RULE,
     &terminating_bound::RULE,
+    &missing_deletion_protection::RULE,
+    &stale_ext_finalizer_retain::RULE,
+    &ext_finalizer_orphaned_driver::RULE,
+    &delete_in_progress_or_failing::RULE,
+    &stale_intree_finalizer_migrated::RULE,
+    &intree_finalizer_missing::RULE,
+    &intree_plugin_removed::RULE,
+    &stale_ext_finalizer_intree::RULE,
+    &stuck_attacher_finalizer::RULE,
+    &missing_pv_protection::RULE,
+    &unknown_finalizer::RULE,
+    &deletion_secret_missing::RULE,
+    &terminating_intree_deadlock::RULE,
+    &intree_finalizer_rolled_back::RULE,
     &shared_backend::RULE,
     &node_gone::RULE,
 ];
