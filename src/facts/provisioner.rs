@@ -186,10 +186,52 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
     })
 }
 
+/// Whether a driver's csi-provisioner deletes volumes that were made by hand, which it does from
+/// 3.5 on (R-2644-8). `None` when no version is known, or not all of them, and the known ones do
+/// not.
+///
+/// # Errors
+/// When none that does was seen, and not everything that might run one was.
+pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
+    let known = deletes_static(&claimed_versions(cx, driver));
+    if known != Some(true) {
+        let kinds =
+            [Kind::Pod, Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
+        kinds.into_iter().try_for_each(|kind| cx.all_of(kind))?;
+    }
+    Ok(known)
+}
+
+fn deletes_static(claimed: &[ClaimedVersion]) -> Option<bool> {
+    let new_enough = |it: &ClaimedVersion| {
+        it.version.as_ref().map(|version| (version.major, version.minor) >= (3, 5))
+    };
+    if claimed.iter().any(|it| new_enough(it) == Some(true)) {
+        return Some(true);
+    }
+    let all_old = !claimed.is_empty() && claimed.iter().all(|it| new_enough(it) == Some(false));
+    all_old.then_some(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::ObjectKey;
+
+    #[test]
+    fn hand_made_volumes_are_deleted_from_3_5_on() {
+        for (images, deletes) in [
+            (&["csi-provisioner:v3.5.0"][..], Some(true)),
+            (&["csi-provisioner:v3.4.1"], Some(false)),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner:v6.3.0"], Some(true)),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner@sha256:00"], None),
+            (&["csi-provisioner@sha256:00"], None),
+            (&[], None),
+        ] {
+            let claimed: Vec<_> = images.iter().map(|image| claiming(image, &[])).collect();
+            assert_eq!(deletes_static(&claimed), deletes, "{images:?}");
+        }
+    }
 
     fn claiming(image: &str, args: &[&str]) -> ClaimedVersion {
         ClaimedVersion {
