@@ -439,6 +439,9 @@ fn named_driver(text: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
+mod states;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
