@@ -93,7 +93,11 @@ impl AuditArgs {
             From::Live { .. } => Source::Live,
             From::Dumps { .. } => Source::Dump,
         };
-        let collected = collect(from, &settings, self.save.as_deref()).await?;
+        let mut collected = collect(from, &settings, self.save.as_deref()).await?;
+        let known = collected.intake.cluster.drivers();
+        for driver in settings.absent_drivers.iter().filter(|driver| !known.contains(*driver)) {
+            collected.notes.push(format!("--driver-absent {driver}: nothing names that driver"));
+        }
         self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
         Ok(exit(&collected, &settings, fail_on))
     }
