@@ -34,21 +34,38 @@ fn the_certificate_is_of_an_unknown_authority() {
     let other = folder.path().join("other.crt");
     fs::write(&other, include_str!("other_authority.crt")).expect("because the folder is ours");
     let other = other.display().to_string();
-    let outcome = Run::of(&["audit", "-o", "json", "-s", shared().server(), "--certificate-authority", &other])
-        .more(&["--kubeconfig", &tokens_only(folder.path())])
-        .go();
+    let outcome = Run::of(&[
+        "audit",
+        "-o",
+        "json",
+        "-s",
+        shared().server(),
+        "--certificate-authority",
+        &other,
+    ])
+    .more(&["--kubeconfig", &tokens_only(folder.path())])
+    .go();
     failed(&outcome, &["certificate"]);
     let trusted = shared().authority().display().to_string();
-    let outcome = Run::of(&["audit", "-o", "json", "-s", shared().server(), "--certificate-authority", &trusted])
-        .more(&["--kubeconfig", &tokens_only(folder.path())])
-        .go();
+    let outcome = Run::of(&[
+        "audit",
+        "-o",
+        "json",
+        "-s",
+        shared().server(),
+        "--certificate-authority",
+        &trusted,
+    ])
+    .more(&["--kubeconfig", &tokens_only(folder.path())])
+    .go();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
 
 /// A kubeconfig that knows the administrator's credentials, and no cluster.
 fn tokens_only(folder: &Path) -> String {
     let text = shared().kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
-    let mut config: serde_json::Value = serde_json::from_str(&text).expect("because kubectl prints JSON");
+    let mut config: serde_json::Value =
+        serde_json::from_str(&text).expect("because kubectl prints JSON");
     config["clusters"] = json!([]);
     config["contexts"][0]["context"]["cluster"] = json!("");
     let file = folder.join("tokens.kubeconfig");
@@ -78,8 +95,7 @@ fn the_server_restarts_in_the_middle_of_a_list() {
     assert_eq!(whole.json["summary"]["volumes"], VOLUMES, "{}", whole.json["summary"]);
 
     for delay in [100, 300, 700] {
-        let running =
-            Run::of(&["audit", "-o", "json"]).kubeconfig(cluster.kubeconfig()).start();
+        let running = Run::of(&["audit", "-o", "json"]).kubeconfig(cluster.kubeconfig()).start();
         sleep(Duration::from_millis(delay));
         cluster.signal_component("apiserver", "KILL");
         cluster.start_component("apiserver");
@@ -88,7 +104,11 @@ fn the_server_restarts_in_the_middle_of_a_list() {
         match outcome.code {
             Some(0) => {
                 let report = outcome.report();
-                assert_eq!(report.json["summary"]["volumes"], VOLUMES, "{}", report.json["summary"]);
+                assert_eq!(
+                    report.json["summary"]["volumes"], VOLUMES,
+                    "{}",
+                    report.json["summary"]
+                );
             }
             Some(1) => assert_eq!(outcome.stdout, "", "{}", outcome.stderr),
             Some(4) => assert!(!outcome.report().gaps().is_empty()),

@@ -10,7 +10,17 @@ use crate::support::{Cluster, Options, PersistentVolume, Scenario, claim};
 /// Rights to list cluster-wide kinds and claims; pods only in the namespaces of Roles.
 fn grant_all_but_pods(cluster: &Cluster, user: &str) {
     let groups = [
-        ("", vec!["persistentvolumes", "persistentvolumeclaims", "nodes", "namespaces", "events", "replicationcontrollers"]),
+        (
+            "",
+            vec![
+                "persistentvolumes",
+                "persistentvolumeclaims",
+                "nodes",
+                "namespaces",
+                "events",
+                "replicationcontrollers",
+            ],
+        ),
         ("storage.k8s.io", vec!["*"]),
         ("apps", vec!["*"]),
         ("batch", vec!["*"]),
@@ -40,7 +50,11 @@ fn d_52_pods_of_one_namespace_are_forbidden() {
     for namespace in ["open", "closed"] {
         cluster.kubectl(&["create", "namespace", namespace]);
         let name = format!("of-{namespace}");
-        on.create(&PersistentVolume::csi(&name, "any.csi.example", &name).reserved_for(namespace, "data").0);
+        on.create(
+            &PersistentVolume::csi(&name, "any.csi.example", &name)
+                .reserved_for(namespace, "data")
+                .0,
+        );
         let mut claim = claim("data", "");
         claim["metadata"]["namespace"] = json!(namespace);
         claim["spec"]["volumeName"] = json!(name);
@@ -82,11 +96,16 @@ fn d_52_everything_is_forbidden() {
     let report = cluster.audit_as(&cluster.kubeconfig_of("user-20"), &[]);
     assert_eq!(report.code, Some(4), "{report}");
     assert_eq!(report.findings().count(), 0, "{report}");
-    for resource in ["persistentvolumes", "persistentvolumeclaims", "pods", "nodes", "volumeattachments"] {
+    for resource in
+        ["persistentvolumes", "persistentvolumeclaims", "pods", "nodes", "volumeattachments"]
+    {
         assert!(report.has_gap(resource, None), "no gap for {resource}: {report}");
     }
     let gap = report.gaps().iter().find(|gap| gap["resource"] == "persistentvolumes");
     let ids = gap.expect("because it was just seen")["ids"].to_string();
     assert!(ids.contains("pv-released-past-threshold"), "what could not be judged: {ids}");
-    assert!(!report.stderr.to_lowercase().contains("no findings"), "silence is no health: {report}");
+    assert!(
+        !report.stderr.to_lowercase().contains("no findings"),
+        "silence is no health: {report}"
+    );
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Driver, DriverOptions, PersistentVolume, Scenario, claim, eventually, never, shared};
+use crate::support::{
+    Driver, DriverOptions, PersistentVolume, Scenario, claim, eventually, never, shared,
+};
 
 const PROTECTION: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 const SOON: [&str; 4] = ["--threshold", "finalizer=1s", "--threshold", "protection=1s"];
@@ -54,7 +56,9 @@ impl Volume {
 
     fn wait_kept(&self, on: &Scenario, driver: &Driver) {
         on.wait_gone(&self.object);
-        never("the backend volume is deleted", Duration::from_secs(2), || !driver.has(&self.handle));
+        never("the backend volume is deleted", Duration::from_secs(2), || {
+            !driver.has(&self.handle)
+        });
         assert_eq!(driver.delete_calls(&self.handle), 0);
     }
 }
@@ -118,7 +122,7 @@ fn d_04_dynamic_retain_volume_deleted_first() {
     let report = on.audit(&SOON);
     report.expect_ids(&volume.object, &["pv-terminating-bound"]);
     let finding = report.finding("pv-terminating-bound", &volume.object);
-    assert_eq!(finding.severity(), "high");
+    finding.severe("high");
     finding.says(&["backend", "kept"]);
 
     on.delete("pvc/data");
@@ -154,7 +158,10 @@ fn d_06_static_delete_volume_deleted_first() {
 
     on.terminate(&volume.name);
     let report = on.audit(&SOON);
-    report.finding("pv-terminating-bound", &volume.object).expect("high", "fixable").says(&["destroy"]);
+    report
+        .finding("pv-terminating-bound", &volume.object)
+        .expect("high", "fixable")
+        .says(&["destroy"]);
 
     on.delete("pvc/data");
     volume.wait_destroyed(&on, driver);
@@ -233,7 +240,7 @@ fn d_12_unprotected_volume_deleted_first_leaks() {
     on.terminate(&volume.name);
     let report = on.audit(&SOON);
     let finding = report.finding("pv-leak-imminent", &volume.object);
-    assert_eq!(finding.severity(), "critical");
+    finding.severe("critical");
     finding.says(&[&driver.name, &volume.handle]);
     report.expect_not(&volume.object, "pv-terminating-bound");
 

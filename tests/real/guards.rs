@@ -31,8 +31,14 @@ fn create(on: &Scenario, volume: &PersistentVolume) -> String {
 /// Lists of everything that the tool reads, except what is named.
 fn rights_without(resources: &[&str]) -> serde_json::Value {
     let all = [
-        ("", "persistentvolumes persistentvolumeclaims pods nodes namespaces events replicationcontrollers"),
-        ("storage.k8s.io", "storageclasses csidrivers csinodes volumeattachments volumeattributesclasses csistoragecapacities"),
+        (
+            "",
+            "persistentvolumes persistentvolumeclaims pods nodes namespaces events replicationcontrollers",
+        ),
+        (
+            "storage.k8s.io",
+            "storageclasses csidrivers csinodes volumeattachments volumeattributesclasses csistoragecapacities",
+        ),
         ("apps", "statefulsets deployments replicasets daemonsets"),
         ("batch", "jobs cronjobs"),
         ("coordination.k8s.io", "leases"),
@@ -58,13 +64,20 @@ fn d_29_deletion_secret_is_missing() {
 
     let soon = ["--older-than", "1s"];
     let report = on.audit(&soon);
-    report.finding(SECRET, &object).expect("medium", "report-only").says(&["credentials", &on.name]);
+    report
+        .finding(SECRET, &object)
+        .expect("medium", "report-only")
+        .says(&["credentials", &on.name]);
     report.finding(PAST, &object).expect("medium", "blocked").says(&["credentials"]);
 
     // Who may not ask for the Secret learns nothing about it, and nothing is planned on that.
     shared().grant("user-1", &rights_without(&[]));
     let report = shared().audit_as(&shared().kubeconfig_of("user-1"), &soon);
-    assert_eq!(report.gaps(), [json!(0); 0], "a Secret that is nobody's business is no gap: {report}");
+    assert_eq!(
+        report.gaps(),
+        [json!(0); 0],
+        "a Secret that is nobody's business is no gap: {report}"
+    );
     report.expect_ids(&object, &[PAST]);
     report.finding(PAST, &object).expect("medium", "unseen");
 

@@ -28,8 +28,16 @@ fn class(name: &str, provisioner: &str, default: bool) -> Value {
 
 /// Thresholds so small that anything that is only young would show.
 const STRICT: [&str; 10] = [
-    "--older-than", "1s", "--threshold", "finalizer=1s", "--threshold", "protection=1s", "--threshold",
-    "claim-protection=1s", "--threshold", "stuck=1s",
+    "--older-than",
+    "1s",
+    "--threshold",
+    "finalizer=1s",
+    "--threshold",
+    "protection=1s",
+    "--threshold",
+    "claim-protection=1s",
+    "--threshold",
+    "stuck=1s",
 ];
 
 #[test]
@@ -63,7 +71,14 @@ fn nothing_is_wrong() {
         on.create(&claim(name, class));
         on.bound(name);
         on.create(&deployment(name, name));
-        on.cluster.kubectl(&["rollout", "status", &format!("deployment/{name}"), "-n", &on.name, "--timeout=45s"]);
+        on.cluster.kubectl(&[
+            "rollout",
+            "status",
+            &format!("deployment/{name}"),
+            "-n",
+            &on.name,
+            "--timeout=45s",
+        ]);
     }
     let report = on.audit(&STRICT);
     assert_eq!(report.findings().count(), 0, "{report}");

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Cluster, Options, PersistentVolume, Scenario, claim, eventually, host_path_class, shared};
+use crate::support::{
+    Cluster, Options, PersistentVolume, Scenario, claim, eventually, host_path_class, shared,
+};
 
 const PROTECTION: &str = "kubernetes.io/pv-controller";
 
@@ -38,7 +40,10 @@ fn d_17_in_tree_delete_volume_deleted_first() {
     on.terminate(&volume.name);
     let report = on.audit(&[]);
     report.expect_ids(&volume.object, &["pv-terminating-bound"]);
-    report.finding("pv-terminating-bound", &volume.object).expect("high", "fixable").says(&["destroy"]);
+    report
+        .finding("pv-terminating-bound", &volume.object)
+        .expect("high", "fixable")
+        .says(&["destroy"]);
 
     on.delete("pvc/data");
     on.wait_gone(&volume.object);
@@ -62,7 +67,7 @@ fn d_18_in_tree_without_the_feature_leaks() {
     on.terminate(&volume.name);
     let report = on.audit(&[]);
     let finding = report.finding("pv-leak-imminent", &volume.object);
-    assert_eq!(finding.severity(), "critical");
+    finding.severe("critical");
     finding.says(&[&volume.folder.display().to_string()]);
 
     on.delete("pvc/data");

@@ -30,7 +30,8 @@ impl Cluster {
 
     /// Returns everybody's requests since whose line in the audit log contains a text.
     pub(crate) fn events_since(&self, mark: Mark, text: &str) -> Vec<Value> {
-        let mut file = File::open(self.audit_log_file()).expect("because every cluster has an audit log");
+        let mut file =
+            File::open(self.audit_log_file()).expect("because every cluster has an audit log");
         file.seek(SeekFrom::Start(mark.0)).expect("because it is a file");
         BufReader::new(file)
             .lines()

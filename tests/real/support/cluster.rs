@@ -129,7 +129,8 @@ impl Cluster {
 
     /// The driver of scenarios that only use one.
     pub(crate) fn driver(&self) -> &Driver {
-        self.driver.get_or_init(|| self.start_driver("shared.csi.example", &DriverOptions::default()))
+        self.driver
+            .get_or_init(|| self.start_driver("shared.csi.example", &DriverOptions::default()))
     }
 
     /// Installs a CSI driver and starts it.

@@ -47,8 +47,16 @@ impl Cluster {
 
     /// Returns an object, or nothing when there is none.
     pub(crate) fn get(&self, namespace: &str, object: &str) -> Option<Value> {
-        let args =
-            ["get", object, "-n", namespace, "-o", "json", "--ignore-not-found", "--show-managed-fields"];
+        let args = [
+            "get",
+            object,
+            "-n",
+            namespace,
+            "-o",
+            "json",
+            "--ignore-not-found",
+            "--show-managed-fields",
+        ];
         let text = self.kubectl(&args);
         (!text.trim().is_empty()).then(|| parse(&text))
     }
@@ -61,7 +69,16 @@ impl Cluster {
     /// Merges a patch into an object's status.
     pub(crate) fn patch_status(&self, namespace: &str, object: &str, patch: &Value) {
         let patch = patch.to_string();
-        self.kubectl(&["patch", object, "-n", namespace, "--subresource=status", "--type=merge", "-p", &patch]);
+        self.kubectl(&[
+            "patch",
+            object,
+            "-n",
+            namespace,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            &patch,
+        ]);
     }
 
     /// Grants a user cluster-wide rights: pairs of an API group's resources and verbs.

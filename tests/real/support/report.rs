@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -35,18 +36,37 @@ impl Report {
         assert!(self.json["summary"].is_object(), "{self}");
         let mut names = BTreeSet::new();
         for finding in self.findings() {
-            assert!(names.insert((finding.id(), finding.object())), "twice: {} {}", finding.id(), finding.object());
-            assert!(["critical", "high", "medium", "low", "info"].contains(&finding.severity()), "{finding}");
+            assert!(
+                names.insert((finding.id(), finding.object())),
+                "twice: {} {}",
+                finding.id(),
+                finding.object()
+            );
+            assert!(
+                ["critical", "high", "medium", "low", "info"].contains(&finding.severity()),
+                "{finding}"
+            );
             let verdict = finding.0["verdict"]["state"].as_str().unwrap_or_default();
-            assert!(["fixable", "blocked", "report-only", "unseen"].contains(&verdict), "{finding}");
+            assert!(
+                ["fixable", "blocked", "report-only", "unseen"].contains(&verdict),
+                "{finding}"
+            );
             assert!(!finding.0["summary"].as_str().unwrap_or_default().is_empty(), "{finding}");
         }
         let incomplete = !self.gaps().is_empty();
-        assert_eq!(self.code == Some(4), incomplete && self.code != Some(3), "exit code and gaps: {self}");
+        assert_eq!(
+            self.code == Some(4),
+            incomplete && self.code != Some(3),
+            "exit code and gaps: {self}"
+        );
     }
 
     pub(crate) fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
-        self.json["findings"].as_array().expect("because every report has findings").iter().map(Finding)
+        self.json["findings"]
+            .as_array()
+            .expect("because every report has findings")
+            .iter()
+            .map(Finding)
     }
 
     pub(crate) fn gaps(&self) -> &[Value] {
@@ -55,7 +75,9 @@ impl Report {
 
     /// Whether this resource was not seen, in one namespace or (`None`) anywhere.
     pub(crate) fn has_gap(&self, resource: &str, namespace: Option<&str>) -> bool {
-        self.gaps().iter().any(|gap| gap["resource"] == resource && gap["namespace"].as_str() == namespace)
+        self.gaps()
+            .iter()
+            .any(|gap| gap["resource"] == resource && gap["namespace"].as_str() == namespace)
     }
 
     /// The ids of all findings about an object: `pv/NAME` or `pvc/NAMESPACE/NAME`.
@@ -80,7 +102,9 @@ impl Report {
     pub(crate) fn finding(&self, id: &str, object: &str) -> Finding<'_> {
         self.findings()
             .find(|finding| finding.id() == id && finding.object() == object)
-            .unwrap_or_else(|| panic!("no {id} about {object}, only {:?}\n{self}", self.ids_of(object)))
+            .unwrap_or_else(|| {
+                panic!("no {id} about {object}, only {:?}\n{self}", self.ids_of(object))
+            })
     }
 
     /// All pairs of id and object.
@@ -123,17 +147,36 @@ impl<'a> Finding<'a> {
         self.0["severity"].as_str().unwrap_or_default()
     }
 
-    pub(crate) fn trust(self) -> &'a str {
-        self.0["age"]["trust"].as_str().unwrap_or_default()
-    }
-
     pub(crate) fn seconds(self) -> i64 {
         self.0["age"]["seconds"].as_i64().unwrap_or_else(|| panic!("no age: {self}"))
     }
 
+    /// Panics unless its age is trusted so far.
+    pub(crate) fn trusted(self, trust: &str) -> Self {
+        assert_eq!(self.0["age"]["trust"], trust, "{self}");
+        self
+    }
+
+    /// Panics unless its age lies between these seconds.
+    pub(crate) fn aged(self, seconds: Range<i64>) -> Self {
+        assert!(seconds.contains(&self.seconds()), "{self}");
+        self
+    }
+
+    pub(crate) fn severe(self, severity: &str) -> Self {
+        assert_eq!(self.severity(), severity, "{self}");
+        self
+    }
+
+    /// Panics when it says that it could be repaired.
+    pub(crate) fn not_fixable(self) -> Self {
+        assert_ne!(self.0["verdict"]["state"], "fixable", "{self}");
+        self
+    }
+
     /// Panics unless severity and verdict are these.
     pub(crate) fn expect(self, severity: &str, verdict: &str) -> Self {
-        assert_eq!(self.severity(), severity, "{self}");
+        self.severe(severity);
         assert_eq!(self.0["verdict"]["state"], verdict, "{self}");
         self
     }

@@ -148,7 +148,8 @@ impl Cluster {
     /// Audits with a kubeconfig. Nothing may be written.
     pub(crate) fn audit_as(&self, kubeconfig: &Path, args: &[&str]) -> Report {
         let before = self.mark();
-        let report = Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig).go().report();
+        let report =
+            Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig).go().report();
         self.assert_no_write(before);
         self.assert_no_dry_run(before);
         report

@@ -84,13 +84,17 @@ impl<'a> Scenario<'a> {
     /// The handle of a CSI volume.
     pub(crate) fn handle(&self, volume: &str) -> String {
         let volume = self.read(&format!("pv/{volume}"));
-        volume["spec"]["csi"]["volumeHandle"].as_str().expect("because it is a CSI volume").to_owned()
+        volume["spec"]["csi"]["volumeHandle"]
+            .as_str()
+            .expect("because it is a CSI volume")
+            .to_owned()
     }
 
     /// The folder of an in-tree volume; what is left of it goes with the scenario.
     pub(crate) fn folder(&self, volume: &str) -> PathBuf {
         let volume = self.read(&format!("pv/{volume}"));
-        let path = Path::new(volume["spec"]["hostPath"]["path"].as_str().expect("because it is a folder"));
+        let path =
+            Path::new(volume["spec"]["hostPath"]["path"].as_str().expect("because it is a folder"));
         assert!(path.starts_with(HOST_PATHS), "{} is none of ours", path.display());
         self.folders.borrow_mut().push(path.to_owned());
         path.to_owned()
@@ -98,7 +102,9 @@ impl<'a> Scenario<'a> {
 
     pub(crate) fn has_finalizer(&self, object: &str, finalizer: &str) -> bool {
         let object = self.read(object);
-        object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|it| it == finalizer))
+        object["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|it| it == finalizer))
     }
 
     /// Waits until an object has a finalizer, or has it no more.
@@ -159,9 +165,11 @@ impl<'a> Scenario<'a> {
         for volume in self.volumes.borrow().iter() {
             // No controller may destroy or keep anything after the test: the object goes as it is.
             let patch = r#"{"metadata":{"finalizers":null},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#;
-            let _ = self.cluster.try_kubectl(&["patch", "pv", volume, "--type=merge", "-p", patch], "");
+            let _ =
+                self.cluster.try_kubectl(&["patch", "pv", volume, "--type=merge", "-p", patch], "");
             let _ = self.cluster.try_kubectl(&["delete", "pv", volume, "--wait=false"], "");
-            let _ = self.cluster.try_kubectl(&["patch", "pv", volume, "--type=merge", "-p", patch], "");
+            let _ =
+                self.cluster.try_kubectl(&["patch", "pv", volume, "--type=merge", "-p", patch], "");
         }
     }
 }

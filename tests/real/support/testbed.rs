@@ -48,7 +48,9 @@ impl Testbed {
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
-            .map_err(|error| format!("failed to start {}: {error}", bin.join("testbed").display()))?;
+            .map_err(|error| {
+                format!("failed to start {}: {error}", bin.join("testbed").display())
+            })?;
         let stdin = child.stdin.take().expect("because it is piped");
         let stdout = child.stdout.take().expect("because it is piped");
         let waiting = Waiting::default();
