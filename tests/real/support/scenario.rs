@@ -65,8 +65,11 @@ impl<'a> Scenario<'a> {
         let volume = claim["spec"]["volumeName"].as_str().expect("because it is bound").to_owned();
         self.wait_phase(&format!("pv/{volume}"), "Bound"); // the claim is bound a moment before
         self.remember(Some(&volume));
-        if self.read(&format!("pv/{volume}"))["spec"]["hostPath"].is_object() {
-            self.folder(&volume); // is removed in any case
+        let object = self.read(&format!("pv/{volume}"));
+        if let Some(path) = object["spec"]["hostPath"]["path"].as_str().map(Path::new) {
+            if path.starts_with(HOST_PATHS) {
+                self.folders.borrow_mut().push(path.to_owned()); // goes in any case
+            }
         }
         volume
     }
