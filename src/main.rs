@@ -1,2 +1,8 @@
 //! The `kubectl-storage` binary: a thin door to [`kubectl_storage::cli`].
-fn main() {}
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> std::process::ExitCode {
+    kubectl_storage::cli::main()
+}

@@ -1,5 +1,6 @@
 //! What can happen to a look at a cluster.
 
+use super::Coverage;
 use crate::model::{Kind, ObjectKey, Row, Server, Text, Time};
 
 /// Something that was learned.
@@ -15,6 +16,8 @@ pub enum Change {
     Complete(Reach),
     /// All of a foreign dump's objects within reach are known, as of one moment.
     Whole(Reach),
+    /// How far a list reached, as a dump recorded it.
+    Covered(Reach, Coverage),
     /// The server does not serve the kind: there are none.
     NotServed(Kind),
     /// Nobody asked for the kind to be looked at: what needs it is silent.

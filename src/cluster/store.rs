@@ -156,6 +156,10 @@ impl Cluster {
                 self.coverages.set(reach, Coverage::Seen { began: u64::MAX, ended: 0 });
                 dirty.everything = true;
             }
+            Change::Covered(reach, coverage) => {
+                self.coverages.set(reach, coverage);
+                dirty.everything = true;
+            }
             Change::NotServed(kind) => {
                 self.coverages.set(Reach::all(kind), Coverage::NotServed);
                 dirty.everything = true;

@@ -1,1 +1,49 @@
 //! Files of our own: what earlier runs saw, and later what was done.
+
+pub mod sightings;
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+
+/// Returns our folder for a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the
+/// uid of its namespace `kube-system`, or a hash of what leads to it where that may not be read.
+///
+/// `None` when there is no home.
+pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
+    let plain = |uid: &&str| uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let id = cluster_uid.filter(plain).filter(|uid| !uid.is_empty()).map_or_else(
+        || {
+            let mut hash = Sha256::new_with_prefix(server);
+            authority.iter().for_each(|certificate| hash.update(certificate));
+            let digest = hash.finalize();
+            let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+            format!("server-{hex}")
+        },
+        str::to_owned,
+    );
+    Some(state.join("kubectl-storage").join(id))
+}
+
+/// Creates a folder that only its owner may enter.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Creates a file that only its owner may read.
+fn create_private_file(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -5,3 +5,5 @@ pub mod format;
 pub mod jsonpath;
 pub mod list;
 pub mod table;
+pub mod report;
+pub mod wire;

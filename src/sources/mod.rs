@@ -1,1 +1,12 @@
 //! Door in: everything that is read becomes a change of the cluster that is judged.
+
+pub mod client;
+pub mod dump;
+pub mod objects;
+mod saved;
+pub mod intake;
+pub mod answers;
+pub mod live;
+pub mod dumped;
+
+pub use saved::{Header, Sighted};

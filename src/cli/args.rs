@@ -1,0 +1,231 @@
+//! What can be typed.
+
+use std::{path::{Path, PathBuf}, str::FromStr, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::ArgValueCandidates;
+
+use super::{
+    Failure, audit::AuditArgs, complete, completion::CompletionArgs, dump::DumpArgs,
+    explain::ExplainArgs, rbac::RbacArgs, version::VersionArgs,
+};
+use crate::{
+    model::{Threshold, parse_duration},
+    rules::REGISTRY,
+    sources::client::{ConnectionOptions, RequestTimeout},
+};
+
+/// Find and repair what goes wrong with Kubernetes storage
+#[derive(Debug, Parser)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
+pub struct Cli {
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Report what is wrong with volumes and claims; changes nothing
+    Audit(AuditArgs),
+    /// Save what an audit needs to a file, for offline work
+    Dump(DumpArgs),
+    /// Explain a finding: what it means, why it is dangerous, what can be done
+    Explain(ExplainArgs),
+    /// Print the smallest ClusterRole for a command, or check what is lacking
+    Rbac(RbacArgs),
+    /// Print the version
+    Version(VersionArgs),
+    /// Print a completion script, or make kubectl complete the plugin
+    Completion(CompletionArgs),
+}
+
+/// kubectl's connection flags.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct ConnectionArgs {
+    /// Path to the kubeconfig file to use
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    kubeconfig: Option<PathBuf>,
+    /// The name of the kubeconfig context to use
+    #[arg(long, global = true, value_name = "NAME")]
+    context: Option<String>,
+    /// The name of the kubeconfig cluster to use
+    #[arg(long, global = true, value_name = "NAME")]
+    cluster: Option<String>,
+    /// The name of the kubeconfig user to use
+    #[arg(long, global = true, value_name = "NAME")]
+    user: Option<String>,
+    /// Username to impersonate
+    #[arg(long = "as", global = true, value_name = "USER")]
+    as_user: Option<String>,
+    /// Group to impersonate; can be repeated
+    #[arg(long = "as-group", global = true, value_name = "GROUP")]
+    as_groups: Vec<String>,
+    /// UID to impersonate
+    #[arg(long, global = true, value_name = "UID")]
+    as_uid: Option<String>,
+    /// The address and port of the API server
+    #[arg(short, long, global = true, value_name = "URL")]
+    server: Option<String>,
+    /// Bearer token for authentication to the API server
+    #[arg(long, global = true, hide_env_values = true)]
+    token: Option<String>,
+    /// Path to a cert file for the certificate authority
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    certificate_authority: Option<PathBuf>,
+    /// Path to a client certificate file for TLS
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    client_certificate: Option<PathBuf>,
+    /// Path to a client key file for TLS
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    client_key: Option<PathBuf>,
+    /// Do not check the validity of the server's certificate: this makes the connection insecure
+    #[arg(long, global = true)]
+    insecure_skip_tls_verify: bool,
+    /// Server name to use for server certificate validation
+    #[arg(long, global = true, value_name = "NAME")]
+    tls_server_name: Option<String>,
+    /// Opt out of response compression
+    #[arg(long, global = true)]
+    disable_compression: bool,
+    /// How long to wait for one request: seconds or a duration; 0 means for ever
+    #[arg(long, global = true, value_name = "DURATION")]
+    request_timeout: Option<RequestTimeout>,
+    /// Objects per request; 0 asks for everything at once
+    #[arg(long, global = true, value_name = "N")]
+    chunk_size: Option<u32>,
+}
+
+impl ConnectionArgs {
+    /// What they mean.
+    pub fn options(&self, namespace: Option<&str>) -> ConnectionOptions {
+        ConnectionOptions {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            cluster: self.cluster.clone(),
+            user: self.user.clone(),
+            namespace: namespace.map(str::to_owned),
+            as_user: self.as_user.clone(),
+            as_groups: self.as_groups.clone(),
+            as_uid: self.as_uid.clone(),
+            server: self.server.clone(),
+            token: self.token.clone().map(Into::into),
+            certificate_authority: self.certificate_authority.clone(),
+            client_certificate: self.client_certificate.clone(),
+            client_key: self.client_key.clone(),
+            insecure_skip_tls_verify: self.insecure_skip_tls_verify,
+            tls_server_name: self.tls_server_name.clone(),
+            disable_compression: self.disable_compression,
+            request_timeout: self.request_timeout.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Items per page; `None` leaves it to the server's version.
+    pub fn page(&self) -> Option<u32> {
+        self.chunk_size.filter(|size| *size > 0)
+    }
+}
+
+/// A duration that is an age: with a unit, and longer than nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Age(pub Duration);
+
+impl FromStr for Age {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_duration(text).map(Self)
+    }
+}
+
+/// `NAME=DURATION`.
+#[derive(Debug, Clone, Copy)]
+pub struct ThresholdSetting(pub Threshold, pub Duration);
+
+impl FromStr for ThresholdSetting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, duration) = text.split_once('=').ok_or("expected NAME=DURATION, such as stuck=2h")?;
+        let threshold = Threshold::parse(name).ok_or_else(|| {
+            let names: Vec<_> = Threshold::ALL.into_iter().map(Threshold::name).collect();
+            format!("there is no threshold {name:?}; there are {}", names.join(", "))
+        })?;
+        Ok(Self(threshold, parse_duration(duration)?))
+    }
+}
+
+/// Candidates for `--threshold`.
+pub fn threshold_candidates() -> ArgValueCandidates {
+    ArgValueCandidates::new(complete::thresholds)
+}
+
+/// Complains about an id that no rule has, and names the nearest one.
+pub fn unknown_rule(id: &str) -> Failure {
+    let near = REGISTRY.iter().map(|rule| (distance(id, rule.id), rule.id)).min();
+    let near = near.filter(|(distance, near)| *distance <= near.len() / 2).map(|(_, near)| near);
+    Failure::usage(format!("there is no finding {id:?}")).hint(Some(match near {
+        Some(near) => format!("did you mean {near}? `explain` without an id lists all"),
+        None => "`explain` without an id lists all".to_owned(),
+    }))
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The name under which the program is used: `kubectl storage`, or whatever alias kubectl knows
+/// it by.
+pub fn display_name(called: &str) -> String {
+    let name = Path::new(called).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+    match name.strip_prefix("kubectl-") {
+        Some(plugin) => format!("kubectl {}", plugin.replace('_', "-")),
+        None => "kubectl storage".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_name_is_that_of_the_plugin() {
+        for (called, name) in [
+            ("/root/.krew/bin/kubectl-storage", "kubectl storage"),
+            ("kubectl-volume_doctor", "kubectl volume-doctor"),
+            ("target/debug/it-1234", "kubectl storage"),
+        ] {
+            assert_eq!(display_name(called), name);
+        }
+    }
+
+    #[test]
+    fn typing_errors_are_recognised() {
+        assert_eq!(distance("pv-lost", "pv-lost"), 0);
+        assert_eq!(distance("pv-lots", "pv-lost"), 2);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

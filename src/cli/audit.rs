@@ -1,0 +1,313 @@
+//! `kubectl storage audit`.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+
+use super::{
+    Exit, Failure,
+    args::{Age, ConnectionArgs, ThresholdSetting, threshold_candidates, unknown_rule},
+    collect::{Collected, From, collect, tell},
+    complete, terminal,
+};
+use crate::{
+    model::{Kind, Scope, Selector, Settings, Severity, Text, Threshold, Time, parse_time},
+    output::{
+        columns::Columns,
+        format::Format,
+        jsonpath::{Path as JsonPath, Template},
+        report::{Page, Printer},
+        wire::{self, About, Finding, Source},
+    },
+    rules,
+    sources::dump::Input,
+};
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are")]
+pub struct AuditArgs {
+    /// Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
+    /// When a dump was taken, if it does not tell
+    #[arg(long, value_name = "TIME", requires = "filename")]
+    taken_at: Option<String>,
+    /// Kinds of which the dump holds every object, or `all`
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
+          add = ArgValueCandidates::new(complete::resources))]
+    complete: Vec<String>,
+    /// Save exactly what this audit saw, for `audit -f`
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    save: Option<PathBuf>,
+    /// Only claims of this namespace, and volumes whose claim is or was there
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// The whole cluster, which is the default
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Only objects with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    /// Only these findings; can be repeated
+    #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
+    rule: Vec<String>,
+    /// Not these findings; can be repeated
+    #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
+    ignore: Vec<String>,
+    /// How long a volume must have been Released [default: 7d]
+    #[arg(long, value_name = "DURATION")]
+    older_than: Option<Age>,
+    /// Change a threshold, such as stuck=2h; can be repeated
+    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
+    threshold: Vec<ThresholdSetting>,
+    /// Your word that a driver is gone for good; can be repeated
+    #[arg(long, value_name = "DRIVER")]
+    driver_absent: Vec<String>,
+    /// Exit with code 3 if there is a finding of this severity or worse
+    #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(complete::severities))]
+    fail_on: Option<String>,
+    /// Output format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
+    /// Do not print headers
+    #[arg(long)]
+    no_headers: bool,
+    /// Sort findings by a JSONPath expression, such as .age.seconds
+    #[arg(long, value_name = "JSONPATH")]
+    sort_by: Option<String>,
+    /// Also tell how many objects of each kind were read
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+impl AuditArgs {
+    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        // Everything that was typed is looked at before anything is read.
+        let settings = self.settings()?;
+        let printer = self.printer()?;
+        let sort_by = self.sort_by.as_deref().map(sort_path).transpose()?;
+        let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
+        let from = self.from(connection)?;
+        let source = match from {
+            From::Live { .. } => Source::Live,
+            From::Dumps { .. } => Source::Dump,
+        };
+        let collected = collect(from, &settings, self.save.as_deref()).await?;
+        self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
+        Ok(exit(&collected, &settings, fail_on))
+    }
+
+    fn from<'a>(&'a self, connection: &'a ConnectionArgs) -> Result<From<'a>, Failure> {
+        if self.filename.is_empty() {
+            return Ok(From::Live { connection, namespace: self.namespace.as_deref() });
+        }
+        let taken_at = self.taken_at.as_deref().map(time).transpose()?;
+        let complete = self.complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
+        Ok(From::Dumps {
+            inputs: self.filename.iter().map(Input::parse).collect(),
+            complete: complete.into_iter().flatten().collect(),
+            taken_at,
+        })
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        if let Some(Age(age)) = self.older_than {
+            settings.thresholds.set(Threshold::OlderThan, age);
+        }
+        for ThresholdSetting(threshold, duration) in &self.threshold {
+            settings.thresholds.set(*threshold, *duration);
+        }
+        let ids = |ids: &[String]| {
+            let known = |id: &String| match rules::find(id) {
+                Some(rule) => Ok(Text::from(rule.id)),
+                None => Err(unknown_rule(id)),
+            };
+            ids.iter().map(known).collect::<Result<BTreeSet<_>, _>>()
+        };
+        let selector = self.selector.as_deref().map(Selector::parse).transpose();
+        settings.scope = Scope {
+            namespace: self.namespace.as_deref().map(Text::from),
+            selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
+            rules: ids(&self.rule)?,
+            ignored: ids(&self.ignore)?,
+        };
+        settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
+        Ok(settings)
+    }
+
+    fn printer(&self) -> Result<Printer, Failure> {
+        printer(&self.output)
+    }
+
+    fn report(
+        &self,
+        collected: &Collected,
+        settings: &Settings,
+        printer: &Printer,
+        sort_by: Option<&JsonPath>,
+        source: Source,
+    ) -> Result<(), Failure> {
+        let cluster = &collected.intake.cluster;
+        let tally = collected.assessor.tally(cluster, settings);
+        let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+        let head = wire::head(cluster, settings, &tally, About { source, journal });
+        let tail = wire::tail(cluster);
+        let now = cluster.clock();
+        let page = Page { headers: !self.no_headers, width: terminal::width() };
+        let mut findings =
+            collected.assessor.findings(cluster, settings).map(|it| wire::finding(it, now));
+        terminal::print(|out| match sort_by {
+            None => printer.print(out, &head, &mut findings, &tail, page),
+            Some(path) => {
+                let mut sorted = sort(findings.collect(), path)?.into_iter();
+                printer.print(out, &head, &mut sorted, &tail, page)
+            }
+        })
+        .map_err(Failure::error)?;
+        if printer.is_for_people() {
+            terminal::note(&summary(&head.summary));
+        }
+        if self.verbose > 0 {
+            for (kind, count) in collected.intake.seen() {
+                terminal::note(&format!("read {count} {}", kind.plural()));
+            }
+            for complaint in collected.intake.complaints() {
+                terminal::note(&format!("broken: {}", crate::model::escape_control(complaint)));
+            }
+        }
+        tell(collected);
+        Ok(())
+    }
+}
+
+/// Parses `-o`, and reads and parses its template.
+pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
+    let format: Format = output.parse().map_err(|error| Failure::usage(format!("{error}")))?;
+    let file = match format.file() {
+        None => String::new(),
+        Some(path) => std::fs::read_to_string(path).map_err(|error| {
+            let error = anyhow::Error::new(error).context(format!("failed to read {}", path.display()));
+            Failure { exit: Exit::Usage, error, hint: None }
+        })?,
+    };
+    let template = |text: &str| {
+        Template::parse(text).map_err(|error| Failure::usage(format!("cannot read the template: {error}")))
+    };
+    let columns = |parsed: Result<Columns, crate::output::columns::ColumnsError>| {
+        parsed.map(Printer::Columns).map_err(|error| Failure {
+            exit: Exit::Usage,
+            error: error.into(),
+            hint: None,
+        })
+    };
+    Ok(match &format {
+        Format::Table => Printer::Table { wide: false },
+        Format::Wide => Printer::Table { wide: true },
+        Format::Json => Printer::Json,
+        Format::Yaml => Printer::Yaml,
+        Format::Name => Printer::Name,
+        Format::JsonPath(text) => Printer::JsonPath(template(text)?),
+        Format::JsonPathAsJson(text) => Printer::JsonPathAsJson(template(text)?),
+        Format::JsonPathFile(_) => Printer::JsonPath(template(&file)?),
+        Format::CustomColumns(text) => columns(Columns::parse(text))?,
+        Format::CustomColumnsFile(_) => columns(Columns::parse_file(&file))?,
+    })
+}
+
+fn sort_path(text: &str) -> Result<JsonPath, Failure> {
+    JsonPath::parse(text).map_err(|error| Failure::usage(format!("cannot read --sort-by: {error}")))
+}
+
+/// Sorts by what the path finds, numbers before text, findings without it last.
+fn sort(
+    findings: Vec<Finding>,
+    path: &JsonPath,
+) -> Result<Vec<Finding>, crate::output::jsonpath::RenderError> {
+    let mut keyed = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let value = serde_json::to_value(&finding).map_err(std::io::Error::other)?;
+        let key = path.find(&value)?.first().map(|found| (*found).clone());
+        keyed.push((key, finding));
+    }
+    let rank = |key: &Option<serde_json::Value>| match key {
+        Some(serde_json::Value::Number(_)) => 0,
+        Some(_) => 1,
+        None => 2,
+    };
+    keyed.sort_by(|(a, _), (b, _)| {
+        rank(a).cmp(&rank(b)).then_with(|| match (a, b) {
+            (Some(serde_json::Value::Number(a)), Some(serde_json::Value::Number(b))) => {
+                a.as_f64().unwrap_or_default().total_cmp(&b.as_f64().unwrap_or_default())
+            }
+            (Some(serde_json::Value::String(a)), Some(serde_json::Value::String(b))) => a.cmp(b),
+            (Some(a), Some(b)) => a.to_string().cmp(&b.to_string()),
+            _ => std::cmp::Ordering::Equal,
+        })
+    });
+    Ok(keyed.into_iter().map(|(_, finding)| finding).collect())
+}
+
+fn severity(text: &str) -> Result<Severity, Failure> {
+    Severity::parse(text).ok_or_else(|| {
+        let names: Vec<_> = Severity::ALL.into_iter().map(Severity::name).collect();
+        Failure::usage(format!("there is no severity {text:?}; there are {}", names.join(", ")))
+    })
+}
+
+fn time(text: &str) -> Result<Time, Failure> {
+    parse_time(text).ok().flatten().ok_or_else(|| {
+        Failure::usage(format!("{text:?} is no time such as 2026-01-31T12:00:00Z"))
+    })
+}
+
+fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
+    if name == "all" {
+        return Ok(Kind::ALL.to_vec());
+    }
+    Kind::parse_resource(name).map(|kind| vec![kind]).ok_or_else(|| {
+        Failure::usage(format!("{name:?} is no kind that an audit reads"))
+    })
+}
+
+/// The summary in one or two lines.
+fn summary(summary: &wire::Summary) -> String {
+    let counts: Vec<_> = Severity::ALL
+        .into_iter()
+        .filter_map(|severity| {
+            let count = *summary.by_severity.get(severity.name())?;
+            (count > 0).then(|| format!("{count} {}", severity.name()))
+        })
+        .collect();
+    let seen = format!("{} volumes, {} claims", summary.volumes, summary.claims);
+    let exempted = match summary.exempted {
+        0 => String::new(),
+        count => format!("; {count} exempted"),
+    };
+    if counts.is_empty() {
+        return format!("nothing wrong found: {seen}{exempted}");
+    }
+    format!(
+        "{}: {seen}{exempted}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",
+        counts.join(", "),
+        summary.released,
+        summary.reclaimable,
+        summary.leaking,
+        summary.at_risk
+    )
+}
+
+/// The first that applies.
+fn exit(collected: &Collected, settings: &Settings, fail_on: Option<Severity>) -> Exit {
+    let cluster = &collected.intake.cluster;
+    if cluster.gaps().next().is_some() {
+        return Exit::Incomplete;
+    }
+    let worst = collected.assessor.tally(cluster, settings).by_severity.into_keys().next();
+    match (worst, fail_on) {
+        (Some(worst), Some(bound)) if worst <= bound => Exit::Findings,
+        _ => Exit::Done,
+    }
+}

@@ -1,0 +1,208 @@
+//! Looking at a cluster, live or saved: what `audit` and `dump` share.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Failure,
+    args::ConnectionArgs,
+    progress::Progress,
+    terminal,
+};
+use crate::{
+    journal::{self, sightings},
+    model::{Kind, Settings, Sighting, Time},
+    rules::{Assessor, REGISTRY},
+    sources::{
+        Header, answers,
+        client::{self, Connection, Reader},
+        dump::{DumpError, DumpWriter, Input, Replace},
+        dumped::{self, DumpOptions},
+        intake::Intake,
+        live::{self, LiveError, LiveOptions},
+    },
+};
+
+/// Rounds of questions: an answer may raise another question, but not for ever.
+const ROUNDS: usize = 4;
+const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
+
+/// Where to look.
+pub(super) enum From<'a> {
+    /// A cluster; the namespace is what `-n` said.
+    Live { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
+    /// Dumps.
+    Dumps { inputs: Vec<Input>, complete: BTreeSet<Kind>, taken_at: Option<Time> },
+}
+
+/// What was seen, and judged.
+pub(super) struct Collected {
+    pub(super) intake: Intake,
+    pub(super) assessor: Assessor,
+    /// The folder whose records were read.
+    pub(super) journal: Option<PathBuf>,
+    /// Things to tell the user, on stderr.
+    pub(super) notes: Vec<String>,
+    /// Objects in the saved file, if one was asked for.
+    pub(super) saved: Option<u64>,
+}
+
+/// Every kind that any rule or remedy looks at.
+pub(super) fn kinds() -> Vec<Kind> {
+    let all: BTreeSet<_> = REGISTRY.iter().flat_map(|rule| rule.looks_at()).collect();
+    all.into_iter().collect()
+}
+
+/// Looks, asks and judges.
+pub(super) async fn collect(
+    from: From<'_>,
+    settings: &Settings,
+    save: Option<&Path>,
+) -> Result<Collected, Failure> {
+    let saving = save
+        .map(|path| DumpWriter::create(path, Replace::Dumps, &Header::now()))
+        .transpose()
+        .map_err(dump_failure)?;
+    let mut collected = Collected {
+        intake: Intake::new(saving),
+        assessor: Assessor::default(),
+        journal: None,
+        notes: Vec::new(),
+        saved: None,
+    };
+    match from {
+        From::Live { connection, namespace } => {
+            let options = connection.options(namespace);
+            let connected = client::connect(&options, USER_AGENT).await.map_err(|error| {
+                let hint = error.hint();
+                Failure::error(error).hint(hint)
+            })?;
+            collected.live(&connected, connection.page(), settings).await?;
+        }
+        From::Dumps { inputs, complete, taken_at } => {
+            let options = DumpOptions { kinds: kinds(), complete, taken_at };
+            let read = dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
+            collected.notes.extend(read.map_err(dump_failure)?.notes);
+            collected.judge(settings);
+        }
+    }
+    collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
+    Ok(collected)
+}
+
+impl Collected {
+    async fn live(
+        &mut self,
+        connection: &Connection,
+        page: Option<u32>,
+        settings: &Settings,
+    ) -> Result<(), Failure> {
+        let reader = Reader::new(connection);
+        let options = LiveOptions {
+            kinds: kinds(),
+            page,
+            namespace: connection.namespace.clone(),
+            server: connection.server.clone(),
+        };
+        let progress = Progress::start();
+        live::read(&reader, &options, &mut self.intake, &mut |intake| progress.show(intake))
+            .await
+            .map_err(live_failure)?;
+        let known = self.recall(connection)?;
+        self.judge(settings);
+        for _ in 0..ROUNDS {
+            let questions = self.assessor.questions().clone();
+            if questions.is_empty() {
+                break;
+            }
+            answers::ask(&reader, questions, &mut self.intake).await.map_err(dump_failure)?;
+            self.judge(settings);
+        }
+        drop(progress);
+        if let Some(known) = known {
+            self.record(known);
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, settings: &Settings) {
+        let dirty = std::mem::take(&mut self.intake.dirty);
+        self.assessor.update(&self.intake.cluster, settings, dirty);
+    }
+
+    /// Takes in what earlier runs recorded; `None` when there is no usable record.
+    fn recall(&mut self, connection: &Connection) -> Result<Option<Vec<Sighting>>, Failure> {
+        let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
+        let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
+        let Some(folder) = folder else { return Ok(None) };
+        let known = match sightings::read(&folder) {
+            Ok(known) => known,
+            Err(error) => {
+                self.notes.push(format!(
+                    "{:#}: drivers that were not there before cannot count as absent",
+                    anyhow::Error::new(error)
+                ));
+                return Ok(None);
+            }
+        };
+        self.journal = Some(folder);
+        for sighting in &known {
+            self.intake.sighting(sighting.clone()).map_err(dump_failure)?;
+        }
+        Ok(Some(known))
+    }
+
+    /// Records which controllers were not there, for later runs.
+    fn record(&mut self, known: Vec<Sighting>) {
+        let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else { return };
+        let next = sightings::update(known.clone(), &self.assessor.absences(), now);
+        if next == known {
+            return;
+        }
+        if let Err(error) = sightings::write(folder, &next) {
+            self.notes.push(format!(
+                "{:#}: this run will not count when it is decided whether a driver is absent",
+                anyhow::Error::new(error)
+            ));
+        }
+    }
+}
+
+fn live_failure(error: LiveError) -> Failure {
+    match error {
+        LiveError::Read(error) => {
+            let hint = error.hint();
+            Failure::error(error).hint(hint)
+        }
+        LiveError::Save(error) => dump_failure(error),
+    }
+}
+
+fn dump_failure(error: DumpError) -> Failure {
+    let hint = error.hint();
+    Failure::error(error).hint(hint)
+}
+
+/// Tells what was not seen, and what else there is to know, on stderr.
+pub(super) fn tell(collected: &Collected) {
+    for note in &collected.notes {
+        terminal::note(&format!("note: {}", crate::model::escape_control(note)));
+    }
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for gap in collected.intake.cluster.gaps() {
+        let what = match &gap.namespace {
+            Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
+            None => gap.kind.plural().to_owned(),
+        };
+        // One line for all kinds that were not seen for the same reason.
+        let reason = gap.reason.replace(gap.kind.plural(), "them");
+        by_reason.entry(reason).or_default().push(what);
+    }
+    for (reason, what) in by_reason {
+        let what = what.join(", ");
+        terminal::note(&format!("not seen: {what}: {}", crate::model::escape_control(&reason)));
+    }
+}

@@ -1,0 +1,102 @@
+//! `kubectl storage completion SHELL`, and `completion install` for kubectl itself.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use clap_complete::aot::{self, Shell};
+
+use super::{Exit, Failure, terminal};
+
+/// Arguments of `completion`.
+#[derive(Debug, Args)]
+pub struct CompletionArgs {
+    /// The shell, or `install` to let kubectl itself complete the plugin
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+    /// Puts a link named `kubectl_complete-…` beside the program
+    Install,
+}
+
+impl CompletionArgs {
+    pub(super) fn run(&self, called: &str) -> Result<Exit, Failure> {
+        let shell = match self.what {
+            What::Bash => Shell::Bash,
+            What::Zsh => Shell::Zsh,
+            What::Fish => Shell::Fish,
+            What::Powershell => Shell::PowerShell,
+            What::Install => return install(called),
+        };
+        let script = script(shell);
+        terminal::print(|out| out.write_all(&script)).map_err(Failure::error)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Returns the completion script for the program under its own name.
+pub fn script(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    let mut command = super::command("kubectl-storage").bin_name("kubectl-storage");
+    aot::generate(shell, &mut command, "kubectl-storage", &mut script);
+    script
+}
+
+/// kubectl runs `kubectl_complete-NAME` to complete `kubectl NAME`; krew cannot install it.
+fn install(called: &str) -> Result<Exit, Failure> {
+    let program = program(called)?;
+    let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some(plugin) = name.strip_prefix("kubectl-") else {
+        return Err(Failure::usage(format!("{name:?} is not named like a plugin of kubectl"))
+            .hint(Some("install it as kubectl-storage in a folder of $PATH")));
+    };
+    let link = program.with_file_name(format!("kubectl_complete-{plugin}"));
+    match std::fs::symlink_metadata(&link) {
+        Ok(metadata) if metadata.is_symlink() => {
+            std::fs::remove_file(&link).map_err(|error| failed(&link, error))?;
+        }
+        Ok(_) => {
+            return Err(Failure::error(anyhow::anyhow!(
+                "{} exists and is not a link of ours",
+                link.display()
+            )));
+        }
+        Err(_) => {}
+    }
+    make_link(&program, &link).map_err(|error| failed(&link, error))?;
+    terminal::print(|out| writeln!(out, "{} now completes for kubectl", link.display()))
+        .map_err(Failure::error)?;
+    Ok(Exit::Done)
+}
+
+/// The path under which the program was found: the link that krew made, not what it leads to.
+fn program(called: &str) -> Result<PathBuf, Failure> {
+    let called = Path::new(called);
+    if called.components().count() > 1 {
+        return std::path::absolute(called).map_err(Failure::error);
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(called))
+        .find(|path| path.is_file())
+        .map_or_else(|| std::env::current_exe().map_err(Failure::error), Ok)
+}
+
+#[cfg(unix)]
+fn make_link(program: &Path, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(program, link)
+}
+
+#[cfg(not(unix))]
+fn make_link(program: &Path, link: &Path) -> std::io::Result<()> {
+    std::fs::copy(program, link.with_extension("exe")).map(drop)
+}
+
+fn failed(link: &Path, error: std::io::Error) -> Failure {
+    Failure::error(anyhow::Error::new(error).context(format!("failed to write {}", link.display())))
+}

@@ -1,0 +1,35 @@
+//! `kubectl storage dump FILE`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{From, collect, tell},
+    terminal,
+};
+use crate::model::Settings;
+
+/// Arguments of `dump`.
+#[derive(Debug, Args)]
+pub struct DumpArgs {
+    /// The file, gzipped if its name ends in .gz; - for stdout
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+impl DumpArgs {
+    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let from = From::Live { connection, namespace: None };
+        let collected = collect(from, &Settings::default(), Some(&self.file)).await?;
+        if let Some(count) = collected.saved {
+            let file = self.file.display();
+            terminal::note(&format!("saved {count} objects and answers to {file}; no Secrets, no ConfigMaps, no environment variables"));
+        }
+        tell(&collected);
+        let whole = collected.intake.cluster.gaps().next().is_none();
+        Ok(if whole { Exit::Done } else { Exit::Incomplete })
+    }
+}

@@ -1,0 +1,71 @@
+//! `kubectl storage explain ID`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{Exit, Failure, terminal};
+use crate::rules::{self, REGISTRY, Rule};
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The id of a finding, such as pv-released-past-threshold; without one, lists them all
+    #[arg(add = clap_complete::ArgValueCandidates::new(super::complete::rule_ids))]
+    id: Option<String>,
+}
+
+impl ExplainArgs {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let Some(id) = self.id else {
+            terminal::print(list).map_err(Failure::error)?;
+            return Ok(Exit::Done);
+        };
+        let Some(rule) = rules::find(&id) else {
+            return Err(super::args::unknown_rule(&id));
+        };
+        terminal::print(|out| explain(out, rule)).map_err(Failure::error)?;
+        Ok(Exit::Done)
+    }
+}
+
+fn list(out: &mut dyn Write) -> io::Result<()> {
+    let width = REGISTRY.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+    for rule in REGISTRY.iter() {
+        writeln!(out, "{:width$}   {:8}   {}", rule.id, rule.severity.name(), rule.title)?;
+    }
+    Ok(())
+}
+
+fn explain(out: &mut dyn Write, rule: &Rule) -> io::Result<()> {
+    writeln!(out, "{} ({})", rule.id, rule.severity.name())?;
+    let looks_at: Vec<_> = rule.looks_at().iter().map(|kind| kind.plural()).collect();
+    for (heading, text) in [
+        ("What it means", rule.title),
+        ("Why it is dangerous", rule.danger),
+        ("What the tool does and refuses", rule.remedy),
+        ("Looks at", &looks_at.join(", ")),
+        ("Source", rule.source),
+    ] {
+        writeln!(out, "\n{heading}:")?;
+        for line in wrap(text, 76) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Breaks text into lines of at most `width` characters, where words allow it.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,76 @@
+//! stdout and stderr, safe against closed pipes.
+
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+
+use super::Failure;
+use crate::model::escape_control;
+
+/// Writes to stdout. A reader that went away is no error, and ends it.
+///
+/// # Errors
+/// Whatever else writing failed with.
+pub fn print<E: From<io::Error> + ClosedPipe>(
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush().map_err(E::from));
+    if written.is_err() {
+        // Whatever is still buffered would only fail again when dropped.
+        let _ = out.into_parts();
+    }
+    match written {
+        Err(error) if error.is_closed_pipe() => Ok(()),
+        other => other,
+    }
+}
+
+/// Errors that may be a closed pipe.
+pub trait ClosedPipe {
+    /// Whether the reader went away.
+    fn is_closed_pipe(&self) -> bool;
+}
+
+impl ClosedPipe for io::Error {
+    fn is_closed_pipe(&self) -> bool {
+        self.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+impl ClosedPipe for crate::output::jsonpath::RenderError {
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Io(error) if error.is_closed_pipe())
+    }
+}
+
+/// Writes a line to stderr; where that is closed, nobody wants to know.
+pub fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Says what went wrong, in one line, and what to do next in another.
+pub fn complain(failure: &Failure) {
+    let mut message = String::new();
+    for (depth, cause) in failure.error.chain().enumerate() {
+        let text = cause.to_string();
+        // Some libraries repeat their cause in their own message.
+        if depth > 0 && message.ends_with(&text) {
+            continue;
+        }
+        if depth > 0 {
+            message.push_str(": ");
+        }
+        message.push_str(&text);
+    }
+    note(&format!("error: {}", escape_control(&message)));
+    if let Some(hint) = &failure.hint {
+        note(&format!("hint: {}", escape_control(hint)));
+    }
+}
+
+/// The width of the terminal that stdout is, if it is one.
+pub fn width() -> Option<u16> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size().map(|(width, _)| width.0)
+}

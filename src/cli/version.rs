@@ -1,0 +1,40 @@
+//! `kubectl storage version`.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Exit, Failure, terminal};
+use crate::output::list;
+
+/// Arguments of `version`.
+#[derive(Debug, Args)]
+pub struct VersionArgs {
+    /// Output format: json or yaml
+    #[arg(short, long, value_parser = ["json", "yaml"])]
+    output: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    version: &'static str,
+    api_version: &'static str,
+    platform: String,
+}
+
+impl VersionArgs {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let version = Version {
+            version: concat!("v", env!("CARGO_PKG_VERSION")),
+            api_version: crate::output::wire::API_VERSION,
+            platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        };
+        terminal::print(|out| match self.output.as_deref() {
+            Some("json") => list::json(out, &version),
+            Some(_) => list::yaml(out, &version),
+            None => writeln!(out, "kubectl storage {} ({})", version.version, version.platform),
+        })
+        .map_err(Failure::error)?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,168 @@
+//! The record of controllers of which nothing was found, on which "absent" rests.
+//!
+//! An uninstall that is half of a reinstall looks the same within seconds: only a second run, long
+//! enough after the first, may say that a driver is gone (SEMANTICS 0.7).
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Role, Sighting, Text, Time, format_time, parse_time};
+
+/// Version of the file.
+const VERSION: u32 = 1;
+const FILE: &str = "sightings.json";
+
+/// Why the record cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SightingsError {
+    /// It cannot be read or written.
+    #[error("failed to {verb} {path}")]
+    Io { verb: &'static str, path: PathBuf, source: io::Error },
+    /// It is not what this version wrote.
+    #[error("{path} is not a record of this version: {reason}")]
+    Format { path: PathBuf, reason: String },
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    sightings: Vec<Line>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    role: String,
+    driver: String,
+    absent_since: String,
+}
+
+/// Reads what earlier runs recorded about a cluster; nothing when there is no record yet.
+///
+/// # Errors
+/// When there is a record and it cannot be used.
+pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
+    let path = folder.join(FILE);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(SightingsError::Io { verb: "read", path, source }),
+    };
+    let format = |reason: String| SightingsError::Format { path: path.clone(), reason };
+    let file: File = serde_json::from_slice(&text).map_err(|error| format(error.to_string()))?;
+    if file.version != VERSION {
+        return Err(format(format!("version {}", file.version)));
+    }
+    let sighting = |line: Line| {
+        let roles = [Role::Provisioner, Role::Attacher, Role::Snapshotter, Role::ControllerManager];
+        let role = roles.into_iter().find(|role| role.name() == line.role);
+        let since = parse_time(&line.absent_since).ok().flatten();
+        match (role, since) {
+            (Some(role), Some(absent_since)) => {
+                Ok(Sighting { role, driver: line.driver.into(), absent_since })
+            }
+            _ => Err(format(format!("{} {} {}", line.role, line.driver, line.absent_since))),
+        }
+    };
+    file.sightings.into_iter().map(sighting).collect()
+}
+
+/// Brings a record up to date: a controller of which nothing was found keeps its first sighting,
+/// or gets one now; one of which something was found loses it. `found` tells both.
+pub fn update(known: Vec<Sighting>, found: &[(Role, Text, bool)], now: Time) -> Vec<Sighting> {
+    let mut next: Vec<_> = known
+        .into_iter()
+        .filter(|sighting| {
+            !found.iter().any(|(role, driver, absent)| {
+                *role == sighting.role && *driver == sighting.driver && !absent
+            })
+        })
+        .map(|mut sighting| {
+            // A record from the future proves nothing about the past.
+            sighting.absent_since = sighting.absent_since.min(now);
+            sighting
+        })
+        .collect();
+    for (role, driver, absent) in found {
+        let recorded = next.iter().any(|it| it.role == *role && it.driver == *driver);
+        if *absent && !recorded {
+            next.push(Sighting { role: *role, driver: driver.clone(), absent_since: now });
+        }
+    }
+    next.sort_by(|a, b| (a.role, &a.driver).cmp(&(b.role, &b.driver)));
+    next
+}
+
+/// Replaces the record, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(folder: &Path, sightings: &[Sighting]) -> Result<(), SightingsError> {
+    let path = folder.join(FILE);
+    let failed = |source| SightingsError::Io { verb: "write", path: path.clone(), source };
+    super::create_private_folder(folder).map_err(failed)?;
+    let lines = sightings.iter().map(|sighting| Line {
+        role: sighting.role.name().to_owned(),
+        driver: sighting.driver.to_string(),
+        absent_since: format_time(&sighting.absent_since),
+    });
+    let file = File { version: VERSION, sightings: lines.collect() };
+    let text = serde_json::to_vec_pretty(&file).map_err(|error| failed(error.into()))?;
+    let temporary = folder.join(format!(".{FILE}.{}", std::process::id()));
+    let mut out = super::create_private_file(&temporary).map_err(failed)?;
+    let written = out.write_all(&text).and_then(|()| out.sync_all());
+    written.and_then(|()| fs::rename(&temporary, &path)).map_err(|source| {
+        let _ = fs::remove_file(&temporary);
+        failed(source)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Time {
+        Time::from_timestamp(1_700_000_000 + seconds, 0).expect("because it is in range")
+    }
+
+    fn sighting(driver: &str, seconds: i64) -> Sighting {
+        Sighting { role: Role::Provisioner, driver: driver.into(), absent_since: at(seconds) }
+    }
+
+    #[test]
+    fn only_the_first_sighting_counts_and_any_trace_ends_it() {
+        let known = vec![sighting("back", 0), sighting("gone", 10), sighting("other", 20)];
+        let found = [
+            (Role::Provisioner, "back".into(), false),
+            (Role::Provisioner, "gone".into(), true),
+            (Role::Provisioner, "new".into(), true),
+            (Role::Attacher, "gone".into(), false),
+        ];
+        let next = update(known, &found, at(100));
+        assert_eq!(next, [sighting("gone", 10), sighting("new", 100), sighting("other", 20)]);
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was_written_and_never_from_the_future() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(read(folder.path()).expect("no record is no error"), []);
+        let record = vec![sighting("gone", 10)];
+        write(&folder.path().join("new"), &record).expect("written");
+        assert_eq!(read(&folder.path().join("new")).expect("readable"), record);
+        assert_eq!(update(vec![sighting("x", 500)], &[], at(100)), [sighting("x", 100)]);
+    }
+
+    #[test]
+    fn a_record_of_another_version_is_refused_not_overwritten_in_silence() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for text in ["{", "{\"version\":2,\"sightings\":[]}", "[]"] {
+            fs::write(folder.path().join(FILE), text).expect("written");
+            assert!(matches!(read(folder.path()), Err(SightingsError::Format { .. })), "{text}");
+        }
+    }
+}

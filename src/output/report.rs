@@ -1,0 +1,184 @@
+//! Printing a report in any format.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::{
+    columns::Columns,
+    format::Format,
+    jsonpath::{RenderError, Template},
+    list,
+    table::{Look, Table},
+    wire::{Finding, ReportHead, ReportTail},
+};
+use crate::model::{Kind, escape_control, format_age};
+
+/// A format with its templates parsed, so that nothing can go wrong half way through.
+#[derive(Debug)]
+pub enum Printer {
+    /// One line per finding; `true` for more columns.
+    Table { wide: bool },
+    Json,
+    Yaml,
+    Name,
+    JsonPath(Template),
+    JsonPathAsJson(Template),
+    Columns(Columns),
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// Print headers.
+    pub headers: bool,
+    /// Width of the terminal, `None` when there is none.
+    pub width: Option<u16>,
+}
+
+impl Printer {
+    /// Prints a report.
+    ///
+    /// # Errors
+    /// When writing fails, or a template does not fit the report.
+    pub fn print(
+        &self,
+        out: &mut dyn Write,
+        head: &ReportHead,
+        findings: &mut dyn Iterator<Item = Finding>,
+        tail: &ReportTail,
+        page: Page,
+    ) -> Result<(), RenderError> {
+        match self {
+            Self::Table { wide } => table(out, findings, *wide, page)?,
+            Self::Json => list::report_json(out, head, "findings", findings, tail)?,
+            Self::Yaml => list::report_yaml(out, head, "findings", findings, tail)?,
+            Self::Name => names(out, findings)?,
+            Self::JsonPath(template) => template.render(&whole(head, findings, tail)?, out)?,
+            Self::JsonPathAsJson(template) => {
+                template.render_json(&whole(head, findings, tail)?, out)?;
+            }
+            Self::Columns(columns) => {
+                let mut values = findings.filter_map(|finding| serde_json::to_value(finding).ok());
+                let look = Look { headers: page.headers, width: None, escape: escape_control };
+                columns.print(out, &mut values, look)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the summary belongs under it, on stderr.
+    pub fn is_for_people(&self) -> bool {
+        matches!(self, Self::Table { .. })
+    }
+}
+
+/// What went wrong with a template, besides what is wrong with its text.
+impl Format {
+    /// Whether it is a file that has to be read first.
+    pub fn file(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::JsonPathFile(path) | Self::CustomColumnsFile(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+fn table(
+    out: &mut dyn Write,
+    findings: &mut dyn Iterator<Item = Finding>,
+    wide: bool,
+    page: Page,
+) -> io::Result<()> {
+    const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
+    const WIDE: [&str; 11] = [
+        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT", "WHAT",
+    ];
+    let headers: &[&str] = if wide { &WIDE } else { &NARROW };
+    let width = if wide { None } else { page.width };
+    let look = Look { headers: page.headers, width, escape: escape_control };
+    let mut table = Table::new(out, headers, look);
+    let mut any = false;
+    for finding in findings {
+        any = true;
+        table.row(cells(finding, wide))?;
+    }
+    if any { table.finish() } else { Ok(()) }
+}
+
+fn cells(finding: Finding, wide: bool) -> Vec<String> {
+    let none = || "<none>".to_owned();
+    let age = match &finding.age {
+        None => String::new(),
+        Some(age) => match age.seconds {
+            None => "<unknown>".to_owned(),
+            Some(seconds) if age.trust == "lower-bound" => format!(">{}", format_age(seconds)),
+            Some(seconds) => format_age(seconds),
+        },
+    };
+    let object = short_name(&finding);
+    let volume = finding.volume;
+    let size = volume.as_ref().and_then(|volume| volume.capacity.clone()).unwrap_or_default();
+    let mut cells = vec![finding.severity, finding.id, object, age, size];
+    if wide {
+        let of = |get: fn(&super::wire::Volume) -> Option<String>| {
+            volume.as_ref().map_or_else(String::new, |volume| get(volume).unwrap_or_else(none))
+        };
+        cells.push(of(|volume| volume.claim.clone()));
+        cells.push(of(|volume| volume.storage_class.clone()));
+        cells.push(of(|volume| volume.driver.clone()));
+        cells.push(of(|volume| Some(volume.reclaim_policy.clone())));
+        let next = finding.remedy.and_then(|remedy| remedy.command);
+        cells.push(next.unwrap_or_else(|| match finding.verdict.reason.is_empty() {
+            true => finding.verdict.state.clone(),
+            false => format!("{}: {}", finding.verdict.state, finding.verdict.reason),
+        }));
+    }
+    cells.push(finding.summary);
+    cells
+}
+
+fn short_name(finding: &Finding) -> String {
+    let group = finding.object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let short = Kind::parse(group, &finding.object.kind).map_or("", Kind::short);
+    match &finding.object.namespace {
+        Some(namespace) => format!("{short}/{namespace}/{}", finding.object.name),
+        None => format!("{short}/{}", finding.object.name),
+    }
+}
+
+fn names(out: &mut dyn Write, findings: &mut dyn Iterator<Item = Finding>) -> io::Result<()> {
+    let mut printed = std::collections::HashSet::new();
+    for finding in findings {
+        let group = finding.object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        let resource = match group {
+            "" => finding.object.kind.to_lowercase(),
+            group => format!("{}.{group}", finding.object.kind.to_lowercase()),
+        };
+        let name = escape_control(&finding.object.name);
+        let line = format!("{resource}/{name}");
+        let identity = (line.clone(), finding.object.namespace);
+        if printed.insert(identity) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The whole report as one value, for templates, which may look anywhere.
+fn whole(
+    head: &ReportHead,
+    findings: &mut dyn Iterator<Item = Finding>,
+    tail: &ReportTail,
+) -> Result<serde_json::Value, io::Error> {
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        #[serde(flatten)]
+        head: &'a ReportHead,
+        findings: Vec<Finding>,
+        #[serde(flatten)]
+        tail: &'a ReportTail,
+    }
+    let whole = Whole { head, findings: findings.collect(), tail };
+    serde_json::to_value(whole).map_err(io::Error::other)
+}

@@ -1,0 +1,377 @@
+//! The public shapes of reports. Scripts rest on them: fields are added, never renamed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::cluster::{self, Cluster};
+use crate::model::{self, Settings, Severity, Threshold, Time, format_time};
+use crate::output::format::format_bytes;
+use crate::rules::{self, Tally};
+
+/// Version of every shape in this file.
+pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
+
+/// What `audit` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditReport {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `AuditReport`.
+    pub kind: String,
+    /// When, of what, by which version and with which thresholds.
+    pub metadata: ReportMetadata,
+    /// The findings added up.
+    pub summary: Summary,
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// What was not seen.
+    pub gaps: Vec<Gap>,
+}
+
+/// The report without its lists, which are written one by one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportHead {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: ReportMetadata,
+    /// The findings added up.
+    pub summary: Summary,
+}
+
+/// The end of a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportTail {
+    /// What was not seen.
+    pub gaps: Vec<Gap>,
+}
+
+/// When, of what, by which version and with which thresholds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportMetadata {
+    /// The server's clock when the report was made, or when the dump was taken; absent when a dump
+    /// does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<String>,
+    /// Where the objects came from.
+    pub source: Source,
+    /// The cluster.
+    pub cluster: ClusterIdentity,
+    /// The tool.
+    pub tool: Tool,
+    /// Every duration that ages were compared with.
+    pub thresholds: BTreeMap<String, String>,
+    /// The folder whose records of earlier runs were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<String>,
+}
+
+/// Where the objects came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// An API server, once.
+    Live,
+    /// A saved dump.
+    Dump,
+    /// An API server, continuously.
+    Watch,
+}
+
+/// Which cluster it is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterIdentity {
+    /// Uid of the namespace `kube-system`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// The server's URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The server's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// Which tool made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its version.
+    pub version: String,
+}
+
+/// The findings added up.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// How many volumes were seen.
+    pub volumes: usize,
+    /// How many claims were seen.
+    pub claims: usize,
+    /// How many findings of each severity; every severity is named.
+    pub by_severity: BTreeMap<String, usize>,
+    /// How many findings of each rule; only those that there are.
+    pub by_id: BTreeMap<String, usize>,
+    /// How many findings were left out by annotation, `--ignore` or `--rule`.
+    pub exempted: usize,
+    /// Capacity that could be reclaimed now.
+    pub reclaimable: String,
+    /// Capacity of all Released volumes.
+    pub released: String,
+    /// Capacity that is, or is about to be, billed without an object that names it.
+    pub leaking: String,
+    /// Capacity whose data can be destroyed, or read by somebody else.
+    pub at_risk: String,
+}
+
+/// One thing that is wrong with one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The rule that found it.
+    pub id: String,
+    /// `critical`, `high`, `medium`, `low` or `info`.
+    pub severity: String,
+    /// The object. There is at most one finding per id and object.
+    pub object: ObjectReference,
+    /// One sentence.
+    pub summary: String,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age: Option<Age>,
+    /// What tells it apart from other volumes, when it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<Volume>,
+    /// What proves it.
+    pub evidence: Vec<Evidence>,
+    /// Other objects that have to do with it.
+    pub related: Vec<ObjectReference>,
+    /// Whether something can be done.
+    pub verdict: Verdict,
+    /// What could be done; absent when the finding is report-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+}
+
+/// An object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectReference {
+    /// API version of its kind.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, for kinds that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its uid, when it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// Since when something has been so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Age {
+    /// The beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Seconds between then and `takenAt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<i64>,
+    /// `corroborated`, `conflicting`, `single-source`, `lower-bound` or `unknown`.
+    pub trust: String,
+}
+
+/// What tells a volume apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Volume {
+    /// Its capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<String>,
+    /// Its phase.
+    pub phase: String,
+    /// The claim that it is or was bound to, as `namespace/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// Its storage class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_class: Option<String>,
+    /// Its CSI driver, provisioner or plugin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// Its reclaim policy.
+    pub reclaim_policy: String,
+}
+
+/// A field and its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// The object, as `kind/name`.
+    pub object: String,
+    /// The field, or the name of a derived fact.
+    pub field: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Whether something can be done about a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// `fixable`, `blocked`, `report-only` or `unseen`.
+    pub state: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What could be done about a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Remedy {
+    /// The command, where this version has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What it would do.
+    pub effect: String,
+    /// What is lost if the judgement is wrong.
+    pub risk: String,
+}
+
+/// Something that was not seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gap {
+    /// The resource.
+    pub resource: String,
+    /// The namespace, when it is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Findings, or their verdicts, that could therefore not be judged everywhere.
+    pub ids: Vec<String>,
+}
+
+/// What a report says besides what is in the cluster.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Where the objects came from.
+    pub source: Source,
+    /// The folder whose records of earlier runs were read.
+    pub journal: Option<String>,
+}
+
+/// Builds the head of a report.
+pub fn head(cluster: &Cluster, settings: &Settings, tally: &Tally, about: About) -> ReportHead {
+    let server = cluster.server().cloned().unwrap_or_default();
+    let owned = |text: Option<Box<str>>| text.map(String::from);
+    ReportHead {
+        api_version: API_VERSION,
+        kind: "AuditReport",
+        metadata: ReportMetadata {
+            taken_at: cluster.clock().as_ref().map(format_time),
+            source: about.source,
+            cluster: ClusterIdentity {
+                uid: owned(server.cluster_uid),
+                server: owned(server.url),
+                version: owned(server.git_version),
+            },
+            tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
+            thresholds: thresholds(settings),
+            journal: about.journal,
+        },
+        summary: summary(cluster, tally),
+    }
+}
+
+/// Builds the end of a report.
+pub fn tail(cluster: &Cluster) -> ReportTail {
+    ReportTail { gaps: cluster.gaps().map(gap).collect() }
+}
+
+/// Puts a finding into its public shape.
+pub fn finding(finding: model::Finding, now: Option<Time>) -> Finding {
+    Finding {
+        id: finding.rule.to_owned(),
+        severity: finding.severity.name().to_owned(),
+        object: reference(&finding.object),
+        summary: finding.summary,
+        age: finding.age.map(|age| Age {
+            since: age.since.as_ref().map(format_time),
+            seconds: age.since.zip(now).map(|(since, now)| (now - since).num_seconds().max(0)),
+            trust: age.trust.name().to_owned(),
+        }),
+        volume: finding.volume.map(|volume| Volume {
+            capacity: volume.capacity.map(format_bytes),
+            phase: volume.phase,
+            claim: volume.claim,
+            storage_class: volume.class.map(|class| class.to_string()),
+            driver: volume.driver.map(|driver| driver.to_string()),
+            reclaim_policy: volume.reclaim_policy,
+        }),
+        evidence: finding
+            .evidence
+            .into_iter()
+            .map(|evidence| Evidence {
+                object: evidence.object,
+                field: evidence.field.to_owned(),
+                value: evidence.value,
+            })
+            .collect(),
+        related: finding.related.iter().map(reference).collect(),
+        verdict: Verdict {
+            state: finding.verdict.state.name().to_owned(),
+            reason: finding.verdict.reason,
+        },
+        remedy: finding.offer.map(|offer| Remedy {
+            command: offer.command,
+            effect: offer.effect,
+            risk: offer.risk,
+        }),
+    }
+}
+
+fn reference(object: &model::ObjectRef) -> ObjectReference {
+    ObjectReference {
+        api_version: object.key.kind.api_version(),
+        kind: object.key.kind.name().to_owned(),
+        namespace: object.key.namespace.as_ref().map(ToString::to_string),
+        name: object.key.name.to_string(),
+        uid: object.uid.as_ref().map(ToString::to_string),
+    }
+}
+
+fn gap(gap: &cluster::Gap) -> Gap {
+    Gap {
+        resource: gap.kind.plural().to_owned(),
+        namespace: gap.namespace.as_ref().map(ToString::to_string),
+        reason: gap.reason.clone(),
+        ids: rules::blinded(gap).into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
+    let text = |threshold: Threshold| {
+        humantime::format_duration(settings.thresholds.get(threshold)).to_string().replace(' ', "")
+    };
+    Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
+}
+
+fn summary(cluster: &Cluster, tally: &Tally) -> Summary {
+    let (volumes, claims) = cluster.count();
+    let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
+    Summary {
+        volumes,
+        claims,
+        by_severity: Severity::ALL.into_iter().map(|it| (it.name().to_owned(), count(it))).collect(),
+        by_id: tally.by_rule.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect(),
+        exempted: tally.exempted,
+        reclaimable: format_bytes(tally.reclaimable),
+        released: format_bytes(tally.released),
+        leaking: format_bytes(tally.leaking),
+        at_risk: format_bytes(tally.at_risk),
+    }
+}

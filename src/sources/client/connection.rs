@@ -1,0 +1,337 @@
+//! From flags to a client: kubectl's connection flags, meaning what they mean there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::header::{AUTHORIZATION, USER_AGENT};
+use http::{HeaderValue, Uri};
+use k8s_openapi::ByteString;
+use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
+use kube::{Client, Config, client::ClientBuilder};
+use secrecy::{ExposeSecret, SecretString};
+use tower::buffer::BufferLayer;
+
+use super::certificate;
+use super::connect_error::ConnectError;
+use super::credential::{AuthorizeLayer, Credential, bearer};
+use super::exec::{ExecError, Plugin};
+use super::kubeconfig::{Chosen, choose, override_cluster, override_user};
+use super::proxy::ProxyEnv;
+use super::request_timeout::RequestTimeout;
+
+/// kubectl's connection flags.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionOptions {
+    /// `--kubeconfig`: this file and no other.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`
+    pub context: Option<String>,
+    /// `--cluster`
+    pub cluster: Option<String>,
+    /// `--user`
+    pub user: Option<String>,
+    /// `-n`: instead of the context's namespace.
+    pub namespace: Option<String>,
+    /// `--as`
+    pub as_user: Option<String>,
+    /// `--as-group`, repeatable.
+    pub as_groups: Vec<String>,
+    /// `--as-uid`
+    pub as_uid: Option<String>,
+    /// `--server`
+    pub server: Option<String>,
+    /// `--token`: instead of every other credential of the user.
+    pub token: Option<SecretString>,
+    /// `--certificate-authority`
+    pub certificate_authority: Option<PathBuf>,
+    /// `--client-certificate`
+    pub client_certificate: Option<PathBuf>,
+    /// `--client-key`
+    pub client_key: Option<PathBuf>,
+    /// `--insecure-skip-tls-verify`
+    pub insecure_skip_tls_verify: bool,
+    /// `--tls-server-name`
+    pub tls_server_name: Option<String>,
+    /// `--disable-compression`
+    pub disable_compression: bool,
+    /// `--request-timeout`
+    pub request_timeout: RequestTimeout,
+}
+
+/// A road to one API server.
+#[derive(Clone)]
+pub struct Connection {
+    /// The client. Readers and writers are made of it.
+    pub client: Client,
+    /// The server's URL.
+    pub server: String,
+    /// The namespace that is meant when none is named.
+    pub namespace: String,
+    /// The kubeconfig's context; `None` in a pod, or when flags alone named the server.
+    pub context: Option<String>,
+    /// The kubeconfig's user.
+    pub user: Option<String>,
+    /// The certificates (DER) of the authority that the server must be signed by, where one was named.
+    pub authority: Vec<Vec<u8>>,
+    /// `--request-timeout`
+    pub request_timeout: Option<Duration>,
+    /// When the client certificate expires. It is not renewed: connect again before that.
+    pub valid_until: Option<DateTime<Utc>>,
+}
+
+/// Prepares a connection. Nothing is sent yet, except what a credential plugin sends.
+///
+/// The plugin may talk to the user on the terminal: call this before drawing anything.
+///
+/// # Errors
+///
+/// [`ConnectError`]
+pub async fn connect(
+    options: &ConnectionOptions,
+    user_agent: &str,
+) -> Result<Connection, ConnectError> {
+    let env = std::env::var_os("KUBECONFIG");
+    let home = std::env::home_dir();
+    let road = match choose(options, env.as_deref(), home.as_deref())? {
+        Ok(chosen) => Road::outside(chosen).await?,
+        Err(missing) => Road::inside(options, missing)?,
+    };
+    road.connect(options, user_agent)
+}
+
+/// Everything that is known before the client is built.
+struct Road {
+    config: Config,
+    credential: Option<Credential>,
+    context: Option<String>,
+    user: Option<String>,
+    valid_until: Option<DateTime<Utc>>,
+}
+
+impl Road {
+    async fn outside(chosen: Chosen) -> Result<Self, ConnectError> {
+        let Chosen { context, namespace, cluster_name, cluster, user_name, mut user } = chosen;
+        let server = cluster.server.clone().filter(|server| !server.is_empty());
+        let server =
+            url("server", &server.ok_or(ConnectError::NoServer { cluster: cluster_name })?)?;
+        let mut config = Config::new(server.clone());
+        if let Some(namespace) = namespace {
+            config.default_namespace = namespace;
+        }
+        config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
+        config.disable_compression = cluster.disable_compression.unwrap_or(false);
+        config.tls_server_name = cluster.tls_server_name.clone().filter(|name| !name.is_empty());
+        config.root_cert = authority(&cluster)?;
+        config.proxy_url = match cluster.proxy_url.as_deref().filter(|proxy| !proxy.is_empty()) {
+            Some(proxy) => Some(url("proxy", proxy)?),
+            None => {
+                ProxyEnv::read().leading_to(&server).map(|proxy| url("proxy", proxy)).transpose()?
+            }
+        };
+        // As kubectl: no credential is sent in the clear, except to this machine (`kubectl proxy`, tests).
+        if server.scheme_str() != Some("https") && !local(&server) {
+            keep_impersonation_only(&mut user);
+        }
+        let (credential, valid_until) = authenticate(&mut user, &user_name, &cluster).await?;
+        config.auth_info = user;
+        let user = Some(user_name).filter(|name| !name.is_empty());
+        Ok(Self { config, credential, context, user, valid_until })
+    }
+
+    /// In a pod, as its service account.
+    fn inside(options: &ConnectionOptions, missing: ConnectError) -> Result<Self, ConnectError> {
+        if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
+            return Err(missing);
+        }
+        let mut config =
+            Config::incluster().map_err(|error| ConnectError::InCluster(Arc::new(error)))?;
+        for (kind, name) in
+            [("context", &options.context), ("cluster", &options.cluster), ("user", &options.user)]
+        {
+            if let Some(name) = name {
+                return Err(ConnectError::Unknown { kind, name: name.clone(), known: Vec::new() });
+            }
+        }
+        let mut cluster = Cluster::default();
+        override_cluster(options, &mut cluster)?;
+        override_user(options, &mut config.auth_info)?;
+        if let Some(root) = authority(&cluster)? {
+            config.root_cert = Some(root);
+            config.root_cert_file = None;
+        }
+        config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
+        config.disable_compression = options.disable_compression;
+        config.tls_server_name = cluster.tls_server_name;
+        let credential = token_file(&mut config.auth_info)?;
+        Ok(Self { config, credential, context: None, user: None, valid_until: None })
+    }
+
+    fn connect(
+        self,
+        options: &ConnectionOptions,
+        user_agent: &str,
+    ) -> Result<Connection, ConnectError> {
+        let Self { mut config, credential, context, user, valid_until } = self;
+        // Not left to kube, which panics on a token with a line end.
+        if let Some(token) = config.auth_info.token.take() {
+            config.headers.push((AUTHORIZATION, bearer(&token)?));
+        }
+        let agent = HeaderValue::from_str(user_agent)
+            .map_err(|_| ConnectError::Header { what: "the user agent" })?;
+        config.headers.push((USER_AGENT, agent));
+        // Reader and Writer have their own ideas about retries and timeouts: kube would repeat writes for minutes.
+        config.default_retry = false;
+        config.read_timeout = None;
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let authority = config.root_cert.clone().unwrap_or_default();
+        let namespace =
+            options.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let setup =
+            |source| ConnectError::Setup { server: server.clone(), source: Box::new(source) };
+        let builder = ClientBuilder::try_from(config).map_err(setup)?;
+        let client = match credential {
+            // The buffer makes the stack below clonable, which the layer above it needs.
+            Some(credential) => builder
+                .with_layer(&BufferLayer::new(1024))
+                .with_layer(&AuthorizeLayer(Arc::new(credential)))
+                .build(),
+            None => builder.build(),
+        };
+        let request_timeout = options.request_timeout.0;
+        Ok(Connection {
+            client,
+            server,
+            namespace,
+            context,
+            user,
+            authority,
+            request_timeout,
+            valid_until,
+        })
+    }
+}
+
+/// Takes out of `user` what kube does badly, and does it: plugins, token files, expiry.
+async fn authenticate(
+    user: &mut AuthInfo,
+    name: &str,
+    cluster: &Cluster,
+) -> Result<(Option<Credential>, Option<DateTime<Utc>>), ConnectError> {
+    if let Some(provider) = user.auth_provider.as_ref().filter(|provider| provider.name != "oidc") {
+        return Err(ConnectError::AuthProvider {
+            user: name.to_owned(),
+            provider: provider.name.clone(),
+        });
+    }
+    let has_token = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
+    let mut credential = None;
+    let mut ends = Vec::new();
+    if let Some(exec) = user.exec.take().filter(|_| !has_token) {
+        let told = if exec.provide_cluster_info { Some(described(cluster)?) } else { None };
+        let plugin = Plugin::parse(exec, name, told)?;
+        let issued = plugin.run().await?;
+        if let Some((certificate, key)) = &issued.certificate {
+            user.client_certificate_data = Some(base64(certificate.as_bytes())?);
+            user.client_key_data = Some(base64(key.expose_secret().as_bytes())?.into());
+            ends.extend(issued.expires);
+        }
+        credential = Credential::issued(plugin, &issued)?;
+    }
+    if let Some(from_file) = token_file(user)? {
+        credential = Some(from_file);
+    }
+    let data = user.client_certificate_data.as_deref();
+    if let Some(pem) = load("client certificate", data, user.client_certificate.as_deref())? {
+        let end = certificate::expires(&pem);
+        if let Some(end) = end.filter(|end| *end < Utc::now()) {
+            let when = end.format("%Y-%m-%d %H:%M UTC").to_string();
+            return Err(ConnectError::CertificateExpired { user: name.to_owned(), when });
+        }
+        ends.extend(end);
+    }
+    load(
+        "client key",
+        user.client_key_data.as_ref().map(ExposeSecret::expose_secret),
+        user.client_key.as_deref(),
+    )?;
+    Ok((credential, ends.into_iter().min()))
+}
+
+/// Takes over a token file: kube sends its line end along. As in client-go, the file wins over an inline token.
+fn token_file(user: &mut AuthInfo) -> Result<Option<Credential>, ExecError> {
+    let Some(path) = user.token_file.take().filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    match (Credential::file(PathBuf::from(path)), &user.token) {
+        (Ok(credential), _) => {
+            user.token = None;
+            Ok(Some(credential))
+        }
+        (Err(_), Some(_)) => Ok(None),
+        (Err(error), None) => Err(error),
+    }
+}
+
+fn keep_impersonation_only(user: &mut AuthInfo) {
+    *user = AuthInfo {
+        impersonate: user.impersonate.take(),
+        impersonate_uid: user.impersonate_uid.take(),
+        impersonate_groups: user.impersonate_groups.take(),
+        impersonate_user_extra: user.impersonate_user_extra.take(),
+        ..AuthInfo::default()
+    };
+}
+
+fn described(cluster: &Cluster) -> Result<ExecAuthCluster, ConnectError> {
+    ExecAuthCluster::try_from(cluster)
+        .map_err(|_| ConnectError::Pem { what: "certificate authority" })
+}
+
+fn authority(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, ConnectError> {
+    const WHAT: &str = "certificate authority";
+    let data = cluster.certificate_authority_data.as_deref();
+    let Some(pem) = load(WHAT, data, cluster.certificate_authority.as_deref())? else {
+        return Ok(None);
+    };
+    certificate::bundle(&pem).map(Some).ok_or(ConnectError::Pem { what: WHAT })
+}
+
+/// Reads inline data, or else a file; empty strings count as nothing.
+fn load(
+    what: &'static str,
+    data: Option<&str>,
+    path: Option<&str>,
+) -> Result<Option<Vec<u8>>, ConnectError> {
+    if let Some(data) = data.filter(|data| !data.is_empty()) {
+        let decoded: Result<ByteString, _> = serde_json::from_value(data.into());
+        return decoded.map(|bytes| Some(bytes.0)).map_err(|_| ConnectError::Pem { what });
+    }
+    let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(None) };
+    let read = std::fs::read(Path::new(path));
+    read.map(Some).map_err(|source| ConnectError::File { what, path: path.to_owned(), source })
+}
+
+/// kube wants PEM data in base64; `ByteString` is the base64 that is in the tree.
+fn base64(pem: &[u8]) -> Result<String, ConnectError> {
+    match serde_json::to_value(ByteString(pem.to_vec())) {
+        Ok(serde_json::Value::String(text)) => Ok(text),
+        _ => Err(ConnectError::Pem { what: "client certificate" }),
+    }
+}
+
+fn url(what: &'static str, text: &str) -> Result<Uri, ConnectError> {
+    let wrong = |detail: String| ConnectError::Url { what, url: text.to_owned(), detail };
+    let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| wrong(error.to_string()))?;
+    if uri.scheme().is_none() || uri.host().is_none() {
+        return Err(wrong("it has no scheme or no host".to_owned()));
+    }
+    Ok(uri)
+}
+
+fn local(server: &Uri) -> bool {
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,324 @@
+//! Whole collections: unpaged while that works, in pages when it does not, from the beginning when it broke.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chrono::{DateTime, Utc};
+use prost::Message;
+use serde::de::DeserializeOwned;
+
+use super::question::Accept;
+use super::read_error::ReadError;
+use super::reader::Reader;
+use super::retry::Patience;
+use super::stream::{DecodeError, ItemError, ListDecoder, ListEnd};
+
+/// The page size of those who page because they have to.
+pub const FALLBACK_PAGE: u32 = 2000;
+
+/// How often a list is begun anew before it is given up.
+const RESTARTS: u32 = 4;
+
+/// Which collection to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListRequest {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The version, such as `v1`.
+    pub version: String,
+    /// The plural, such as `persistentvolumes`.
+    pub resource: String,
+    /// One namespace; `None` for the whole cluster.
+    pub namespace: Option<String>,
+    /// Items per page; `None` for everything in one answer.
+    pub page: Option<u32>,
+    /// Fields that items must have.
+    pub field_selector: Option<String>,
+    /// Labels that items must have.
+    pub label_selector: Option<String>,
+}
+
+/// What happens while a list is read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ListEvent<T> {
+    /// An item.
+    Item(T),
+    /// An item that could not be decoded: something is there that was not seen.
+    Broken(ItemError),
+    /// The list begins anew: forget every item so far.
+    Restart,
+}
+
+/// Who takes what a list yields.
+pub trait ListSink<T>: Send {
+    /// Takes one event. Called in the order of the list, often thousands of times between two flushes.
+    fn event(&mut self, event: ListEvent<T>);
+
+    /// Called when no event is at hand, after every chunk that arrived and at the end: the place to send a batch on,
+    /// and to wait until there is room for it.
+    fn flush(&mut self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+}
+
+impl<T, F: FnMut(ListEvent<T>) + Send> ListSink<T> for F {
+    fn event(&mut self, event: ListEvent<T>) {
+        self(event);
+    }
+}
+
+/// A moment in the order in which this process asked and was answered. Says what came first, not when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// A moment later than every one before it.
+    pub fn next() -> Self {
+        static CLOCK: AtomicU64 = AtomicU64::new(0);
+        Self(CLOCK.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+/// A list that was read to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The version a watch may start from.
+    pub resource_version: String,
+    /// How many items there were, broken ones included.
+    pub count: u64,
+    /// How many of them were broken.
+    pub broken: u64,
+    /// Before the first byte was asked for, in the run that succeeded.
+    pub began: Moment,
+    /// After the last byte had come.
+    pub ended: Moment,
+    /// The server's clock at the first answer of the run that succeeded.
+    pub date: Option<DateTime<Utc>>,
+    /// How many answers it took.
+    pub pages: u32,
+    /// How often it was begun anew.
+    pub restarts: u32,
+}
+
+impl ListRequest {
+    /// Asks for every object of a resource in the whole cluster, in one answer.
+    pub fn new(group: &str, version: &str, resource: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The path of the collection.
+    pub fn path(&self) -> String {
+        let mut path = match self.group.as_str() {
+            "" => format!("/api/{}", self.version),
+            group => format!("/apis/{group}/{}", self.version),
+        };
+        if let Some(namespace) = &self.namespace {
+            path.push_str("/namespaces/");
+            encode(&mut path, namespace);
+        }
+        path.push('/');
+        path.push_str(&self.resource);
+        path
+    }
+
+    fn page_path(&self, limit: Option<u32>, token: &str) -> String {
+        let limit = limit.map(|limit| limit.to_string());
+        let pairs = [
+            ("fieldSelector", self.field_selector.as_deref()),
+            ("labelSelector", self.label_selector.as_deref()),
+            ("limit", limit.as_deref()),
+            ("continue", Some(token)),
+        ];
+        let mut path = self.path();
+        let mut separator = '?';
+        for (key, value) in pairs {
+            let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
+            path.push(separator);
+            path.push_str(key);
+            path.push('=');
+            encode(&mut path, value);
+            separator = '&';
+        }
+        path
+    }
+}
+
+/// Percent-encodes everything that is not certainly harmless.
+pub(super) fn encode(path: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            write!(path, "%{byte:02X}").expect("because a String grows");
+        }
+    }
+}
+
+/// Reads a collection and hands its items to `sink` as they arrive.
+///
+/// A list that breaks, or whose next page the server has forgotten (410), is begun anew after [`ListEvent::Restart`].
+/// One that takes too long in one answer is read in pages of [`FALLBACK_PAGE`].
+///
+/// # Errors
+///
+/// [`ReadError`]. Items that were handed over before it are no list: what they leave out may exist.
+pub async fn list<T, S>(
+    reader: &Reader,
+    request: &ListRequest,
+    sink: &mut S,
+) -> Result<Listed, ReadError>
+where
+    T: Message + Default + DeserializeOwned,
+    S: ListSink<T>,
+{
+    let mut page = request.page;
+    let mut accept = Accept::Either;
+    let mut restarts = 0;
+    loop {
+        let mut run = Run { reader, request, page, accept, handed: 0, broken: 0, streaming: false };
+        let error = match run.read(sink).await {
+            Ok(listed) => return Ok(Listed { restarts, ..listed }),
+            Err(error) => error,
+        };
+        if error.is_not_acceptable() && accept == Accept::Either {
+            accept = Accept::Json;
+        } else if page.is_none() && error.is_timeout() {
+            page = Some(FALLBACK_PAGE);
+        } else if error.is_gone() {
+            // The pages were read more slowly than the server forgets: fewer of them.
+            page = page.map(|page| page.saturating_mul(4));
+        } else if !(error.is_cut_short() && run.streaming) {
+            return Err(error);
+        }
+        restarts += 1;
+        if restarts > RESTARTS.min(reader.limits().attempts) {
+            return Err(error);
+        }
+        if run.handed > 0 {
+            sink.event(ListEvent::Restart);
+            sink.flush().await;
+        }
+        tokio::time::sleep(reader.limits().own_pause(restarts)).await;
+    }
+}
+
+/// One attempt at a list, from its beginning.
+struct Run<'a> {
+    reader: &'a Reader,
+    request: &'a ListRequest,
+    page: Option<u32>,
+    accept: Accept,
+    /// Items handed over, so that somebody has to be told if they do not count.
+    handed: u64,
+    broken: u64,
+    /// Whether the answer had begun. If not, the reader has been patient already.
+    streaming: bool,
+}
+
+impl Run<'_> {
+    async fn read<T, S>(&mut self, sink: &mut S) -> Result<Listed, ReadError>
+    where
+        T: Message + Default + DeserializeOwned,
+        S: ListSink<T>,
+    {
+        let began = Moment::next();
+        let mut first_date = None;
+        let mut token = String::new();
+        let mut pages = 0;
+        loop {
+            let (end, date) = self.page(&token, sink).await?;
+            pages += 1;
+            first_date = first_date.or(date);
+            sink.flush().await;
+            if end.meta.continue_token.is_empty() {
+                return Ok(Listed {
+                    resource_version: end.meta.resource_version,
+                    count: self.handed,
+                    broken: self.broken,
+                    began,
+                    ended: Moment::next(),
+                    date: first_date,
+                    pages,
+                    restarts: 0,
+                });
+            }
+            token = end.meta.continue_token;
+        }
+    }
+
+    async fn page<T, S>(
+        &mut self,
+        token: &str,
+        sink: &mut S,
+    ) -> Result<(ListEnd, Option<DateTime<Utc>>), ReadError>
+    where
+        T: Message + Default + DeserializeOwned,
+        S: ListSink<T>,
+    {
+        let path = self.request.page_path(self.page, token);
+        // An unpaged list that takes too long is not asked for again: pages are the better question.
+        let patience = if self.page.is_none() { Patience::Hurried } else { Patience::Full };
+        self.streaming = false;
+        let mut opened = self.reader.open(&path, self.accept, patience).await?;
+        self.streaming = true;
+        let mut decoder = ListDecoder::<T>::new(opened.encoding);
+        while let Some(chunk) = opened.next().await? {
+            let (handed, broken) = (&mut self.handed, &mut self.broken);
+            let pushed = decoder.push(&chunk, &mut |item| {
+                *handed += 1;
+                match item {
+                    Ok(item) => sink.event(ListEvent::Item(item)),
+                    Err(error) => {
+                        *broken += 1;
+                        sink.event(ListEvent::Broken(error));
+                    }
+                }
+            });
+            pushed.map_err(|error| undecodable(error, &path))?;
+            sink.flush().await;
+        }
+        let end = decoder.finish().map_err(|error| undecodable(error, &path))?;
+        Ok((end, opened.date))
+    }
+}
+
+fn undecodable(error: DecodeError, path: &str) -> ReadError {
+    let path = path.to_owned();
+    match error {
+        DecodeError::Truncated { items, .. } => ReadError::Truncated { path, items },
+        error => ReadError::Undecodable { path, detail: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ListRequest, Moment};
+
+    #[test]
+    fn paths_are_encoded() {
+        let pods = ListRequest {
+            namespace: Some("shop".to_owned()),
+            field_selector: Some("status.phase!=Failed,spec.nodeName=a b".to_owned()),
+            ..ListRequest::new("", "v1", "pods")
+        };
+        assert_eq!(pods.path(), "/api/v1/namespaces/shop/pods");
+        assert_eq!(
+            pods.page_path(Some(5), "a+/="),
+            "/api/v1/namespaces/shop/pods?fieldSelector=status.phase%21%3DFailed%2Cspec.nodeName%3Da%20b&limit=5&continue=a%2B%2F%3D"
+        );
+        assert_eq!(
+            ListRequest::new("apps", "v1", "statefulsets").page_path(None, ""),
+            "/apis/apps/v1/statefulsets"
+        );
+    }
+
+    #[test]
+    fn moments_have_an_order() {
+        assert!(Moment::next() < Moment::next());
+    }
+}

@@ -1,0 +1,109 @@
+//! An answer that has begun: its head is known, its body is on the way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use http::header::{CONTENT_TYPE, DATE};
+use http::{HeaderMap, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::read_error::ReadError;
+use super::retry::Limits;
+use super::stream::Encoding;
+
+/// An answer whose body is still on its way.
+pub(super) struct Opened {
+    pub(super) date: Option<DateTime<Utc>>,
+    pub(super) encoding: Encoding,
+    pub(super) content_type: String,
+    body: Body,
+    road: Road,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What is needed to read on, and to say what went wrong.
+pub(super) struct Road {
+    pub(super) path: String,
+    pub(super) server: Arc<str>,
+    pub(super) limits: Limits,
+    pub(super) begun: Instant,
+}
+
+impl Opened {
+    pub(super) fn new(response: Response<Body>, road: Road, permit: OwnedSemaphorePermit) -> Self {
+        let (head, body) = response.into_parts();
+        let content_type = text(&head.headers, &CONTENT_TYPE).to_owned();
+        let protobuf = content_type.starts_with("application/vnd.kubernetes.protobuf");
+        Self {
+            // Such a date is the one of RFC 2822, written for GMT.
+            date: DateTime::parse_from_rfc2822(text(&head.headers, &DATE))
+                .ok()
+                .map(|date| date.to_utc()),
+            encoding: if protobuf { Encoding::Protobuf } else { Encoding::Json },
+            content_type,
+            body,
+            road,
+            _permit: permit,
+        }
+    }
+
+    /// Waits for the next bytes; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
+        loop {
+            let (wait, limit) = self.road.wait();
+            let frame = match timeout(wait, self.body.frame()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => {
+                    return Err(ReadError::of_transport(
+                        &error,
+                        &self.road.server,
+                        &self.road.path,
+                    ));
+                }
+                Err(_) => return Err(self.road.timed_out(limit)),
+            };
+            // What is no data are trailers.
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// Reads as much of an explanation as came: the refusal stands without it.
+    pub(super) async fn refusal(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = self.next().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > 64 * 1024 {
+                break;
+            }
+        }
+        body
+    }
+}
+
+impl Road {
+    /// How long the next wait may be, and which limit that is.
+    pub(super) fn wait(&self) -> (Duration, Duration) {
+        match self.limits.whole {
+            Some(whole) if whole.saturating_sub(self.begun.elapsed()) < self.limits.idle => {
+                (whole.saturating_sub(self.begun.elapsed()), whole)
+            }
+            _ => (self.limits.idle, self.limits.idle),
+        }
+    }
+
+    pub(super) fn timed_out(&self, after: Duration) -> ReadError {
+        ReadError::TimedOut { path: self.path.clone(), after }
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}

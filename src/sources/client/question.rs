@@ -1,0 +1,171 @@
+//! What a reader may ask, and the check that it asks nothing else.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request};
+use kube::client::Body;
+
+use super::read_error::ReadError;
+use super::retry::Patience;
+
+/// The forms in which an answer is welcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Accept {
+    /// Protobuf, or JSON from those who do not speak it.
+    Either,
+    /// JSON.
+    Json,
+    /// Aggregated discovery, or the plain old documents.
+    Discovery,
+    /// The metadata of an object and nothing else of it.
+    Metadata,
+}
+
+/// The reviews, which are the only things that are posted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Review {
+    /// May I?
+    SelfSubjectAccess,
+    /// May somebody else?
+    SubjectAccess,
+    /// May somebody else, in this namespace?
+    LocalSubjectAccess(String),
+}
+
+/// A question, kept so that it can be asked again.
+pub(super) struct Question {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) accept: Accept,
+    pub(super) body: Bytes,
+    pub(super) patience: Patience,
+}
+
+impl Review {
+    pub(super) fn path(&self) -> String {
+        const GROUP: &str = "/apis/authorization.k8s.io/v1";
+        match self {
+            Self::SelfSubjectAccess => format!("{GROUP}/selfsubjectaccessreviews"),
+            Self::SubjectAccess => format!("{GROUP}/subjectaccessreviews"),
+            Self::LocalSubjectAccess(namespace) => {
+                format!("{GROUP}/namespaces/{namespace}/localsubjectaccessreviews")
+            }
+        }
+    }
+}
+
+impl Accept {
+    fn header(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Either => "application/vnd.kubernetes.protobuf, application/json;q=0.9",
+            Self::Json => "application/json",
+            Self::Discovery => {
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+                 application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+            }
+            Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        })
+    }
+}
+
+impl Question {
+    pub(super) fn get(path: &str, accept: Accept) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.to_owned(),
+            accept,
+            body: Bytes::new(),
+            patience: Patience::Full,
+        }
+    }
+
+    /// Holds the promise of this file: whatever is asked for above, only reads pass here.
+    pub(super) fn check(&self) -> Result<(), ReadError> {
+        if reads_only(&self.method, &self.path) {
+            return Ok(());
+        }
+        Err(ReadError::NotARead { method: self.method.to_string(), path: self.path.clone() })
+    }
+
+    pub(super) fn request(&self) -> Result<Request<Body>, ReadError> {
+        let mut request = Request::builder()
+            .method(self.method.clone())
+            .uri(&self.path)
+            .header(ACCEPT, self.accept.header());
+        if self.method == Method::POST {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        request.body(Body::from(self.body.clone())).map_err(|error| ReadError::Undecodable {
+            path: self.path.clone(),
+            detail: error.to_string(),
+        })
+    }
+}
+
+/// Whether a request can change nothing: GET of anything but a way into a container, POST of an access review.
+fn reads_only(method: &Method, path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    if *method == Method::POST {
+        return match segments.as_slice() {
+            ["apis", "authorization.k8s.io", _, review]
+            | ["apis", "authorization.k8s.io", _, "namespaces", _, review] => {
+                review.ends_with("accessreviews")
+            }
+            _ => false,
+        };
+    }
+    // A GET of these runs a command, opens a tunnel, or does whatever the pod behind the proxy makes of it.
+    let acts = match segments.as_slice() {
+        ["api", _, "namespaces", _, "pods", _, action, ..] => {
+            matches!(*action, "exec" | "attach" | "portforward" | "proxy")
+        }
+        ["api", _, "namespaces", _, "services", _, action, ..] => *action == "proxy",
+        _ => false,
+    };
+    *method == Method::GET && path.starts_with('/') && !acts && !segments.contains(&"..")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::{Review, reads_only};
+
+    #[test]
+    fn only_reads_pass() {
+        for path in
+            ["/api/v1/pods?limit=5", "/apis", "/version", "/api/v1/nodes/n/proxy/stats/summary"]
+        {
+            assert!(reads_only(&Method::GET, path), "{path}");
+            for method in [
+                Method::POST,
+                Method::PUT,
+                Method::PATCH,
+                Method::DELETE,
+                Method::CONNECT,
+                Method::HEAD,
+            ] {
+                assert!(!reads_only(&method, path), "{method} {path}");
+            }
+        }
+        for path in [
+            "/api/v1/namespaces/a/pods/b/exec?command=rm",
+            "/api/v1/namespaces/a/services/b/proxy/x",
+            "api",
+        ] {
+            assert!(!reads_only(&Method::GET, path), "{path}");
+        }
+        let local = Review::LocalSubjectAccess("shop".to_owned());
+        for review in [Review::SelfSubjectAccess, Review::SubjectAccess, local] {
+            assert!(reads_only(&Method::POST, &review.path()), "{review:?}");
+        }
+        for path in [
+            "/apis/authorization.k8s.io/v1/roles",
+            "/apis/x/v1/accessreviews",
+            "/api/v1/pods?accessreviews",
+        ] {
+            assert!(!reads_only(&Method::POST, path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What can go wrong between a question and its answer, in words a tired admin understands.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::exec::ExecError;
+
+/// Why something could not be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// The API server answered, and said no.
+    #[error("{path} was answered with {code} {reason}: {message}")]
+    Api {
+        /// The HTTP code.
+        code: u16,
+        /// The Status's reason, such as `Forbidden` or `Expired`.
+        reason: String,
+        /// The Status's message, or the text that came instead.
+        message: String,
+        /// What was asked for.
+        path: String,
+    },
+    /// Nobody listens at the server's address.
+    #[error("the connection to the server {server} was refused")]
+    Refused {
+        /// Its URL.
+        server: String,
+    },
+    /// The server's name has no address.
+    #[error("no such host: the name in {server} cannot be resolved")]
+    UnknownHost {
+        /// Its URL.
+        server: String,
+    },
+    /// The TLS handshake failed.
+    #[error("no trusted connection to the server {server}: {fault}")]
+    Tls {
+        /// Its URL.
+        server: String,
+        /// What was wrong.
+        fault: TlsFault,
+    },
+    /// Another failure to reach the server.
+    #[error("the server {server} cannot be reached: {detail}")]
+    Unreachable {
+        /// Its URL.
+        server: String,
+        /// What the system said.
+        detail: String,
+    },
+    /// No answer, or no further byte of it, came in time.
+    #[error("{path} was not answered within {}s", after.as_secs_f32())]
+    TimedOut {
+        /// What was asked for.
+        path: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The connection broke.
+    #[error("the connection broke during the request for {path}: {detail}")]
+    Broken {
+        /// What was asked for.
+        path: String,
+        /// What the system said.
+        detail: String,
+    },
+    /// A list ended before its end.
+    #[error("the answer to {path} was truncated after {items} items")]
+    Truncated {
+        /// What was asked for.
+        path: String,
+        /// How many whole items came.
+        items: u64,
+    },
+    /// The answer is not what was asked for.
+    #[error("the answer to {path} cannot be decoded: {detail}")]
+    Undecodable {
+        /// What was asked for.
+        path: String,
+        /// What was wrong with it.
+        detail: String,
+    },
+    /// The credential could not be renewed.
+    #[error("the credential could not be renewed")]
+    Credential(#[source] Arc<ExecError>),
+    /// A request was built that a reader never sends.
+    #[error("{method} {path} is not a read")]
+    NotARead {
+        /// The verb.
+        method: String,
+        /// What it was aimed at.
+        path: String,
+    },
+}
+
+/// What was wrong with a TLS handshake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TlsFault {
+    /// The certificate was signed by nobody we trust.
+    #[error("its certificate is signed by an unknown authority")]
+    UnknownAuthority,
+    /// The server's certificate has expired, or is not valid yet.
+    #[error("its certificate has expired or is not valid yet, by this machine's clock")]
+    Expired,
+    /// The certificate is for another name.
+    #[error("its certificate is for another host name")]
+    WrongName,
+    /// The server does not speak TLS.
+    #[error("it does not speak TLS; is this an http:// server?")]
+    NotTls,
+    /// The server did not accept our certificate.
+    #[error("it rejected the client certificate ({0})")]
+    ClientRejected(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ReadError {
+    /// Whether access was denied.
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// Whether there is no such object or resource.
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+
+    /// Whether the server does not know who is asking.
+    pub fn is_unauthorized(&self) -> bool {
+        self.code() == Some(401)
+    }
+
+    /// Whether the version or page that was asked for is no longer kept.
+    pub fn is_gone(&self) -> bool {
+        self.code() == Some(410)
+    }
+
+    /// Whether the server cannot answer in the encoding that was asked for.
+    pub fn is_not_acceptable(&self) -> bool {
+        self.code() == Some(406)
+    }
+
+    /// Whether the server, or a proxy before it, took too long.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::TimedOut { .. }) || self.code() == Some(504)
+    }
+
+    /// Whether the answer began and broke off.
+    pub fn is_cut_short(&self) -> bool {
+        matches!(self, Self::Broken { .. } | Self::Truncated { .. } | Self::TimedOut { .. })
+    }
+
+    /// The HTTP code, if there was an answer.
+    pub fn code(&self) -> Option<u16> {
+        if let Self::Api { code, .. } = self { Some(*code) } else { None }
+    }
+
+    /// What to do next, where there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Api { code: 401, .. } => {
+                "the credential is missing, expired or revoked: log in again, or choose another with --context or --user"
+            }
+            Self::Api { code: 403, .. } => {
+                "`kubectl storage rbac --check` lists what the current user lacks"
+            }
+            Self::Api { code: 429 | 503, .. } => {
+                "the API server is overloaded or starting: try again in a minute"
+            }
+            Self::Refused { .. } | Self::Unreachable { .. } | Self::UnknownHost { .. } => {
+                "is this the right cluster, and is a VPN or proxy needed? See `kubectl config view --minify`"
+            }
+            Self::Tls { fault, .. } => match fault {
+                TlsFault::UnknownAuthority => "give the cluster's CA with --certificate-authority",
+                TlsFault::Expired => {
+                    "check this machine's clock, then renew the API server's certificate"
+                }
+                TlsFault::WrongName => {
+                    "give the name that the certificate has with --tls-server-name"
+                }
+                TlsFault::NotTls => "check the scheme and port of the server's URL",
+                TlsFault::ClientRejected(_) => "renew the client certificate in the kubeconfig",
+                TlsFault::Other(_) => return None,
+            },
+            Self::TimedOut { .. } => {
+                "allow more time with --request-timeout, or smaller pages with --chunk-size"
+            }
+            Self::Broken { .. } | Self::Truncated { .. } => {
+                "try again; if it happens often, look at the proxies between"
+            }
+            Self::Credential(error) => return error.hint(),
+            Self::Api { .. } | Self::Undecodable { .. } | Self::NotARead { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Finds out what a failure of the transport was.
+    pub(super) fn of_transport(error: &(dyn Error + 'static), server: &str, path: &str) -> Self {
+        let server = server.to_owned();
+        let mut deepest = String::new();
+        let mut resolving = false;
+        let mut connecting = false;
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(error) = error.downcast_ref::<ExecError>() {
+                return Self::Credential(Arc::new(error.clone()));
+            }
+            if let Some(error) = error.downcast_ref::<rustls::Error>() {
+                return Self::Tls { server, fault: TlsFault::of(error) };
+            }
+            let text = error.to_string();
+            resolving |= text.contains("dns error");
+            connecting |=
+                text.contains("client error (Connect)") || text.contains("tcp connect error");
+            if !text.is_empty() {
+                deepest = text;
+            }
+            next = error.source();
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                match error.kind() {
+                    io::ErrorKind::ConnectionRefused => return Self::Refused { server },
+                    io::ErrorKind::TimedOut => {
+                        return Self::Unreachable {
+                            server,
+                            detail: "the connection timed out".to_owned(),
+                        };
+                    }
+                    _ => {}
+                }
+                // An io::Error's source is that of the error it wraps, so the wrapped one would be passed by.
+                next = error.get_ref().map(|inner| inner as &(dyn Error + 'static)).or(next);
+            }
+        }
+        match (resolving, connecting) {
+            (true, _) => Self::UnknownHost { server },
+            (false, true) => Self::Unreachable { server, detail: deepest },
+            (false, false) => Self::Broken { path: path.to_owned(), detail: deepest },
+        }
+    }
+}
+
+impl TlsFault {
+    fn of(error: &rustls::Error) -> Self {
+        use rustls::CertificateError as Certificate;
+        use rustls::Error as Tls;
+        match error {
+            Tls::InvalidCertificate(fault) => match fault {
+                Certificate::UnknownIssuer => Self::UnknownAuthority,
+                Certificate::Expired
+                | Certificate::ExpiredContext { .. }
+                | Certificate::NotValidYet
+                | Certificate::NotValidYetContext { .. } => Self::Expired,
+                Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                    Self::WrongName
+                }
+                // What rustls reports for a self-signed certificate that is not itself trusted.
+                Certificate::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+                    Self::UnknownAuthority
+                }
+                fault => Self::Other(fault.to_string()),
+            },
+            Tls::InvalidMessage(_) => Self::NotTls,
+            Tls::AlertReceived(alert) => Self::ClientRejected(format!("{alert:?}")),
+            error => Self::Other(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use rustls::CertificateError;
+
+    use super::ReadError;
+
+    #[test]
+    fn faults_of_certificates_are_told_apart() {
+        for (fault, text) in [
+            (CertificateError::UnknownIssuer, "unknown authority"),
+            (CertificateError::Expired, "expired"),
+            (CertificateError::NotValidForName, "another host name"),
+            (CertificateError::BadSignature, "BadSignature"),
+        ] {
+            // As hyper-rustls hands it over: inside an io::Error, which hides it from source().
+            let error = io::Error::other(rustls::Error::InvalidCertificate(fault));
+            let error = ReadError::of_transport(&error, "https://api", "/version");
+            assert!(
+                error.to_string().contains(text) && error.to_string().contains("https://api"),
+                "{error}"
+            );
+        }
+        let alert = rustls::Error::AlertReceived(rustls::AlertDescription::CertificateExpired);
+        let error = ReadError::of_transport(&io::Error::other(alert), "https://api", "/version");
+        assert!(error.hint().is_some_and(|hint| hint.contains("client certificate")), "{error}");
+    }
+
+    #[test]
+    fn a_reset_is_a_broken_connection() {
+        let error = ReadError::of_transport(
+            &io::Error::from(io::ErrorKind::ConnectionReset),
+            "https://api",
+            "/x",
+        );
+        assert!(error.is_cut_short(), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "the connection broke during the request for /x: connection reset"
+        );
+    }
+}

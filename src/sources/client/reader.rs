@@ -1,0 +1,255 @@
+//! The only way from here to the cluster that reads: GET, and the reviews that ask what we may do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use http::Method;
+use kube::client::Client;
+use prost::Message;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::connection::Connection;
+use super::opened::{Opened, Road};
+use super::question::{Accept, Question, Review};
+use super::read_error::ReadError;
+use super::retry::{Limits, Patience, retry_after};
+use super::status::Refusal;
+use super::stream::{Encoding, MAGIC};
+
+/// An answer and the server's clock when it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer<T> {
+    /// What was asked for.
+    pub value: T,
+    /// The `Date` header.
+    pub date: Option<DateTime<Utc>>,
+}
+
+/// Reads from one API server. It cannot be made to write: it sends GET, and POST to `*accessreviews`.
+///
+/// Cheap to clone; clones share the limit on parallel requests.
+#[derive(Clone)]
+pub struct Reader {
+    client: Client,
+    server: Arc<str>,
+    limits: Limits,
+    permits: Arc<Semaphore>,
+    answered: Arc<AtomicBool>,
+}
+
+impl Reader {
+    /// Builds a reader of what `connection` leads to, with the connection's request timeout.
+    pub fn new(connection: &Connection) -> Self {
+        Self::with_limits(
+            connection,
+            Limits { whole: connection.request_timeout, ..Limits::default() },
+        )
+    }
+
+    /// Builds a reader with limits of its own.
+    pub fn with_limits(connection: &Connection, limits: Limits) -> Self {
+        Self {
+            client: connection.client.clone(),
+            server: connection.server.as_str().into(),
+            limits,
+            permits: Arc::new(Semaphore::new(limits.parallel)),
+            answered: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Reads one object that is served as JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`], after the retries that [`Limits`] allow.
+    pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<Answer<T>, ReadError> {
+        let (opened, body) = self.whole(&Question::get(path, Accept::Json)).await?;
+        Ok(Answer { value: from_json(&body, path)?, date: opened.date })
+    }
+
+    /// Reads one object in either encoding.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`], after the retries that [`Limits`] allow.
+    pub async fn get<T>(&self, path: &str) -> Result<Answer<T>, ReadError>
+    where
+        T: Message + Default + DeserializeOwned,
+    {
+        let (opened, body) = self.whole(&Question::get(path, Accept::Either)).await?;
+        let value = match opened.encoding {
+            Encoding::Json => from_json(&body, path)?,
+            Encoding::Protobuf => from_protobuf(&body, path)?,
+        };
+        Ok(Answer { value, date: opened.date })
+    }
+
+    /// Reads the metadata of one object: its labels, owners and uid, never its contents.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`], after the retries that [`Limits`] allow.
+    pub async fn get_metadata<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<Answer<T>, ReadError> {
+        let (opened, body) = self.whole(&Question::get(path, Accept::Metadata)).await?;
+        Ok(Answer { value: from_json(&body, path)?, date: opened.date })
+    }
+
+    /// Asks what somebody may do.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`], after the retries that [`Limits`] allow.
+    pub async fn review<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        review: &Review,
+        question: &Q,
+    ) -> Result<Answer<A>, ReadError> {
+        let path = review.path();
+        let body = serde_json::to_vec(question).map_err(|error| ReadError::Undecodable {
+            path: path.clone(),
+            detail: error.to_string(),
+        })?;
+        let question = Question {
+            method: Method::POST,
+            body: body.into(),
+            ..Question::get(&path, Accept::Json)
+        };
+        let (opened, body) = self.whole(&question).await?;
+        Ok(Answer { value: from_json(&body, &path)?, date: opened.date })
+    }
+
+    /// How patient this reader is.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Reads a whole body of a discovery document, with its content type.
+    pub(super) async fn document(
+        &self,
+        path: &str,
+        accept: Accept,
+        patience: Patience,
+    ) -> Result<(String, Bytes), ReadError> {
+        let question = Question { patience, ..Question::get(path, accept) };
+        self.whole(&question).await.map(|(opened, body)| (opened.content_type, body))
+    }
+
+    /// Asks until an answer begins.
+    pub(super) async fn open(
+        &self,
+        path: &str,
+        accept: Accept,
+        patience: Patience,
+    ) -> Result<Opened, ReadError> {
+        let question = Question { patience, ..Question::get(path, accept) };
+        self.patiently(&question, |opened| async { Ok((opened, ())) })
+            .await
+            .map(|(opened, ())| opened)
+    }
+
+    /// Asks until a whole answer has come.
+    async fn whole(&self, question: &Question) -> Result<(Opened, Bytes), ReadError> {
+        self.patiently(question, |mut opened| async {
+            let mut body = Vec::new();
+            while let Some(chunk) = opened.next().await? {
+                body.extend_from_slice(&chunk);
+            }
+            Ok((opened, body.into()))
+        })
+        .await
+    }
+
+    /// Asks, and asks again while that is worth while. A pause holds no place among the parallel requests.
+    async fn patiently<T, F>(
+        &self,
+        question: &Question,
+        read: impl Fn(Opened) -> F,
+    ) -> Result<(Opened, T), ReadError>
+    where
+        F: Future<Output = Result<(Opened, T), ReadError>>,
+    {
+        question.check()?;
+        let mut done = 0;
+        loop {
+            let (error, wish) = match self.ask(question).await {
+                Ok(opened) => match read(opened).await {
+                    Ok(read) => return Ok(read),
+                    Err(error) => (error, None),
+                },
+                Err(failed) => failed,
+            };
+            done += 1;
+            let answered = self.answered.load(Ordering::Relaxed);
+            match self.limits.pause(question.patience, done, &error, wish, answered) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Asks once; beside an error comes how long the server wishes to be left alone.
+    async fn ask(&self, question: &Question) -> Result<Opened, (ReadError, Option<Duration>)> {
+        let permit = Arc::clone(&self.permits)
+            .acquire_owned()
+            .await
+            .expect("because this semaphore is never closed");
+        let road = Road {
+            path: question.path.clone(),
+            server: Arc::clone(&self.server),
+            limits: self.limits,
+            begun: Instant::now(),
+        };
+        let request = question.request().map_err(|error| (error, None))?;
+        let (wait, limit) = road.wait();
+        let response = match timeout(wait, self.client.send(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                return Err((ReadError::of_transport(&error, &road.server, &road.path), None));
+            }
+            Err(_) => return Err((road.timed_out(limit), None)),
+        };
+        self.answered.store(true, Ordering::Relaxed);
+        let wish = retry_after(response.headers());
+        let status = response.status();
+        let mut opened = Opened::new(response, road, permit);
+        if status.is_success() {
+            return Ok(opened);
+        }
+        let body = opened.refusal().await;
+        let Refusal { reason, message } = Refusal::read(status.as_u16(), &body);
+        Err((
+            ReadError::Api { code: status.as_u16(), reason, message, path: question.path.clone() },
+            wish,
+        ))
+    }
+}
+
+fn from_json<T: DeserializeOwned>(body: &[u8], path: &str) -> Result<T, ReadError> {
+    serde_json::from_slice(body).map_err(|error| ReadError::Undecodable {
+        path: path.to_owned(),
+        detail: error.to_string(),
+    })
+}
+
+fn from_protobuf<T: Message + Default>(body: &[u8], path: &str) -> Result<T, ReadError> {
+    #[derive(Clone, PartialEq, Message)]
+    struct Envelope {
+        #[prost(bytes = "bytes", tag = "2")]
+        raw: Bytes,
+    }
+    let undecodable = |detail: String| ReadError::Undecodable { path: path.to_owned(), detail };
+    let envelope = body
+        .strip_prefix(MAGIC)
+        .ok_or_else(|| undecodable("the magic bytes are missing".to_owned()))?;
+    let envelope = Envelope::decode(envelope).map_err(|error| undecodable(error.to_string()))?;
+    T::decode(envelope.raw).map_err(|error| undecodable(error.to_string()))
+}

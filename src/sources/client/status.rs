@@ -1,0 +1,100 @@
+//! What the API server says when it says no: a Status in JSON or protobuf, or a line of plain text.
+
+use prost::Message;
+use serde::Deserialize;
+
+use super::stream::MAGIC;
+
+/// The part of a Kubernetes Status that explains a refusal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+/// Longest message that is kept: a proxy may answer with a whole web page.
+const LONGEST: usize = 600;
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct Status {
+    #[prost(string, tag = "3")]
+    message: String,
+    #[prost(string, tag = "4")]
+    reason: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Envelope {
+    #[prost(bytes = "vec", tag = "2")]
+    raw: Vec<u8>,
+}
+
+impl Refusal {
+    /// Reads the body of a refusal in whatever form it came. Never fails: the code alone says enough.
+    pub(super) fn read(code: u16, body: &[u8]) -> Self {
+        let status = match body.strip_prefix(MAGIC) {
+            Some(envelope) => Envelope::decode(envelope)
+                .and_then(|envelope| Status::decode(envelope.raw.as_slice()))
+                .ok(),
+            None => serde_json::from_slice::<Status>(body).ok(),
+        };
+        match status {
+            Some(Status { message, reason }) if !(message.is_empty() && reason.is_empty()) => {
+                Self {
+                    reason: if reason.is_empty() { canonical(code) } else { reason },
+                    message: shortened(&message),
+                }
+            }
+            _ => Self { reason: canonical(code), message: shortened(&plain(body)) },
+        }
+    }
+}
+
+/// The words of a body that is no Status: none for a web page, whose words are tags.
+fn plain(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(4 * LONGEST)]);
+    let text = text.trim();
+    if text.starts_with('<') {
+        "a web page, not an API server's answer".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn canonical(code: u16) -> String {
+    let reason = http::StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason());
+    reason.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Refusal;
+
+    #[test]
+    fn every_form_is_understood() {
+        let json =
+            br#"{"kind":"Status","message":"pods is forbidden","reason":"Forbidden","code":403}"#;
+        let protobuf = b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x10\x0a\x00\x12\x00\x1a\x03nay\x22\x05Never\x1a\x00\x22\x00";
+        for (body, reason, message) in [
+            (&json[..], "Forbidden", "pods is forbidden"),
+            (protobuf, "Never", "nay"),
+            (b"404 page not found\n", "Forbidden", "404 page not found"),
+            (b"<html>login</html>", "Forbidden", "a web page, not an API server's answer"),
+            (b"k8s\0\x0a\xff", "Forbidden", "k8s\0\n\u{fffd}"),
+            (b"{}", "Forbidden", "{}"),
+            (b"", "Forbidden", ""),
+        ] {
+            let expected = Refusal { reason: reason.to_owned(), message: message.to_owned() };
+            assert_eq!(Refusal::read(403, body), expected);
+        }
+        assert!(Refusal::read(500, "ü".repeat(5000).as_bytes()).message.chars().count() < 700);
+    }
+}

@@ -1,0 +1,298 @@
+//! JSON lists: the walk through the top level of `{"kind": …, "metadata": …, "items": […]}`, keys in any order.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::scan::ValueScan;
+use super::{DecodeError, ItemError, ListEnd, ListMeta, Place, Sink, joined};
+
+/// Decodes a JSON list item by item from chunks of any size.
+///
+/// Memory grows to the largest item plus one chunk. Bytes after the closing brace are left to the caller, so that
+/// documents may follow each other.
+pub struct JsonList<T> {
+    state: State,
+    key: Vec<u8>,
+    /// The bytes of an item or value that has begun but not ended yet.
+    partial: Vec<u8>,
+    scan: ValueScan,
+    end: ListEnd,
+    /// Bytes of the document that were taken in, those in `partial` included.
+    offset: u64,
+    listed: bool,
+    /// The size of the last item, to tell a chunk that probably holds the next one from one that does not.
+    usual: usize,
+    item: PhantomData<fn() -> T>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    KeyOrEnd,
+    /// After a comma, where an end would be one comma too many.
+    NextKey,
+    Key,
+    Colon,
+    ValueStart,
+    Value,
+    ValueEnd,
+    ItemOrEnd,
+    NextItem,
+    ItemStart,
+    Item,
+    ItemEnd,
+    Done,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Meta {
+    resource_version: Option<String>,
+    r#continue: Option<String>,
+    remaining_item_count: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Names,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Names {
+    name: Option<String>,
+    namespace: Option<String>,
+}
+
+impl<T> fmt::Debug for JsonList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonList")
+            .field("state", &self.state)
+            .field("items", &self.end.items)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: DeserializeOwned> Default for JsonList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: DeserializeOwned> JsonList<T> {
+    /// Starts on a document.
+    pub fn new() -> Self {
+        Self {
+            state: State::Start,
+            key: Vec::new(),
+            partial: Vec::new(),
+            scan: ValueScan::default(),
+            end: ListEnd::default(),
+            offset: 0,
+            listed: false,
+            usual: 0,
+            item: PhantomData,
+        }
+    }
+
+    /// How many items were met so far.
+    pub fn items(&self) -> u64 {
+        self.end.items
+    }
+
+    /// Whether the closing brace was seen.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Takes the next bytes, hands every item that is whole to `sink`, and returns how many bytes were used: all of
+    /// them, unless the list ended before they did.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Malformed`] if this is no JSON object.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
+        let before = self.offset;
+        let mut at = 0;
+        while at < bytes.len() && self.state != State::Done {
+            at += match self.state {
+                State::Value => self.value(&bytes[at..])?,
+                State::ItemStart => self.item_start(&bytes[at..], sink)?,
+                State::Item => self.item(&bytes[at..], sink)?,
+                State::Key => self.key(&bytes[at..])?,
+                _ => self.structure(bytes[at])?,
+            };
+            self.offset = before + at as u64;
+        }
+        Ok(at)
+    }
+
+    /// Says that no more bytes will come.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Truncated`] before the closing brace, [`DecodeError::NotAList`] for a document without `items`.
+    pub fn finish(self) -> Result<ListEnd, DecodeError> {
+        if self.state != State::Done {
+            return Err(DecodeError::Truncated { items: self.end.items, offset: self.offset });
+        }
+        if !self.listed && !self.end.kind.ends_with("List") {
+            let kind = if self.end.kind.is_empty() {
+                "an object without a kind".to_owned()
+            } else {
+                self.end.kind
+            };
+            return Err(DecodeError::NotAList { kind });
+        }
+        Ok(self.end)
+    }
+
+    pub(super) fn malformed(&self, detail: impl fmt::Display) -> DecodeError {
+        DecodeError::Malformed {
+            items: self.end.items,
+            offset: self.offset,
+            detail: detail.to_string(),
+        }
+    }
+
+    /// Takes one byte between values. The bytes that begin a value are left for the state they lead to.
+    fn structure(&mut self, byte: u8) -> Result<usize, DecodeError> {
+        if byte.is_ascii_whitespace() {
+            return Ok(1);
+        }
+        let (next, used) = match (self.state, byte) {
+            (State::Start, b'{') => (State::KeyOrEnd, 1),
+            (State::KeyOrEnd | State::ValueEnd, b'}') => (State::Done, 1),
+            (State::KeyOrEnd | State::NextKey, b'"') => (State::Key, 0),
+            (State::Colon, b':') => (State::ValueStart, 1),
+            (State::ValueStart, b'[') if self.key == b"items" => {
+                self.listed = true;
+                (State::ItemOrEnd, 1)
+            }
+            (State::ValueStart, _) => (State::Value, 0),
+            (State::ValueEnd, b',') => (State::NextKey, 1),
+            (State::ItemOrEnd | State::ItemEnd, b']') => (State::ValueEnd, 1),
+            (State::ItemEnd, b',') => (State::NextItem, 1),
+            (State::ItemOrEnd | State::NextItem, byte) if byte != b']' => (State::ItemStart, 0),
+            _ => return Err(self.malformed(format_args!("unexpected {:?}", char::from(byte)))),
+        };
+        self.state = next;
+        Ok(used)
+    }
+
+    fn key(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        let used = self.collect(bytes);
+        if let Some(text) = self.collected(used) {
+            let key: String =
+                serde_json::from_slice(&text).map_err(|error| self.malformed(error))?;
+            self.key = key.into_bytes();
+            self.state = State::Colon;
+        }
+        Ok(used.unwrap_or(bytes.len()))
+    }
+
+    fn value(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        let used = self.collect(bytes);
+        if let Some(text) = self.collected(used) {
+            self.keep(&text)?;
+            self.state = State::ValueEnd;
+        }
+        Ok(used.unwrap_or(bytes.len()))
+    }
+
+    /// Remembers a top-level value, if it is one of those a list has.
+    fn keep(&mut self, text: &[u8]) -> Result<(), DecodeError> {
+        let kept = match self.key.as_slice() {
+            b"kind" => serde_json::from_slice(text).map(|kind: Option<String>| {
+                self.end.kind = kind.unwrap_or_default();
+            }),
+            b"apiVersion" => serde_json::from_slice(text).map(|version: Option<String>| {
+                self.end.api_version = version.unwrap_or_default();
+            }),
+            b"metadata" => serde_json::from_slice(text).map(|meta: Option<Meta>| {
+                let meta = meta.unwrap_or_default();
+                self.end.meta = ListMeta {
+                    resource_version: meta.resource_version.unwrap_or_default(),
+                    continue_token: meta.r#continue.unwrap_or_default(),
+                    remaining: meta.remaining_item_count,
+                };
+            }),
+            // Go writes an empty list as null.
+            b"items" => serde_json::from_slice(text).map(|(): ()| self.listed = true),
+            _ => serde_json::from_slice(text).map(|_: IgnoredAny| ()),
+        };
+        kept.map_err(|error| self.malformed(error))
+    }
+
+    /// Tries to decode an item straight from the chunk; one that goes on in the next chunk is collected instead.
+    fn item_start(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
+        if bytes[0] == b'{' && bytes.len() >= self.usual {
+            let mut items = serde_json::Deserializer::from_slice(bytes).into_iter::<T>();
+            match items.next() {
+                Some(Ok(item)) => {
+                    let used = items.byte_offset();
+                    self.usual = used;
+                    sink(Ok(item));
+                    self.end.items += 1;
+                    self.state = State::ItemEnd;
+                    return Ok(used);
+                }
+                Some(Err(error)) if error.is_syntax() => return Err(self.malformed(error)),
+                // Too short, or not what T expects: the slow road tells where it ends.
+                Some(Err(_)) | None => {}
+            }
+        }
+        self.state = State::Item;
+        self.item(bytes, sink)
+    }
+
+    fn item(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
+        let begun = self.partial.len() as u64;
+        let used = self.collect(bytes);
+        if let Some(text) = self.collected(used) {
+            let place = Place { index: self.end.items, offset: self.offset - begun };
+            self.usual = text.len();
+            match serde_json::from_slice::<T>(&text) {
+                Ok(item) => sink(Ok(item)),
+                Err(error)
+                    if error.is_data() && serde_json::from_slice::<IgnoredAny>(&text).is_ok() =>
+                {
+                    sink(Err(describe(&text, place, &error)));
+                }
+                Err(error) => return Err(self.malformed(error)),
+            }
+            self.end.items += 1;
+            self.state = State::ItemEnd;
+            // The next one that is cut will need as much room.
+            self.partial = text;
+            self.partial.clear();
+        }
+        Ok(used.unwrap_or(bytes.len()))
+    }
+
+    /// Adds what belongs to the current value; returns how much that was once the value has ended.
+    fn collect(&mut self, bytes: &[u8]) -> Option<usize> {
+        let used = self.scan.end(bytes);
+        self.partial.extend_from_slice(&bytes[..used.unwrap_or(bytes.len())]);
+        used
+    }
+
+    fn collected(&mut self, used: Option<usize>) -> Option<Vec<u8>> {
+        used?;
+        self.scan = ValueScan::default();
+        Some(std::mem::take(&mut self.partial))
+    }
+}
+
+fn describe(text: &[u8], place: Place, error: &serde_json::Error) -> ItemError {
+    let name = serde_json::from_slice::<Named>(text).ok().and_then(|named| {
+        joined(
+            named.metadata.namespace.as_deref().unwrap_or_default(),
+            named.metadata.name.as_deref()?,
+        )
+    });
+    place.broken(name, error)
+}

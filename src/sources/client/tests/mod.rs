@@ -1,0 +1,8 @@
+//! Tests of the client, against bytes and against a server in this process.
+
+mod connection;
+mod exec;
+mod list;
+mod reader;
+mod server;
+mod stream;

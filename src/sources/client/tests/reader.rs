@@ -1,0 +1,234 @@
+//! Patience, refusals and broken roads.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::server::{Reply, Server, bytes, json as json_reply, protobuf, quick, reply};
+use super::stream::{Object, envelope, object};
+use crate::sources::client::{ConnectionOptions, Limits, ReadError, Reader, Review, connect};
+
+type Check = fn(&ReadError) -> bool;
+
+const POD: &str = "/api/v1/namespaces/shop/pods/a";
+
+async fn get(server: &Server) -> Result<Value, ReadError> {
+    server.reader().await.get_json(POD).await.map(|answer| answer.value)
+}
+
+#[tokio::test]
+async fn the_servers_clock_and_our_name_are_carried() {
+    let server = Server::start(|_| json_reply(r#"{"a":1}"#)).await;
+    let answer = server.reader().await.get_json::<Value>(POD).await.expect("because it was served");
+    assert_eq!(answer.value, json!({"a": 1}));
+    assert_eq!(
+        answer.date.map(|date| date.to_rfc3339()).as_deref(),
+        Some("2026-11-21T01:02:03+00:00")
+    );
+    let asked = server.asked();
+    assert_eq!((asked[0].method.as_str(), asked[0].path.as_str()), ("GET", POD));
+    assert!(asked[0].head.contains("user-agent: kubectl-storage/test\r\n"), "{}", asked[0].head);
+    assert!(asked[0].head.contains("accept-encoding: gzip\r\n"), "{}", asked[0].head);
+}
+
+#[tokio::test]
+async fn objects_come_in_either_encoding() {
+    use prost::Message;
+    let server = Server::start(|asked| {
+        assert!(
+            asked
+                .head
+                .contains("accept: application/vnd.kubernetes.protobuf, application/json;q=0.9")
+        );
+        match asked.nth {
+            0 => protobuf(envelope("v1", "Pod", object("a").encode_to_vec())),
+            _ => json_reply(super::stream::json_object("a")),
+        }
+    })
+    .await;
+    let reader = server.reader().await;
+    for _ in 0..2 {
+        assert_eq!(
+            reader.get::<Object>(POD).await.map(|answer| answer.value).ok(),
+            Some(object("a"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured_within_bounds() {
+    let server = Server::start(|asked| match asked.nth {
+        0 => reply(429, "retry-after: 1000\r\n", "slow down"),
+        _ => json_reply("{}"),
+    })
+    .await;
+    let begun = Instant::now();
+    assert!(get(&server).await.is_ok());
+    assert!(
+        begun.elapsed() >= quick().longest_retry_after && begun.elapsed() < Duration::from_secs(5)
+    );
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn what_persists_is_told_after_five_attempts() {
+    for (code, attempts) in
+        [(503, 5), (429, 5), (502, 5), (504, 5), (500, 1), (404, 1), (403, 1), (401, 1)]
+    {
+        let server = Server::start(move |_| reply(code, "", "not now")).await;
+        let error = get(&server).await.expect_err("because nothing else is served");
+        assert_eq!((error.code(), server.asked().len()), (Some(code), attempts), "{code}");
+        assert!(
+            error.to_string().contains("not now") && error.to_string().contains(POD),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn with_the_default_limits_giving_up_takes_seconds() {
+    let limits = Limits::default();
+    let total: Duration = (1..limits.attempts).map(|done| limits.own_pause(done)).sum();
+    assert!(total < Duration::from_secs(10), "{total:?}");
+}
+
+#[tokio::test]
+async fn broken_connections_are_tried_again() {
+    let server = Server::start(|asked| match asked.nth {
+        0 => Reply::Reset(Vec::new()),
+        1 => Reply::Cut(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        2 => Reply::Cut(bytes(200, "", 50, b"{")),
+        3 => Reply::Reset(bytes(200, "", 50, b"{")),
+        _ => json_reply("{}"),
+    })
+    .await;
+    assert!(get(&server).await.is_ok());
+    assert_eq!(server.asked().len(), 5);
+}
+
+#[tokio::test]
+async fn silence_is_a_timeout() {
+    for head in [Vec::new(), bytes(200, "", 50, b"{")] {
+        let server = Server::start(move |_| Reply::Hang(head.clone())).await;
+        let limits = Limits { attempts: 1, idle: Duration::from_millis(50), ..quick() };
+        let idle =
+            Reader::with_limits(&server.connect().await, limits).get_json::<Value>(POD).await;
+        assert!(
+            matches!(idle, Err(ReadError::TimedOut { after, .. }) if after == limits.idle),
+            "{idle:?}"
+        );
+        let limits = Limits {
+            whole: Some(Duration::from_millis(70)),
+            idle: Duration::from_secs(60),
+            ..limits
+        };
+        let whole =
+            Reader::with_limits(&server.connect().await, limits).get_json::<Value>(POD).await;
+        assert!(
+            matches!(whole, Err(ReadError::TimedOut { after, .. }) if Some(after) == limits.whole),
+            "{whole:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_read_in_every_form() {
+    let status = [&[0x1a, 3][..], b"nay", &[0x22, 9], b"Forbidden"].concat();
+    let server = Server::start(move |asked| match asked.nth {
+        0 => reply(
+            403,
+            "content-type: application/vnd.kubernetes.protobuf\r\n",
+            envelope("v1", "Status", status.clone()),
+        ),
+        1 => reply(403, "", r#"{"kind":"Status","message":"nay","reason":"Forbidden"}"#),
+        2 => reply(404, "content-type: text/plain\r\n", "404 page not found"),
+        3 => reply(410, "", r#"{"kind":"Status","message":"too old","reason":"Expired"}"#),
+        4 => reply(406, "", "only JSON"),
+        _ => reply(401, "", "who?"),
+    })
+    .await;
+    for _ in 0..2 {
+        let error = get(&server).await.expect_err("because it is forbidden");
+        assert!(error.is_forbidden(), "{error}");
+        assert_eq!(error.to_string(), format!("{POD} was answered with 403 Forbidden: nay"));
+    }
+    let checks: [Check; 4] = [
+        ReadError::is_not_found,
+        ReadError::is_gone,
+        ReadError::is_not_acceptable,
+        ReadError::is_unauthorized,
+    ];
+    for check in checks {
+        let error = get(&server).await.expect_err("because it is refused");
+        assert!(check(&error), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_told_at_once() {
+    let server = Server::start(|_| json_reply("{}")).await;
+    let listener =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("because loopback has free ports");
+    let url = format!("http://{}", listener.local_addr().expect("because it is bound"));
+    drop(listener);
+    let options = ConnectionOptions { server: Some(url.clone()), ..server.options() };
+    let connection = connect(&options, "test").await.expect("because nothing is sent yet");
+    let begun = Instant::now();
+    let error = Reader::new(&connection)
+        .get_json::<Value>("/version")
+        .await
+        .expect_err("because nobody listens");
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert_eq!(error.to_string(), format!("the connection to the server {url} was refused"));
+    assert!(error.hint().is_some());
+}
+
+#[tokio::test]
+async fn an_unknown_host_and_a_server_without_tls_are_named() {
+    let server = Server::start(|_| json_reply("{}")).await;
+    for (url, expected) in [
+        ("https://no-such-host.invalid".to_owned(), "no such host"),
+        (server.url.replace("http:", "https:"), "does not speak TLS"),
+    ] {
+        let options = ConnectionOptions {
+            server: Some(url),
+            insecure_skip_tls_verify: true,
+            ..server.options()
+        };
+        let connection = connect(&options, "test").await.expect("because nothing is sent yet");
+        let reader = Reader::with_limits(&connection, quick());
+        let error = reader
+            .get_json::<Value>("/version")
+            .await
+            .expect_err("because there is no such server");
+        assert!(error.to_string().contains(expected), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn reviews_are_posted_and_nothing_else_is() {
+    let server = Server::start(|asked| match asked.nth {
+        0 => reply(503, "", ""),
+        _ => reply(201, "content-type: application/json\r\n", r#"{"status":{"allowed":true}}"#),
+    })
+    .await;
+    let reader = server.reader().await;
+    let question = json!({"spec": {"resourceAttributes": {"verb": "get"}}});
+    let answer = reader.review::<_, Value>(&Review::SelfSubjectAccess, &question).await;
+    assert_eq!(
+        answer.map(|answer| answer.value["status"]["allowed"].clone()).ok(),
+        Some(json!(true))
+    );
+    let asked = server.asked();
+    assert_eq!(
+        (asked[1].method.as_str(), asked[1].body.as_str()),
+        ("POST", question.to_string().as_str())
+    );
+    assert_eq!(asked[1].path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
+    let sneaky = Review::LocalSubjectAccess("shop/../../../api/v1/pods?x=".to_owned());
+    let error = reader.review::<_, Value>(&sneaky, &question).await;
+    assert!(matches!(error, Err(ReadError::NotARead { .. })), "{error:?}");
+    let exec = reader.get_json::<Value>("/api/v1/namespaces/shop/pods/a/exec?command=rm").await;
+    assert!(matches!(exec, Err(ReadError::NotARead { .. })), "{exec:?}");
+    assert_eq!(server.asked().len(), 2);
+}

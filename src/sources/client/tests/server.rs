@@ -1,0 +1,181 @@
+//! An API server of a few lines: each request is handed to a function that says what to answer, byte by byte.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::sources::client::{Connection, ConnectionOptions, Limits, Reader, connect};
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) path: String,
+    /// The head in lower case.
+    pub(super) head: String,
+    pub(super) body: String,
+    /// How many came before it.
+    pub(super) nth: usize,
+}
+
+/// What is written, and what happens then.
+pub(super) enum Reply {
+    Whole(Vec<u8>),
+    /// The connection is closed behind these bytes.
+    Cut(Vec<u8>),
+    /// The connection is reset behind these bytes.
+    Reset(Vec<u8>),
+    /// These bytes, and then silence.
+    Hang(Vec<u8>),
+}
+
+pub(super) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
+
+/// A whole answer.
+pub(super) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
+    Reply::Whole(bytes(code, headers, body.as_ref().len(), body.as_ref()))
+}
+
+pub(super) fn json(body: impl AsRef<[u8]>) -> Reply {
+    reply(200, "content-type: application/json\r\n", body)
+}
+
+pub(super) fn protobuf(body: impl AsRef<[u8]>) -> Reply {
+    reply(200, "content-type: application/vnd.kubernetes.protobuf\r\n", body)
+}
+
+/// An answer whose head promises `length` bytes.
+pub(super) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
+    let head =
+        format!("HTTP/1.1 {code} X\r\ndate: {DATE}\r\n{headers}content-length: {length}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// The beginning of an answer in chunks, without its end.
+pub(super) fn chunked(headers: &str, body: &[u8]) -> Vec<u8> {
+    let head =
+        format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\n{headers}transfer-encoding: chunked\r\n\r\n");
+    [head.as_bytes(), format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
+}
+
+pub(super) struct Server {
+    pub(super) url: String,
+    log: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    pub(super) async fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        let listener =
+            TcpListener::bind("127.0.0.1:0").await.expect("because loopback has free ports");
+        let url = format!("http://{}", listener.local_addr().expect("because it is bound"));
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (shared, answer) = (Arc::clone(&log), Arc::new(answer));
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(serve(socket, Arc::clone(&shared), Arc::clone(&answer)));
+            }
+        });
+        Self { url, log }
+    }
+
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        self.log.lock().expect("because no test panics while holding it").clone()
+    }
+
+    pub(super) fn options(&self) -> ConnectionOptions {
+        let kubeconfig = Some("/dev/null".into());
+        ConnectionOptions {
+            server: Some(self.url.clone()),
+            kubeconfig,
+            ..ConnectionOptions::default()
+        }
+    }
+
+    pub(super) async fn connect(&self) -> Connection {
+        connect(&self.options(), "kubectl-storage/test")
+            .await
+            .expect("because the options are complete")
+    }
+
+    pub(super) async fn reader(&self) -> Reader {
+        Reader::with_limits(&self.connect().await, quick())
+    }
+}
+
+/// The default patience, a hundred times quicker.
+pub(super) fn quick() -> Limits {
+    Limits {
+        first_pause: Duration::from_millis(2),
+        longest_pause: Duration::from_millis(80),
+        longest_retry_after: Duration::from_millis(300),
+        idle: Duration::from_millis(600),
+        ..Limits::default()
+    }
+}
+
+async fn serve<A: Fn(&Asked) -> Reply>(
+    mut socket: TcpStream,
+    log: Arc<Mutex<Vec<Asked>>>,
+    answer: Arc<A>,
+) {
+    while let Some(mut asked) = read(&mut socket).await {
+        {
+            let mut log = log.lock().expect("because no test panics while holding it");
+            asked.nth = log.len();
+            log.push(asked.clone());
+        }
+        let (bytes, reset) = match answer(&asked) {
+            Reply::Whole(bytes) => {
+                if socket.write_all(&bytes).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            Reply::Hang(bytes) => {
+                let _ = socket.write_all(&bytes).await;
+                return std::future::pending().await;
+            }
+            Reply::Cut(bytes) => (bytes, false),
+            Reply::Reset(bytes) => (bytes, true),
+        };
+        let _ = socket.write_all(&bytes).await;
+        let _ = socket.flush().await;
+        if reset {
+            // Long enough for the client to have read what came.
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            let _ = socket.set_zero_linger();
+        }
+        return;
+    }
+}
+
+async fn read(socket: &mut TcpStream) -> Option<Asked> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.ok()?);
+        // The first byte of a TLS handshake; a server that does not speak it answers in its own way.
+        if head == [0x16] {
+            let _ = socket.write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n").await;
+            return None;
+        }
+    }
+    let text = String::from_utf8_lossy(&head).into_owned();
+    let mut words = text.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let lower = text.to_lowercase();
+    let length = lower
+        .split("content-length: ")
+        .nth(1)
+        .and_then(|rest| rest.split('\r').next()?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    socket.read_exact(&mut body).await.ok()?;
+    Some(Asked {
+        method,
+        path,
+        head: lower,
+        body: String::from_utf8_lossy(&body).into_owned(),
+        nth: 0,
+    })
+}

@@ -1,0 +1,317 @@
+//! Between the parsers and the sink: gives items what their list knows, counts, and keeps the
+//! evidence of what the file does and does not prove.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::flaw::Flaw;
+use super::head::{Head, Items};
+use super::piece::{Broken, Object, Origin, Piece, Record};
+use super::summary::{FileSummary, Format, Layout, List, Scope};
+use super::window::{Halt, Place};
+use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER};
+
+/// The caller's end of the line.
+pub(super) type Sink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
+
+/// One file on its way to the sink.
+pub(super) struct Delivery<'s> {
+    sink: &'s mut Sink<'s>,
+    /// Whether the file was merely found in a folder or an archive, and may hold anything.
+    found: bool,
+    /// How much of a list is kept until it names its kind.
+    keep: usize,
+    own: Own,
+    list: Option<OpenList>,
+    summary: FileSummary,
+}
+
+/// How far a dump of ours has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    /// It is none.
+    No,
+    /// So many lines after the header.
+    Open(u64),
+    /// The end line has been seen.
+    Closed,
+}
+
+/// A list whose end has not been seen.
+struct OpenList {
+    origin: Origin,
+    items: u64,
+    broken: u64,
+    /// Items without a kind, until the list names it.
+    held: Vec<Held>,
+    held_bytes: usize,
+    overflown: bool,
+}
+
+struct Held {
+    origin: Origin,
+    head: Head,
+    body: Box<[u8]>,
+}
+
+/// The end line of our own dump.
+#[derive(Deserialize)]
+struct Trailer {
+    count: u64,
+}
+
+impl<'s> Delivery<'s> {
+    pub(super) fn new(file: &str, found: bool, keep: usize, sink: &'s mut Sink<'s>) -> Self {
+        Self {
+            sink,
+            found,
+            keep,
+            own: Own::No,
+            list: None,
+            summary: FileSummary {
+                path: Arc::from(file),
+                format: Format::Unknown,
+                layout: Layout::Loose,
+                scope: Scope::Unknown,
+                taken_at: None,
+                objects: 0,
+                records: 0,
+                broken: 0,
+                foreign: 0,
+                lists: Vec::new(),
+                intact: true,
+            },
+        }
+    }
+
+    pub(super) fn summary(&mut self) -> &mut FileSummary {
+        &mut self.summary
+    }
+
+    fn origin(&self, place: Place, item: Option<u64>) -> Origin {
+        Origin { file: self.summary.path.clone(), line: place.line, offset: place.offset, item }
+    }
+
+    /// Delivers a document that is not in a Kubernetes list.
+    pub(super) fn document(
+        &mut self,
+        place: Place,
+        item: Option<u64>,
+        head: &Head,
+        body: &[u8],
+    ) -> Result<(), Halt> {
+        if head.api_version.strip_prefix(OWN_GROUP).is_some_and(|rest| rest.starts_with('/')) {
+            return self.own_line(place, head, body);
+        }
+        if self.own == Own::Closed {
+            return self.broken(place, item, Flaw::AfterEnd);
+        }
+        self.count_line();
+        if self.found && head.is_foreign() {
+            self.summary.foreign += 1;
+            return Ok(());
+        }
+        if head.is_list() && head.meta.name.0.is_empty() {
+            self.open_list(place);
+            return self.close_list(head, head.items == Items::Null && head.has_metadata);
+        }
+        let origin = self.origin(place, item);
+        self.object(origin, head, &head.api_version, &head.kind, body)
+    }
+
+    fn own_line(&mut self, place: Place, head: &Head, body: &[u8]) -> Result<(), Halt> {
+        match (head.kind.as_str(), self.own) {
+            (OWN_HEADER, _) => {
+                // A second header where no end line was: the first dump was cut.
+                if let Own::Open(_) = self.own {
+                    self.spoil(place, Flaw::NoEnd)?;
+                }
+                self.own = Own::Open(0);
+                self.summary.format = Format::Own;
+            }
+            (OWN_TRAILER, Own::Open(found)) => {
+                self.own = Own::Closed;
+                let stated = serde_json::from_slice::<Trailer>(body).map(|trailer| trailer.count);
+                return match stated {
+                    Ok(stated) if stated == found => Ok(()),
+                    Ok(stated) => self.spoil(place, Flaw::Miscounted { stated, found }),
+                    Err(_) => self.spoil(place, Flaw::Lacks("count")),
+                };
+            }
+            (OWN_TRAILER, Own::No) => return self.spoil(place, Flaw::NoBeginning),
+            (_, Own::Closed) => return self.broken(place, None, Flaw::AfterEnd),
+            (_, Own::Open(_) | Own::No) => self.count_line(),
+        }
+        let origin = self.origin(place, None);
+        let Ok(body) = str::from_utf8(body) else { return self.report(origin, Flaw::NotUtf8) };
+        self.summary.records += 1;
+        let record = Record { origin, api_version: &head.api_version, kind: &head.kind, body };
+        self.send(Piece::Record(record))
+    }
+
+    fn count_line(&mut self) {
+        if let Own::Open(count) = &mut self.own {
+            *count += 1;
+        }
+    }
+
+    /// Delivers one item of the list that is open. What is known of the list so far comes with it.
+    pub(super) fn item(
+        &mut self,
+        place: Place,
+        index: u64,
+        list: &Head,
+        head: Head,
+        body: &[u8],
+    ) -> Result<(), Halt> {
+        let origin = self.origin(place, Some(index));
+        if !head.kind.is_empty() || list.is_list() {
+            return self.typed(origin, list, &head, body);
+        }
+        let (keep, Some(open)) = (self.keep, &mut self.list) else { return Ok(()) };
+        // Counted with what it costs to remember it, lest a million tiny items pass for little.
+        open.held_bytes += body.len() + size_of::<Held>();
+        if open.held_bytes <= keep {
+            open.held.push(Held { origin, head, body: body.into() });
+            return Ok(());
+        }
+        open.held = Vec::new();
+        if std::mem::replace(&mut open.overflown, true) {
+            return Ok(());
+        }
+        self.broken(place, Some(index), Flaw::KindTooLate { limit: keep })
+    }
+
+    /// Delivers an item of a list that has named its kind, or that needs no such help.
+    fn typed(&mut self, origin: Origin, list: &Head, head: &Head, body: &[u8]) -> Result<(), Halt> {
+        let of = list.kind.strip_suffix("List").unwrap_or_default();
+        let kind = if head.kind.is_empty() { of } else { &head.kind };
+        // The version of a typed list is that of its items; that of a plain List says nothing.
+        let inherits = head.api_version.is_empty() && !of.is_empty() && kind == of;
+        let api_version = if inherits { &list.api_version } else { &head.api_version };
+        self.object(origin, head, api_version, kind, body)
+    }
+
+    fn object(
+        &mut self,
+        origin: Origin,
+        head: &Head,
+        api_version: &str,
+        kind: &str,
+        body: &[u8],
+    ) -> Result<(), Halt> {
+        if let Some(flaw) = head.flaw(api_version, kind) {
+            return self.report(origin, flaw);
+        }
+        // Passing over a text, the parser does not look at it.
+        let Ok(body) = str::from_utf8(body) else { return self.report(origin, Flaw::NotUtf8) };
+        self.summary.objects += 1;
+        if let Some(open) = &mut self.list {
+            open.items += 1;
+        }
+        let (namespace, name) = (&head.meta.namespace.0, &head.meta.name.0);
+        self.send(Piece::Object(Object { origin, api_version, kind, namespace, name, body }))
+    }
+
+    /// Begins a list. What kind it is may be known only at its end.
+    pub(super) fn open_list(&mut self, place: Place) {
+        self.list = Some(OpenList {
+            origin: self.origin(place, None),
+            items: 0,
+            broken: 0,
+            held: Vec::new(),
+            held_bytes: 0,
+            overflown: false,
+        });
+    }
+
+    /// Ends the list that is open. `whole` is whether its end was really there.
+    pub(super) fn close_list(&mut self, list: &Head, whole: bool) -> Result<(), Halt> {
+        let held =
+            self.list.as_mut().map(|open| std::mem::take(&mut open.held)).unwrap_or_default();
+        if self.found && list.is_foreign() {
+            self.summary.foreign += held.len() as u64;
+        } else {
+            for Held { origin, head, body } in held {
+                self.typed(origin, list, &head, &body)?;
+            }
+            let open = self.list.as_ref().filter(|_| whole);
+            let silent = open.is_some_and(|open| open.items + open.broken == 0);
+            if let Some(flaw) = list.list_flaw(silent) {
+                let origin = self.list.as_ref().map(|open| open.origin.clone());
+                self.report(origin.unwrap_or_else(|| self.origin(Place::FILE, None)), flaw)?;
+            }
+        }
+        let Some(open) = self.list.take() else { return Ok(()) };
+        let complete = whole
+            && list.is_list()
+            && open.broken == 0
+            // A page is not the list, however whole it is.
+            && list.meta.next_page.0.is_empty();
+        self.summary.lists.push(List {
+            origin: open.origin,
+            api_version: list.api_version.clone(),
+            kind: list.kind.clone(),
+            items: open.items,
+            broken: open.broken,
+            complete,
+        });
+        Ok(())
+    }
+
+    /// Reports something that is not seen, after which reading goes on.
+    pub(super) fn broken(
+        &mut self,
+        place: Place,
+        item: Option<u64>,
+        flaw: Flaw,
+    ) -> Result<(), Halt> {
+        let origin = self.origin(place, item);
+        self.report(origin, flaw)
+    }
+
+    /// Reports a flaw of the whole file: nothing that it seems to prove by silence is believed.
+    pub(super) fn spoil(&mut self, place: Place, flaw: Flaw) -> Result<(), Halt> {
+        self.summary.intact = false;
+        self.broken(place, None, flaw)
+    }
+
+    fn report(&mut self, origin: Origin, flaw: Flaw) -> Result<(), Halt> {
+        self.summary.broken += 1;
+        if let Some(open) = &mut self.list {
+            open.broken += 1;
+        }
+        self.send(Piece::Broken(Broken { origin, flaw }))
+    }
+
+    fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
+        match (self.sink)(piece) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Halt::Asked),
+        }
+    }
+
+    /// Ends the file with what its parser said last. The summary is there in every case; the
+    /// other half says whether the sink wants no more.
+    pub(super) fn finish(mut self, end: Result<(), Halt>) -> (FileSummary, Result<(), Halt>) {
+        let end = match end {
+            Ok(()) => match self.own {
+                Own::Open(_) => self.spoil(Place::FILE, Flaw::NoEnd),
+                Own::No | Own::Closed => Ok(()),
+            },
+            Err(Halt::Flaw(flaw, place)) => self.spoil(place, flaw),
+            Err(Halt::Asked) => Err(Halt::Asked),
+        };
+        if end.is_err() {
+            self.summary.intact = false;
+        }
+        if !self.summary.intact {
+            for list in &mut self.summary.lists {
+                list.complete = false;
+            }
+        }
+        (self.summary, end)
+    }
+}

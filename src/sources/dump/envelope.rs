@@ -1,0 +1,309 @@
+//! What the bytes of a dump are wrapped in: gzip, tar, both, or nothing.
+
+use std::io::{self, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use super::delivery::{Delivery, Sink};
+use super::flaw::Flaw;
+use super::summary::{FileSummary, Format};
+use super::window::{Filled, Halt, Limits, Place, Window};
+use super::{json, layout, yaml};
+
+/// A tar header's magic stands here.
+const TAR_MAGIC: usize = 257;
+/// A block of a tar file. Nothing that is recognised here needs more.
+const BLOCK: usize = 512;
+/// A longer name than any file system knows; it is read into memory.
+const LONGEST_NAME: u64 = 64 << 10;
+
+/// What has been unwrapped so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wrapping {
+    /// Whether the file was merely found, in a folder or an archive.
+    pub(super) found: bool,
+    gzip: u8,
+    archive: bool,
+}
+
+impl Wrapping {
+    /// A file that nobody named.
+    pub(super) fn found() -> Self {
+        Self { found: true, ..Self::default() }
+    }
+}
+
+/// Unwraps files, and sends what is in them to the sink.
+pub(super) struct Unwrap<'s> {
+    pub(super) sink: &'s mut Sink<'s>,
+    pub(super) summaries: Vec<FileSummary>,
+    pub(super) limits: Limits,
+}
+
+/// What the first bytes promise.
+enum Nature {
+    Gzip,
+    Tar,
+    Text,
+    Refused(Flaw),
+}
+
+impl Unwrap<'_> {
+    /// Reads one stream of bytes, whatever it is. Fails only when the sink wants no more.
+    pub(super) fn stream(
+        &mut self,
+        name: &str,
+        source: &mut dyn Read,
+        wrapping: Wrapping,
+    ) -> Result<(), Halt> {
+        let mut source = Peeked::new(source);
+        match nature(&source.head) {
+            Nature::Gzip if wrapping.gzip < 2 => {
+                let inner = Wrapping { gzip: wrapping.gzip + 1, ..wrapping };
+                self.stream(name, &mut MultiGzDecoder::new(source), inner)
+            }
+            Nature::Tar if !wrapping.archive => self.archive(name, &mut source, wrapping),
+            Nature::Gzip | Nature::Tar => self.refuse(name, Flaw::Nested),
+            Nature::Refused(flaw) => self.refuse(name, flaw),
+            Nature::Text if layout::is_timestamp(name) && wrapping.found => {
+                self.timestamp(name, &mut source);
+                Ok(())
+            }
+            Nature::Text => self.text(name, &mut source, wrapping),
+        }
+    }
+
+    /// Reports that nothing can be read from here.
+    pub(super) fn refuse(&mut self, name: &str, flaw: Flaw) -> Result<(), Halt> {
+        let delivery = Delivery::new(name, false, 0, self.sink);
+        let (summary, end) = delivery.finish(Err(Halt::Flaw(flaw, Place::FILE)));
+        self.summaries.push(summary);
+        end
+    }
+
+    fn text(&mut self, name: &str, source: &mut Peeked, wrapping: Wrapping) -> Result<(), Halt> {
+        let Limits { chunk, json: most_json, yaml: most_yaml } = self.limits;
+        let mut out = Delivery::new(name, wrapping.found, most_json, self.sink);
+        let is_json = match source.first_significant() {
+            Some(byte) => matches!(byte, b'{' | b'['),
+            None if source.failure.is_none() => {
+                let (summary, end) = out.finish(Err(Halt::Flaw(Flaw::Empty, Place::FILE)));
+                self.summaries.push(summary);
+                return end;
+            }
+            None => false,
+        };
+        out.summary().format = if is_json { Format::Json } else { Format::Yaml };
+        let most = if is_json { most_json } else { most_yaml };
+        let mut window = Window::new(source, chunk, most);
+        let end = skip_bom(&mut window).and_then(|()| {
+            if is_json {
+                json::read(&mut window, &mut out)
+            } else {
+                yaml::read(&mut window, &mut out)
+            }
+        });
+        let (summary, end) = out.finish(end);
+        self.summaries.push(summary);
+        end
+    }
+
+    fn timestamp(&mut self, name: &str, source: &mut Peeked) {
+        let mut text = String::new();
+        let read = source.take(LONGEST_NAME).read_to_string(&mut text);
+        let Some(time) = read.ok().and_then(|_| layout::parse_timestamp(&text)) else { return };
+        let mut delivery = Delivery::new(name, true, 0, self.sink);
+        delivery.summary().format = Format::Timestamp;
+        delivery.summary().taken_at = Some(time);
+        self.summaries.push(delivery.finish(Ok(())).0);
+    }
+
+    fn archive(&mut self, name: &str, source: &mut Peeked, wrapping: Wrapping) -> Result<(), Halt> {
+        let before = self.summaries.len();
+        let mut archive = tar::Archive::new(Tail { source, zeros: 0 });
+        let end = match archive.entries() {
+            // Raw, because otherwise names are read into memory however long they claim to be.
+            Ok(entries) => self.members(name, entries.raw(true), wrapping)?,
+            Err(error) => Err(error),
+        };
+        let mut tail = archive.into_inner();
+        // Files in an archive that is cut between two of them all look well: only the two empty
+        // blocks at its end, and the checksum of gzip behind them, say that none is missing.
+        let end = end.and_then(|()| {
+            let ended = tail.zeros >= BLOCK;
+            io::copy(&mut tail, &mut io::sink())?;
+            let cut = || {
+                io::Error::new(io::ErrorKind::UnexpectedEof, "the end of the archive is missing")
+            };
+            if ended { Ok(()) } else { Err(cut()) }
+        });
+        if let Err(error) = end {
+            for summary in &mut self.summaries[before..] {
+                summary.intact = false;
+                summary.lists.iter_mut().for_each(|list| list.complete = false);
+            }
+            return self.refuse(name, Flaw::Unreadable { offset: 0, reason: error.to_string() });
+        }
+        if self.summaries.len() == before {
+            return self.refuse(name, Flaw::NothingInside);
+        }
+        Ok(())
+    }
+
+    /// Reads the files of an archive. The outer error is the sink's, the inner one the archive's.
+    fn members<R: Read>(
+        &mut self,
+        name: &str,
+        entries: tar::Entries<'_, R>,
+        wrapping: Wrapping,
+    ) -> Result<io::Result<()>, Halt> {
+        let mut long_name = None;
+        for entry in entries {
+            let mut entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return Ok(Err(error)),
+            };
+            let kind = entry.header().entry_type();
+            if kind.is_gnu_longname() || kind.is_pax_local_extensions() {
+                let mut bytes = Vec::new();
+                if let Err(error) = (&mut entry).take(LONGEST_NAME).read_to_end(&mut bytes) {
+                    return Ok(Err(error));
+                }
+                let found = if kind.is_gnu_longname() { Some(bytes) } else { pax_path(&bytes) };
+                long_name = found.or(long_name);
+                continue;
+            }
+            if kind.is_gnu_longlink() || kind.is_pax_global_extensions() {
+                continue;
+            }
+            let path = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
+            let path = shown(&path);
+            if !layout::holds_objects(&path) && !layout::is_timestamp(&path) {
+                continue;
+            }
+            let inner = format!("{name}!{path}");
+            if kind.is_file() || kind.is_contiguous() {
+                let left = entry.size();
+                let wrapping = Wrapping { found: true, archive: true, ..wrapping };
+                self.stream(&inner, &mut Whole { source: &mut entry, left }, wrapping)?;
+            } else if kind.is_gnu_sparse() {
+                self.refuse(&inner, Flaw::Packed("a file with holes"))?;
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+fn skip_bom(window: &mut Window) -> Result<(), Halt> {
+    while window.bytes().len() < 3 && window.fill()? == Filled::More {}
+    if window.bytes().starts_with(b"\xEF\xBB\xBF") {
+        window.consume(3);
+    }
+    Ok(())
+}
+
+fn nature(head: &[u8]) -> Nature {
+    match head {
+        [0x1F, 0x8B, ..] => Nature::Gzip,
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => Nature::Refused(Flaw::Utf16),
+        [0, b'{' | b'[' | b'-' | b'a'..=b'z', ..] | [b'{' | b'[' | b'-' | b'a'..=b'z', 0, ..] => {
+            Nature::Refused(Flaw::Utf16)
+        }
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => Nature::Refused(Flaw::Packed("a zip file")),
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => Nature::Refused(Flaw::Packed("zstd")),
+        [0xFD, b'7', b'z', b'X', b'Z', ..] => Nature::Refused(Flaw::Packed("xz")),
+        [b'B', b'Z', b'h', b'1'..=b'9', b'1', ..] => Nature::Refused(Flaw::Packed("bzip2")),
+        _ if head.get(TAR_MAGIC..).is_some_and(|magic| magic.starts_with(b"ustar")) => Nature::Tar,
+        _ if head.contains(&0) => Nature::Refused(Flaw::Binary),
+        _ => Nature::Text,
+    }
+}
+
+/// Returns the name in a pax header.
+fn pax_path(bytes: &[u8]) -> Option<Vec<u8>> {
+    tar::PaxExtensions::new(bytes)
+        .filter_map(Result::ok)
+        .find(|extension| extension.key_bytes() == b"path")
+        .map(|extension| extension.value_bytes().to_vec())
+}
+
+/// Returns a name from an archive as it may be printed: it may hold anything, and terminals obey.
+fn shown(path: &[u8]) -> String {
+    let path = path.strip_suffix(b"\0").unwrap_or(path);
+    let path = path.strip_prefix(b"./").unwrap_or(path);
+    let clean = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    String::from_utf8_lossy(path).chars().map(clean).collect()
+}
+
+/// A stream whose first block has been looked at.
+struct Peeked<'r> {
+    head: Vec<u8>,
+    at: usize,
+    failure: Option<io::Error>,
+    rest: &'r mut dyn Read,
+}
+
+impl<'r> Peeked<'r> {
+    fn new(rest: &'r mut dyn Read) -> Self {
+        let mut head = Vec::with_capacity(BLOCK);
+        let failure = rest.take(BLOCK as u64).read_to_end(&mut head).err();
+        Self { head, at: 0, failure, rest }
+    }
+
+    /// Returns the first byte that is no white space, or a `#` if there is none this early and
+    /// more may follow.
+    fn first_significant(&self) -> Option<u8> {
+        let text = self.head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.head);
+        let first = text.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+        first.or((self.head.len() == BLOCK).then_some(b'#'))
+    }
+}
+
+impl Read for Peeked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at < self.head.len() {
+            let read = (&self.head[self.at..]).read(buffer)?;
+            self.at += read;
+            return Ok(read);
+        }
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => self.rest.read(buffer),
+        }
+    }
+}
+
+/// A file of an archive. Without this, one that is cut would just seem shorter.
+struct Whole<'r> {
+    source: &'r mut dyn Read,
+    left: u64,
+}
+
+impl Read for Whole<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.left = self.left.saturating_sub(read as u64);
+        if read == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the archive breaks off in it",
+            ));
+        }
+        Ok(read)
+    }
+}
+
+/// An archive, and how many zeros have been read from it last.
+struct Tail<R> {
+    source: R,
+    zeros: usize,
+}
+
+impl<R: Read> Read for Tail<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        let last = buffer[..read].iter().rposition(|byte| *byte != 0);
+        self.zeros = last.map_or(self.zeros + read, |last| read - last - 1);
+        Ok(read)
+    }
+}

@@ -1,0 +1,208 @@
+//! What can be wrong with a dump: flaws of its contents, and the few errors that stop the reading.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What is wrong with a piece of a dump. It is told as a lower-case fragment that follows the
+/// [`Origin`](super::Origin), and is never a reason to stop with the other files.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Nothing is in the file.
+    #[error("is empty")]
+    Empty,
+    /// Each character takes two bytes.
+    #[error("is UTF-16, not UTF-8")]
+    Utf16,
+    /// It is packed in a way that is not read here.
+    #[error("is {0}, which cannot be read")]
+    Packed(&'static str),
+    /// It holds bytes that no text has.
+    #[error("is neither text, nor gzip, nor tar")]
+    Binary,
+    /// An archive lies in an archive, or gzip in gzip in gzip.
+    #[error("is packed more than once over")]
+    Nested,
+    /// A folder or an archive without a single file that could hold objects.
+    #[error("holds no .json or .yaml file")]
+    NothingInside,
+    /// The bytes could not be read, or not be unpacked.
+    #[error("cannot be read beyond byte {offset}: {reason}")]
+    Unreadable {
+        /// Counted after unpacking, from 0.
+        offset: u64,
+        /// What the operating system or the unpacker said.
+        reason: String,
+    },
+    /// The end came in the middle of something.
+    #[error("breaks off at byte {offset}, within {what}")]
+    Truncated {
+        /// Counted after unpacking, from 0.
+        offset: u64,
+        /// In the middle of what.
+        what: &'static str,
+    },
+    /// The last line of a YAML file has no end, as if the rest of it were missing.
+    #[error("breaks off within its last line")]
+    Unterminated,
+    /// It is neither JSON nor YAML.
+    #[error("is not valid {format} at byte {offset}: {reason}")]
+    Syntax {
+        /// `JSON` or `YAML`, whichever its first character promised.
+        format: &'static str,
+        /// Counted after unpacking, from 0.
+        offset: u64,
+        /// What the parser said.
+        reason: String,
+    },
+    /// A text in it is not UTF-8. No API server writes such a thing: the bytes were damaged.
+    #[error("holds text that is not UTF-8")]
+    NotUtf8,
+    /// A single object is larger than any that Kubernetes would store.
+    #[error("holds an object of more than {} MiB", limit >> 20)]
+    TooLarge {
+        /// In bytes.
+        limit: usize,
+    },
+    /// A number, a text, a list… where an object belongs.
+    #[error("is {found}, not a Kubernetes object")]
+    NotAnObject {
+        /// What was there.
+        found: &'static str,
+    },
+    /// A field that every Kubernetes object has is not there, or is empty.
+    #[error("is not a Kubernetes object: it has no {0}")]
+    Lacks(&'static str),
+    /// A field that every Kubernetes object has is there, and of another type.
+    #[error("is not a Kubernetes object: its {field} cannot be read: {reason}")]
+    Unusable {
+        /// The field's name.
+        field: &'static str,
+        /// What the parser said.
+        reason: String,
+    },
+    /// The answer of an API server that refused.
+    #[error("is an error of the API server, not what was asked for: {0}")]
+    Refusal(String),
+    /// `items` beneath a kind that is no list.
+    #[error("has items, and yet its kind is {0}")]
+    NotAList(String),
+    /// `items` twice in one list.
+    #[error("has items twice")]
+    TwoItems,
+    /// The list names its kind last, its items name none, and they are too many to be kept until then.
+    #[error("names the kind of its items only after more than {} MiB of them", limit >> 20)]
+    KindTooLate {
+        /// In bytes.
+        limit: usize,
+    },
+    /// Our own dump has no end line.
+    #[error("is a dump that was not finished: its end line is missing")]
+    NoEnd,
+    /// Our own dump has an end line and no beginning.
+    #[error("is the end of a dump whose beginning is missing")]
+    NoBeginning,
+    /// Our own dump says that it has another number of lines.
+    #[error("is the end of a dump of {stated} lines, but {found} came before it")]
+    Miscounted {
+        /// The number in the end line.
+        stated: u64,
+        /// The lines that were found.
+        found: u64,
+    },
+    /// Something follows the end line of our own dump.
+    #[error("follows the end of the dump")]
+    AfterEnd,
+}
+
+impl Flaw {
+    /// Returns what can be done about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Utf16 => Some(
+                "PowerShell's > writes UTF-16: save it with `| Out-File -Encoding utf8`, or convert it",
+            ),
+            Self::Packed(_) => Some("unpack it first, or pack it with tar and gzip"),
+            Self::Nested => Some("unpack it, and name the inner archive or the folder"),
+            Self::Binary | Self::NotAnObject { .. } | Self::Lacks(_) | Self::Unusable { .. } => {
+                Some(
+                    "expected is what `kubectl get -o json` or `-o yaml` writes, a must-gather or a dump of ours",
+                )
+            }
+            Self::Unterminated => {
+                Some("if nothing is missing, end the file with a line break; else save it again")
+            }
+            Self::Syntax { format: "YAML", .. }
+            | Self::TooLarge { .. }
+            | Self::KindTooLate { .. } => Some("save it as JSON: `kubectl get … -o json`"),
+            Self::Empty
+            | Self::Truncated { .. }
+            | Self::Unreadable { .. }
+            | Self::NotUtf8
+            | Self::NoEnd
+            | Self::NoBeginning
+            | Self::Miscounted { .. } => Some("save or copy it again"),
+            Self::Refusal(_) => Some("ask again with an account that may list it"),
+            Self::NothingInside
+            | Self::Syntax { .. }
+            | Self::NotAList(_)
+            | Self::TwoItems
+            | Self::AfterEnd => None,
+        }
+    }
+}
+
+/// Why reading did not begin, or writing did not end.
+#[derive(Debug, thiserror::Error)]
+pub enum DumpError {
+    /// An input that was asked for by name could not be opened.
+    #[error("failed to read {}", path.display())]
+    Open {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// `-` was given twice.
+    #[error("standard input (-) can be read only once")]
+    StdinTwice,
+    /// The dump would replace something that is not a dump.
+    #[error("{} exists, and is not a dump", path.display())]
+    Exists {
+        /// The file that is there.
+        path: PathBuf,
+    },
+    /// The dump would replace something that is not even a file.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The dump could not be written.
+    #[error("failed to write {}", path.display())]
+    Write {
+        /// The dump.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A line of the dump could not be put into JSON.
+    #[error("failed to put a line of {} into JSON", path.display())]
+    Encode {
+        /// The dump.
+        path: PathBuf,
+        /// What the encoder said.
+        source: serde_json::Error,
+    },
+}
+
+impl DumpError {
+    /// Returns what can be done about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Exists { .. } => Some("choose another name, or ask for it to be overwritten"),
+            Self::NotAFile { .. } => Some("name a file, or - for standard output"),
+            Self::StdinTwice => Some("give - once"),
+            Self::Open { .. } | Self::Write { .. } | Self::Encode { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! JSON: objects, lists, arrays, and any number of them one after the other.
+//!
+//! An object is walked member by member by `serde_json`, which checks it and finds its end in one
+//! pass; its bytes are then handed on where they lie. Lists are entered, so that no more than one
+//! item has to be in memory.
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::delivery::Delivery;
+use super::flaw::Flaw;
+use super::head::{Head, Items, Member, Meta, Text, plain};
+use super::window::{Filled, Halt, Place, Window, newlines};
+
+/// Reads all documents of a file.
+pub(super) fn read(window: &mut Window, out: &mut Delivery) -> Result<(), Halt> {
+    Json { window, out }.documents()
+}
+
+struct Json<'w, 'r, 's> {
+    window: &'w mut Window<'r>,
+    out: &'w mut Delivery<'s>,
+}
+
+/// What an object turned out to be.
+enum Shape {
+    /// It ends before this byte.
+    Object(usize),
+    /// It is a list whose items begin at this byte, after the bracket.
+    List(usize),
+}
+
+/// What may come next within an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    KeyOrEnd,
+    Key,
+    CommaOrEnd,
+}
+
+impl Json<'_, '_, '_> {
+    fn documents(&mut self) -> Result<(), Halt> {
+        // The number of the next element, inside an array of objects.
+        let mut element = None;
+        let mut comma = false;
+        loop {
+            let start = self.skip_space(0)?;
+            self.window.consume(start);
+            let Some(byte) = self.window.byte(0)? else {
+                return match (element, self.window.failure()) {
+                    (_, Some(halt)) => Err(halt),
+                    (Some(_), None) => Err(self.window.cut("an array")),
+                    (None, None) => Ok(()),
+                };
+            };
+            match (byte, element) {
+                (b',', Some(_)) if comma => {
+                    self.window.consume(1);
+                    comma = false;
+                    if self.peek(0)? == Some(b']') {
+                        return Err(self.syntax(0, "trailing comma"));
+                    }
+                }
+                (b']', Some(index)) if comma || index == 1 => {
+                    self.window.consume(1);
+                    element = None;
+                    comma = false;
+                }
+                (_, Some(_)) if comma => return Err(self.syntax(0, "expected `,` or `]`")),
+                (b'{', _) => {
+                    self.document_or_next(element)?;
+                    comma = element.is_some();
+                    element = element.map(|index| index + 1);
+                }
+                (b'[', None) => {
+                    self.window.consume(1);
+                    element = Some(1);
+                }
+                (_, Some(index)) => {
+                    self.not_an_object(index, byte)?;
+                    comma = true;
+                    element = Some(index + 1);
+                }
+                // Between lists: the logs of a cluster-info dump, or YAML's separator.
+                (b'=', None) if self.window.skip_logs()? => {}
+                (b'-', None) if self.separator()? => self.window.consume(3),
+                (_, None) => self.stray()?,
+            }
+        }
+    }
+
+    fn separator(&mut self) -> Result<bool, Halt> {
+        let end = self.window.line(0)?.map_or(0, |(end, _)| end);
+        Ok(self.window.bytes()[..end].trim_ascii_end() == b"---")
+    }
+
+    /// Reports what cannot begin a document, and passes over its line.
+    fn stray(&mut self) -> Result<(), Halt> {
+        let halt = self.syntax(0, "expected `{` or `[`");
+        self.resume(halt)
+    }
+
+    /// Delivers a document; if it is no JSON, reports it and looks for the next one.
+    fn document_or_next(&mut self, element: Option<u64>) -> Result<(), Halt> {
+        let start = self.window.here();
+        match self.document(element) {
+            Err(Halt::Flaw(flaw @ Flaw::Syntax { .. }, place))
+                if element.is_none()
+                    && self.window.here() == start
+                    // Where there is an object in each line, a bad line says nothing about the next.
+                    // Anywhere else it is not known where the next one begins.
+                    && place.line <= start.line + 1 =>
+            {
+                self.resume(Halt::Flaw(flaw, place))
+            }
+            other => other,
+        }
+    }
+
+    /// Reports a flaw, and goes on at the next line that begins with an object.
+    fn resume(&mut self, halt: Halt) -> Result<(), Halt> {
+        let Halt::Flaw(flaw, place) = halt else { return Err(halt) };
+        self.out.broken(place, None, flaw)?;
+        loop {
+            let Some((end, ended)) = self.window.line(0)? else { return Ok(()) };
+            self.window.consume(end);
+            if !ended || matches!(self.window.byte(0)?, Some(b'{' | b'=')) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn document(&mut self, element: Option<u64>) -> Result<(), Halt> {
+        let start = self.window.here();
+        let mut head = Head::default();
+        match self.members(1, Next::KeyOrEnd, &mut head, true)? {
+            Shape::Object(end) => {
+                self.out.document(start, element, &head, &self.window.bytes()[..end])?;
+                self.window.consume(end);
+                Ok(())
+            }
+            Shape::List(at) => {
+                self.window.consume(at);
+                self.list(start, head)
+            }
+        }
+    }
+
+    fn list(&mut self, start: Place, mut head: Head) -> Result<(), Halt> {
+        self.out.open_list(start);
+        let end = self.items(&head).and_then(|()| self.rest_of_list(&mut head));
+        match end {
+            Ok(()) => self.out.close_list(&head, true),
+            Err(Halt::Asked) => Err(Halt::Asked),
+            Err(halt) => {
+                // What was kept until the kind is known is told now, before the break.
+                self.out.close_list(&head, false)?;
+                Err(halt)
+            }
+        }
+    }
+
+    fn items(&mut self, list: &Head) -> Result<(), Halt> {
+        let mut index = 0;
+        loop {
+            let start = self.skip_space(0)?;
+            self.window.consume(start);
+            match self.window.byte(0)? {
+                None => return Err(self.window.cut("a list")),
+                Some(b']') => {
+                    self.window.consume(1);
+                    return Ok(());
+                }
+                Some(b',') if index > 0 => {
+                    let start = self.skip_space(1)?;
+                    self.window.consume(start);
+                }
+                Some(_) if index > 0 => return Err(self.syntax(0, "expected `,` or `]`")),
+                Some(_) => {}
+            }
+            index += 1;
+            match self.window.byte(0)? {
+                None => return Err(self.window.cut("a list")),
+                Some(b'{') => {
+                    let mut head = Head::default();
+                    let Shape::Object(end) = self.members(1, Next::KeyOrEnd, &mut head, false)?
+                    else {
+                        return Err(self.syntax(0, "a list in a list"));
+                    };
+                    let place = self.window.here();
+                    self.out.item(place, index, list, head, &self.window.bytes()[..end])?;
+                    self.window.consume(end);
+                }
+                Some(byte) => self.not_an_object(index, byte)?,
+            }
+        }
+    }
+
+    fn rest_of_list(&mut self, head: &mut Head) -> Result<(), Halt> {
+        match self.members(0, Next::CommaOrEnd, head, true)? {
+            Shape::Object(end) => {
+                self.window.consume(end);
+                Ok(())
+            }
+            Shape::List(at) => Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at))),
+        }
+    }
+
+    /// Reports an element that is a text, a number…, and passes over it.
+    fn not_an_object(&mut self, index: u64, byte: u8) -> Result<(), Halt> {
+        let place = self.window.here();
+        let end = self.pass(0)?;
+        let found = match byte {
+            b'"' => "a text",
+            b'[' => "a list",
+            b'n' => "null",
+            b't' | b'f' => "a boolean",
+            _ => "a number",
+        };
+        self.out.broken(place, Some(index), Flaw::NotAnObject { found })?;
+        self.window.consume(end);
+        Ok(())
+    }
+
+    /// Walks the members of an object, and stops at the end of it or at the items of a list.
+    fn members(
+        &mut self,
+        mut at: usize,
+        mut next: Next,
+        head: &mut Head,
+        enter: bool,
+    ) -> Result<Shape, Halt> {
+        loop {
+            at = self.skip_space(at)?;
+            match (self.window.byte(at)?, next) {
+                (None, _) => return Err(self.window.cut("an object")),
+                (Some(b'}'), Next::KeyOrEnd | Next::CommaOrEnd) => {
+                    return Ok(Shape::Object(at + 1));
+                }
+                (Some(b','), Next::CommaOrEnd) => {
+                    at += 1;
+                    next = Next::Key;
+                    continue;
+                }
+                (Some(b'"'), Next::KeyOrEnd | Next::Key) => {}
+                (Some(_), Next::CommaOrEnd) => return Err(self.syntax(at, "expected `,` or `}`")),
+                (Some(_), Next::KeyOrEnd | Next::Key) => {
+                    return Err(self.syntax(at, "expected a name in quotes"));
+                }
+            }
+            let (key, end) = self.take::<Text>(at)?;
+            let Ok(Text(key)) = key else { return Err(self.syntax(at, "expected a name")) };
+            at = self.skip_space(end)?;
+            match self.window.byte(at)? {
+                Some(b':') => at = self.skip_space(at + 1)?,
+                Some(_) => return Err(self.syntax(at, "expected `:`")),
+                None => return Err(self.window.cut("an object")),
+            }
+            let first = self.window.byte(at)?;
+            match (Member::named(&key), first) {
+                (Some(Member::Items), Some(b'[')) if enter && head.may_be_list() => {
+                    if head.items == Items::Listed {
+                        return Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at)));
+                    }
+                    head.items = Items::Listed;
+                    return Ok(Shape::List(at + 1));
+                }
+                (Some(Member::Items), Some(b'n')) => {
+                    at = self.pass(at)?;
+                    if head.items == Items::Absent {
+                        head.items = Items::Null;
+                    }
+                }
+                (Some(Member::Metadata), Some(byte)) if byte != b'n' => {
+                    let (meta, end) = self.take::<Meta>(at)?;
+                    // An array would pass: serde fills a struct from a sequence as well.
+                    let wrong = || serde::de::Error::custom("it is not an object");
+                    head.metadata(if byte == b'{' { meta } else { Err(wrong()) });
+                    at = end;
+                }
+                (Some(member @ (Member::Kind | Member::ApiVersion | Member::Message)), _) => {
+                    let (text, end) = self.take::<Text>(at)?;
+                    head.text(member, text);
+                    at = end;
+                }
+                (Some(Member::Items | Member::Metadata) | None, _) => at = self.pass(at)?,
+            }
+            next = Next::CommaOrEnd;
+        }
+    }
+
+    /// Parses the value at `at`, and returns it with its end. One that is JSON and yet not a `T`
+    /// is no reason to stop.
+    fn take<T: DeserializeOwned>(
+        &mut self,
+        at: usize,
+    ) -> Result<(Result<T, serde_json::Error>, usize), Halt> {
+        match self.attempt::<T>(at)? {
+            Ok((value, end)) => Ok((Ok(value), end)),
+            Err(error) => Ok((Err(error), self.pass(at)?)),
+        }
+    }
+
+    /// Passes over the value at `at`, and returns its end.
+    fn pass(&mut self, at: usize) -> Result<usize, Halt> {
+        match self.attempt::<IgnoredAny>(at)? {
+            Ok((IgnoredAny, end)) => Ok(end),
+            Err(error) => Err(self.wrong(at, &error)),
+        }
+    }
+
+    fn attempt<T: DeserializeOwned>(
+        &mut self,
+        at: usize,
+    ) -> Result<Result<(T, usize), serde_json::Error>, Halt> {
+        loop {
+            let bytes = self.window.bytes().get(at..).unwrap_or_default();
+            let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<T>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    let end = at + values.byte_offset();
+                    // A number at the very end of the window may have more digits.
+                    if end < self.window.bytes().len() || self.window.ended() {
+                        return Ok(Ok((value, end)));
+                    }
+                }
+                Some(Err(error)) if !error.is_eof() => return Ok(Err(error)),
+                Some(Err(_)) | None => {
+                    if self.window.ended() {
+                        return Err(self.window.cut("a value"));
+                    }
+                }
+            }
+            self.window.fill()?;
+        }
+    }
+
+    /// Returns the position of the next byte that is not white space, or the end.
+    fn skip_space(&mut self, mut at: usize) -> Result<usize, Halt> {
+        loop {
+            let bytes = self.window.bytes().get(at..).unwrap_or_default();
+            let space =
+                bytes.iter().take_while(|b| matches!(b, b' ' | b'\n' | b'\r' | b'\t')).count();
+            at += space;
+            if at < self.window.bytes().len() || self.window.fill()? == Filled::End {
+                return Ok(at);
+            }
+        }
+    }
+
+    fn peek(&mut self, at: usize) -> Result<Option<u8>, Halt> {
+        let at = self.skip_space(at)?;
+        self.window.byte(at)
+    }
+
+    fn syntax(&self, at: usize, reason: &str) -> Halt {
+        let place = self.window.place(at);
+        let reason = reason.to_owned();
+        Halt::Flaw(Flaw::Syntax { format: "JSON", offset: place.offset, reason }, place)
+    }
+
+    /// Translates an error of the value at `at` to the place in the file.
+    fn wrong(&self, at: usize, error: &serde_json::Error) -> Halt {
+        let bytes = self.window.bytes().get(at..).unwrap_or_default();
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+        let within = (before + error.column().saturating_sub(1)).min(bytes.len());
+        debug_assert!(newlines(&bytes[..before]) < error.line().max(1) as u64);
+        self.syntax(at + within, &plain(error))
+    }
+}

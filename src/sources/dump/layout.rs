@@ -1,0 +1,85 @@
+//! What the place of a file tells: which files of a folder matter, who laid the folder out, which
+//! namespace a file is about, when it was taken.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+
+use super::summary::{FileSummary, Layout, Scope};
+
+/// Returns whether a file that nobody named is worth opening. Logs, pages and notes are not.
+///
+/// Archives are not either: a must-gather holds archives of older looks at the same cluster,
+/// and objects of two times must not be mixed.
+pub(super) fn holds_objects(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\', '!']).next().unwrap_or(path).to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let kind = Path::new(name).extension().and_then(|kind| kind.to_str());
+    !name.starts_with('.') && matches!(kind, Some("json" | "yaml" | "yml" | "ndjson" | "jsonl"))
+}
+
+/// Returns whether this is where a must-gather notes when it was taken.
+pub(super) fn is_timestamp(path: &str) -> bool {
+    path.rsplit(['/', '\\', '!']).next() == Some("timestamp")
+}
+
+/// Returns when a must-gather was taken.
+///
+/// It notes two times as Go prints them, the begin and the end of the gathering. Taken is the
+/// earliest: a later one would make everything seem older than it was when it was looked at, and
+/// old is what is acted upon. That an object may then seem to come from the future is harmless.
+pub(super) fn parse_timestamp(text: &str) -> Option<DateTime<Utc>> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let times: Option<Vec<_>> = lines.map(go_time).collect();
+    times?.into_iter().min()
+}
+
+/// Parses `2024-05-02 10:11:12.123456789 +0200 CEST m=+0.214463842`.
+fn go_time(line: &str) -> Option<DateTime<Utc>> {
+    let mut words = line.split_whitespace();
+    let (date, time, offset) = (words.next()?, words.next()?, words.next()?);
+    let time = format!("{date} {time} {offset}");
+    let time = DateTime::parse_from_str(&time, "%Y-%m-%d %H:%M:%S%.f %z").ok()?;
+    Some(time.to_utc())
+}
+
+/// Says of each file of one input who laid it out, and of which part of the cluster it speaks.
+pub(super) fn settle(files: &mut [FileSummary]) {
+    // `kubectl cluster-info dump` writes `<folder>/<namespace>/replication-controllers.json`. No
+    // other tool writes this kind with a hyphen, and it does so for every namespace.
+    let roots: Vec<String> = files
+        .iter()
+        .filter_map(|file| file.path.strip_suffix("/replication-controllers.json"))
+        .map(|folder| match folder.rfind(['/', '!']) {
+            Some(end) => folder[..=end].to_owned(),
+            None => String::new(),
+        })
+        .collect();
+    for file in files {
+        if let Some(inside) = roots.iter().find_map(|root| file.path.strip_prefix(root.as_str())) {
+            file.layout = Layout::ClusterInfoDump;
+            file.scope = match inside.split('/').collect::<Vec<_>>()[..] {
+                [_] => Scope::Cluster,
+                [namespace, _] => Scope::Namespace(namespace.to_owned()),
+                _ => Scope::Unknown,
+            };
+        } else if let Some(scope) = gathered(&file.path) {
+            file.layout = Layout::Gathered;
+            file.scope = scope;
+        } else if is_timestamp(&file.path) {
+            file.layout = Layout::Gathered;
+        }
+    }
+}
+
+/// Returns the scope that a path of a must-gather or of crust-gather stands for:
+/// `cluster-scoped-resources/GROUP/…`, `cluster/GROUP-VERSION/KIND/…`, `namespaces/NAMESPACE/GROUP/…`.
+fn gathered(path: &str) -> Option<Scope> {
+    let parts: Vec<&str> = path.split(['/', '\\', '!']).collect();
+    parts.iter().enumerate().find_map(|(at, part)| match (*part, &parts[at + 1..]) {
+        ("cluster-scoped-resources", [_, _, ..]) | ("cluster", [_, _, _]) => Some(Scope::Cluster),
+        // In both the first folder is the namespace; the object of the namespace itself is there too.
+        ("namespaces", [namespace, _, ..]) => Some(Scope::Namespace((*namespace).to_owned())),
+        _ => None,
+    })
+}

@@ -1,0 +1,87 @@
+//! The document layer: turns saved dumps into single Kubernetes objects.
+//!
+//! It knows how dumps are packed and written, and nothing of what the objects mean. Whatever the
+//! layer above concludes, it can rely on this:
+//!
+//! - **Streamed.** A list is entered, never loaded; memory is bounded by the largest single object,
+//!   and that by 64 MiB (16 MiB in YAML).
+//! - **What is broken is told, not dropped.** Each piece that is no object becomes a
+//!   [`Piece::Broken`], and reading goes on where it is known where.
+//! - **Silence proves nothing until the end.** Only when a file has been read to its end does its
+//!   [`FileSummary`] say which of its lists are complete.
+//!
+//! Speed, in release on one of two shared cores, 20,000 pods of 5.5 KB: 110 MB of JSON take 0.12 s,
+//! as one list or as lines, and 0.2 s with each pod decoded above; `serde_json` alone needs 0.08 s
+//! to check the same bytes. Indented (217 MB) 0.2 s. YAML is forty times slower: 49 MB take 1.3 s.
+//! Memory stays at 9 MiB, 13 MiB with YAML.
+//!
+//! ```text
+//! walk      folders, stdin            -> files
+//! envelope  gzip, tar                 -> bytes
+//! json yaml the two ways of writing   -> documents, items of lists
+//! delivery  kinds, counts, evidence   -> pieces, summaries
+//! ```
+
+mod delivery;
+mod envelope;
+mod flaw;
+mod head;
+mod json;
+mod layout;
+mod piece;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod window;
+mod writer;
+mod yaml;
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+pub use flaw::{DumpError, Flaw};
+pub use piece::{Broken, Object, Origin, Piece, Record};
+pub use summary::{FileSummary, Format, Layout, List, Scope};
+pub use writer::{DumpWriter, Replace};
+
+/// The group of everything that is ours.
+const OWN_GROUP: &str = "storage.kubectl.dev";
+/// The kind of the first line of our own dump.
+const OWN_HEADER: &str = "Dump";
+/// The kind of its last line.
+const OWN_TRAILER: &str = "DumpEnd";
+
+/// Where a dump is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// `-`.
+    Stdin,
+    /// A file, or a folder with all that is in it.
+    Path(PathBuf),
+}
+
+impl Input {
+    /// Returns what an argument of `-f` means.
+    pub fn parse(argument: impl Into<PathBuf>) -> Self {
+        let path = argument.into();
+        if path.as_os_str() == "-" { Self::Stdin } else { Self::Path(path) }
+    }
+}
+
+/// Reads dumps, and hands their pieces to `sink` in the order in which they are written, files of
+/// a folder in the order of their names.
+///
+/// Returns a summary of each file, in the same order. The sink ends the reading with
+/// [`ControlFlow::Break`]; the last summary then is not `intact`.
+///
+/// What is wrong with the contents of a file is a [`Piece::Broken`]. An error is only what was
+/// asked for by name and could not be opened.
+pub fn read(
+    inputs: &[Input],
+    stdin: &mut dyn Read,
+    sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+) -> Result<Vec<FileSummary>, DumpError> {
+    walk::read(inputs, stdin, sink, window::Limits::default())
+}

@@ -1,0 +1,100 @@
+//! What can be said of a file once it has been read: the evidence for what is *not* in the cluster.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::piece::Origin;
+
+/// What was found in one file, or in one file of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSummary {
+    /// The name that [`Origin`] prints.
+    pub path: Arc<str>,
+    /// How it is written.
+    pub format: Format,
+    /// Which tool laid out the folder or archive it comes from.
+    pub layout: Layout,
+    /// Which part of the cluster its place in that layout promises.
+    pub scope: Scope,
+    /// When the dump was taken, where the layout says so. Read by the clock of the machine that
+    /// took it, not by that of the API server.
+    pub taken_at: Option<DateTime<Utc>>,
+    /// Objects delivered.
+    pub objects: u64,
+    /// Lines of our own delivered.
+    pub records: u64,
+    /// Pieces delivered as broken.
+    pub broken: u64,
+    /// Documents passed over in silence: valid, without `kind` and `apiVersion`, in a file that
+    /// nobody named. Folders of diagnostics are full of them.
+    pub foreign: u64,
+    /// The lists that began in this file, whether they have items or not.
+    pub lists: Vec<List>,
+    /// Whether the file was read to its end, and its end is really there. A single bad object
+    /// does not change this; it spoils its list only.
+    pub intact: bool,
+}
+
+/// A list. Only a typed one (`PersistentVolumeList`) is evidence of what it does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// Where it begins.
+    pub origin: Origin,
+    /// Empty when the list names none.
+    pub api_version: String,
+    /// `List`, `PersistentVolumeList`…; empty when the list names none.
+    pub kind: String,
+    /// Objects delivered.
+    pub items: u64,
+    /// Items delivered as broken.
+    pub broken: u64,
+    /// Whether all that the API server had to say is here: the list ends, it was not the first of
+    /// several pages, every item could be read, and so could the file.
+    pub complete: bool,
+}
+
+impl List {
+    /// Returns the kind of which this is evidence, present or absent: `PersistentVolume` for a
+    /// `PersistentVolumeList`, nothing for a plain `List`.
+    pub fn of(&self) -> Option<&str> {
+        self.kind.strip_suffix("List").filter(|kind| !kind.is_empty())
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// JSON: an object, a list, several one after the other, one in each line.
+    Json,
+    /// YAML: one document or several.
+    Yaml,
+    /// The dump of [`DumpWriter`](super::DumpWriter).
+    Own,
+    /// A must-gather's note of when it was taken.
+    Timestamp,
+    /// Nothing could be made of it.
+    Unknown,
+}
+
+/// Which tool laid out a folder or an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// None that is known.
+    Loose,
+    /// `oc adm must-gather`, `oc adm inspect` or crust-gather.
+    Gathered,
+    /// `kubectl cluster-info dump`, which holds neither volumes nor claims.
+    ClusterInfoDump,
+}
+
+/// The part of the cluster that a file speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Its place does not say. A typed list in it may be that of one namespace.
+    Unknown,
+    /// What lives in no namespace.
+    Cluster,
+    /// One namespace.
+    Namespace(String),
+}

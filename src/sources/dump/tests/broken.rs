@@ -1,0 +1,187 @@
+//! What is wrong is told, and what is right around it is still read.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{JSON_LIST, YAML_LIST, json, read, read_inputs};
+use crate::sources::dump::window::Limits;
+use crate::sources::dump::{self, DumpError, Input, Piece};
+
+#[test]
+fn every_flaw_has_its_words() {
+    let pod = json("Pod", "a");
+    let table: &[(&[u8], &str)] = &[
+        (b"", "! stdin is empty"),
+        (b" \n\t\r\n", "! stdin is empty"),
+        (b"\xff\xfe{\0", "! stdin is UTF-16, not UTF-8"),
+        (b"{\0\"\0", "! stdin is UTF-16, not UTF-8"),
+        (b"\0a\0p\0i", "! stdin is UTF-16, not UTF-8"),
+        (b"PK\x03\x04....", "! stdin is a zip file, which cannot be read"),
+        (b"\x28\xb5\x2f\xfd....", "! stdin is zstd, which cannot be read"),
+        (b"\x7fELF\0\0", "! stdin is neither text, nor gzip, nor tar"),
+        (b"hello world\n", "! stdin:1 is a text, not a Kubernetes object"),
+        (b"[7]", "! stdin:1 (item 1) is a number, not a Kubernetes object"),
+        (b"[[]]", "! stdin:1 (item 1) is a list, not a Kubernetes object"),
+        (b"[null]", "! stdin:1 (item 1) is null, not a Kubernetes object"),
+        (b"{}", "! stdin:1 is not a Kubernetes object: it has no kind"),
+        (b"{\"items\":[]}", "! stdin:1 is not a Kubernetes object: it has no kind"),
+        (b"{\"kind\":\"Pod\"}", "! stdin:1 is not a Kubernetes object: it has no apiVersion"),
+        (
+            br#"{"kind":"Pod","apiVersion":"v1"}"#,
+            "! stdin:1 is not a Kubernetes object: it has no metadata",
+        ),
+        (
+            br#"{"kind":"Pod","apiVersion":"v1","metadata":{}}"#,
+            "! stdin:1 is not a Kubernetes object: it has no metadata.name",
+        ),
+        (
+            br#"{"kind":"Pod","apiVersion":"v1","metadata":["a","b",""]}"#,
+            "! stdin:1 is not a Kubernetes object: its metadata cannot be read: it is not an object",
+        ),
+        (
+            br#"{"kind":["Pod"],"apiVersion":"v1"}"#,
+            "! stdin:1 is not a Kubernetes object: its kind cannot be read: invalid type: sequence, expected a text",
+        ),
+        (
+            br#"{"kind":"Pod","kind":"Job","apiVersion":"v1"}"#,
+            "! stdin:1 is not a Kubernetes object: its kind cannot be read: it is there twice",
+        ),
+        (
+            br#"{"kind":"Status","apiVersion":"v1","message":"pods is forbidden"}"#,
+            "! stdin:1 is an error of the API server, not what was asked for: pods is forbidden",
+        ),
+        (b"{\"a\":1,}", "! stdin:1 is not valid JSON at byte 7: expected a name in quotes"),
+        (b"{\"a\":truu}", "! stdin:1 is not valid JSON at byte 8: expected ident"),
+        (b"{\"a\" 1}", "! stdin:1 is not valid JSON at byte 5: expected `:`"),
+        (b"[{},]", "! stdin:1 is not valid JSON at byte 4: trailing comma"),
+        (b"{\n  \"a\":", "! stdin:2 breaks off at byte 8, within a value"),
+        (b"{\n", "! stdin:2 breaks off at byte 2, within an object"),
+        (b"kind: Pod", "! stdin:1 breaks off within its last line"),
+        (
+            br#"{"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}],"kind":"Pod"}"#,
+            "! stdin:1 has items, and yet its kind is Pod",
+        ),
+        (br#"{"items":[],"items":[],"kind":"PodList"}"#, "! stdin:1 has items twice"),
+        (b"items:\n- a: b\nitems: []\nkind: PodList\n", "! stdin:3 has items twice"),
+        (
+            br#"{"kind":"List","items":[{"metadata":{"name":"a"}}]}"#,
+            "! stdin:1 (item 1) is not a Kubernetes object: it has no kind",
+        ),
+    ];
+    for (bytes, expected) in table {
+        let outcome = read(bytes);
+        let shown = String::from_utf8_lossy(bytes);
+        assert!(outcome.broken().contains(expected), "{shown}: {outcome:#?}");
+        assert!(
+            outcome.lists().iter().all(|list| list.ends_with("partial")),
+            "{shown}: {outcome:#?}"
+        );
+    }
+    // What is right beside it is read.
+    let outcome = read(format!("{{\"a\":1,}}\n{pod}\n{{}}\n{pod}\nnonsense\n{pod}\n"));
+    assert_eq!((outcome.objects().len(), outcome.broken().len()), (3, 3), "{outcome:?}");
+    let outcome = read(format!("a: [\n---\n{pod}\n---\n7\n---\n{pod}\n"));
+    assert_eq!((outcome.objects().len(), outcome.broken().len()), (2, 2), "{outcome:?}");
+    let outcome = read(format!(r#"{{"kind":"List","items":[{pod},7,"x",{{}},{pod}]}}"#));
+    assert_eq!((outcome.objects().len(), outcome.broken().len()), (2, 3), "{outcome:?}");
+}
+
+/// Cuts a text everywhere. What is delivered must be a beginning of what the whole delivers, and
+/// anything less than the whole must be noticed.
+#[test]
+fn no_cut_goes_unnoticed() {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(JSON_LIST.as_bytes()).expect("because memory takes all bytes");
+    let gzip = gzip.finish().expect("because memory takes all bytes");
+    for whole in [JSON_LIST.as_bytes(), YAML_LIST.as_bytes(), &gzip] {
+        let all = read(whole);
+        assert_eq!(all.objects().len(), 2);
+        assert!(all.files[0].lists[0].complete);
+        for cut in 0..whole.len() {
+            let part = read(&whole[..cut]);
+            let shown = String::from_utf8_lossy(&whole[..cut]);
+            assert!(all.objects().starts_with(&part.objects()), "{shown}: {part:?}");
+            let complete = part.lists().iter().any(|list| list.ends_with("complete"));
+            if whole[cut..].trim_ascii().is_empty() {
+                continue; // Only the last line break is missing.
+            }
+            assert!(!complete, "{shown}");
+            // In YAML the items are whole once the kind behind them is.
+            let named = shown.contains("kind: PersistentVolumeList\n");
+            assert!(
+                named || !part.broken().is_empty() || shown.trim_end() == "---",
+                "{shown}: {part:?}"
+            );
+            assert!(
+                named || part.lists().iter().all(|list| !list.contains(" 2 ")) || whole[0] != b'-'
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let limits = Limits { chunk: 16, json: 256, yaml: 256 };
+    let read = |text: &str| read_inputs(&[Input::Stdin], &mut text.as_bytes(), limits);
+    let pod = json("Pod", "a");
+    let large = format!(r#"{{"apiVersion":"v1","kind":"Pod","x":"{}"}}"#, "x".repeat(256));
+    let outcome =
+        read(&format!(r#"{{"kind":"PodList","items":[{pod},{pod},{pod},{pod},{large},{pod}]}}"#));
+    assert_eq!(outcome.objects().len(), 4, "{outcome:?}");
+    assert_eq!(outcome.broken(), ["! stdin:1 holds an object of more than 0 MiB"]);
+    assert_eq!(outcome.lists(), ["PodList 4 partial"]);
+    let outcome =
+        read(&format!("kind: PodList\nitems:\n- {pod}\n- {pod}\n- {pod}\n- {pod}\n- {large}\n"));
+    assert_eq!((outcome.objects().len(), outcome.broken().len()), (4, 1), "{outcome:?}");
+    // Items that wait for their kind are kept, but not without end.
+    let bare = r#"{"metadata":{"name":"a"}},"#.repeat(40);
+    let outcome =
+        read(&format!(r#"{{"items":[{}],"kind":"PodList"}}"#, bare.trim_end_matches(',')));
+    assert_eq!(outcome.objects().len(), 0);
+    assert_eq!(outcome.broken().len(), 1, "{outcome:?}");
+    assert_eq!(outcome.lists(), ["PodList 0 partial"]);
+}
+
+#[test]
+fn depth_is_no_danger() {
+    for deep in [
+        "[".repeat(200_000),
+        "{\"a\":".repeat(200_000),
+        "- ".repeat(20_000),
+        "a: {b: [".repeat(9000),
+    ] {
+        assert_eq!(read(&deep).objects().len(), 0);
+        let inside = format!(
+            "{{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{{\"name\":\"a\"}},\"x\":{deep}"
+        );
+        assert_eq!(read(inside).objects().len(), 0);
+    }
+    let bomb = "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e]\ng: [*f, *f, *f, *f, *f, *f, *f, *f, *f]\n";
+    assert_eq!(read(bomb).objects().len(), 0);
+}
+
+#[test]
+fn the_sink_can_stop() {
+    let text = format!("{0}\n{0}\n{0}\n", json("Pod", "a"));
+    let mut seen = 0;
+    let mut sink = |_: Piece<'_>| {
+        seen += 1;
+        if seen == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let inputs = [Input::Stdin, Input::parse("/nonexistent")];
+    let files = dump::read(&inputs, &mut text.as_bytes(), &mut sink)
+        .expect("because it stops before the second");
+    assert_eq!((seen, files.len(), files[0].intact), (2, 1, false));
+}
+
+#[test]
+fn what_cannot_be_opened_is_an_error() {
+    let mut sink = |_: Piece<'_>| ControlFlow::Continue(());
+    let missing = dump::read(&[Input::parse("/nonexistent")], &mut io::empty(), &mut sink);
+    assert!(matches!(missing, Err(DumpError::Open { .. })));
+    let twice = dump::read(&[Input::parse("-"), Input::Stdin], &mut io::empty(), &mut sink);
+    assert!(matches!(twice, Err(DumpError::StdinTwice)));
+}

@@ -1,0 +1,154 @@
+//! Tests of the document layer, by what is in the file.
+
+mod broken;
+mod envelopes;
+mod folders;
+mod forms;
+mod own;
+mod random;
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::window::Limits;
+use super::{FileSummary, Input, Piece, walk};
+
+/// What came of reading, in a form that is easy to compare.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// `v1/Pod ns/name`, `record Kind`, `! where: what`
+    pub(super) pieces: Vec<String>,
+    pub(super) files: Vec<FileSummary>,
+}
+
+impl Outcome {
+    pub(super) fn objects(&self) -> Vec<&str> {
+        self.pieces.iter().map(String::as_str).filter(|piece| !piece.starts_with('!')).collect()
+    }
+
+    pub(super) fn broken(&self) -> Vec<&str> {
+        self.pieces.iter().map(String::as_str).filter(|piece| piece.starts_with('!')).collect()
+    }
+
+    /// `PodList 2 complete`, `List 0 partial`.
+    pub(super) fn lists(&self) -> Vec<String> {
+        let lists = self.files.iter().flat_map(|file| &file.lists);
+        let told = |complete| if complete { "complete" } else { "partial" };
+        lists.map(|list| format!("{} {} {}", list.kind, list.items, told(list.complete))).collect()
+    }
+}
+
+fn told(piece: &Piece) -> String {
+    match piece {
+        Piece::Object(object) => {
+            let body: serde_json::Value =
+                serde_json::from_str(object.body).expect("because a body is valid JSON");
+            assert_eq!(body["metadata"]["name"], object.name);
+            let slash = if object.namespace.is_empty() { "" } else { "/" };
+            let (version, kind) = (object.api_version, object.kind);
+            format!("{version}/{kind} {}{slash}{}", object.namespace, object.name)
+        }
+        Piece::Record(record) => format!("record {}", record.kind),
+        Piece::Broken(broken) => format!("! {broken}"),
+    }
+}
+
+/// Reads inputs; the pieces are told.
+pub(super) fn read_inputs(inputs: &[Input], stdin: &mut dyn Read, limits: Limits) -> Outcome {
+    let mut pieces = Vec::new();
+    let mut sink = |piece: Piece<'_>| {
+        pieces.push(told(&piece));
+        ControlFlow::Continue(())
+    };
+    let files = walk::read(inputs, stdin, &mut sink, limits).expect("because the inputs exist");
+    for file in &files {
+        let origin = |piece: &&String| piece.starts_with(&format!("! {}", file.path));
+        assert!(file.broken == 0 || pieces.iter().any(|piece| origin(&piece)));
+    }
+    Outcome { pieces, files }
+}
+
+/// Reads bytes as standard input.
+pub(super) fn read(bytes: impl AsRef<[u8]>) -> Outcome {
+    read_inputs(&[Input::Stdin], &mut bytes.as_ref(), Limits::default())
+}
+
+/// Reads bytes in small bites, so that every seam lies somewhere else.
+pub(super) fn read_in_bites(bytes: &[u8], sizes: Vec<usize>, chunk: usize) -> Outcome {
+    let limits = Limits { chunk, ..Limits::default() };
+    read_inputs(&[Input::Stdin], &mut Bites { bytes, sizes, next: 0 }, limits)
+}
+
+pub(super) fn read_path(path: &Path) -> Outcome {
+    read_inputs(&[Input::parse(path)], &mut io::empty(), Limits::default())
+}
+
+struct Bites<'b> {
+    bytes: &'b [u8],
+    sizes: Vec<usize>,
+    next: usize,
+}
+
+impl Read for Bites<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.sizes.get(self.next % self.sizes.len().max(1)).copied().unwrap_or(1).max(1);
+        self.next += 1;
+        let length = size.min(buffer.len());
+        self.bytes.read(&mut buffer[..length])
+    }
+}
+
+/// An object as JSON.
+pub(super) fn json(kind: &str, name: &str) -> String {
+    format!(r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{{"name":"{name}"}}}}"#)
+}
+
+/// A list of two volumes, as `kubectl get -o json` writes it.
+pub(super) const JSON_LIST: &str = r#"{
+    "apiVersion": "v1",
+    "items": [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {
+                "name": "a",
+                "labels": {"é\"}": "]"}
+            }
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {
+                "name": "b"
+            },
+            "spec": {"n": -1.5e3}
+        }
+    ],
+    "kind": "List",
+    "metadata": {
+        "resourceVersion": ""
+    }
+}
+"#;
+
+/// A typed list as `oc adm inspect` writes it: its kind comes last, its items have none.
+pub(super) const YAML_LIST: &str = "---
+apiVersion: v1
+items:
+- metadata:
+    annotations:
+      text: |-
+        - not an item
+        kind: not a kind
+    name: a
+- metadata:
+    name: b
+  # a comment
+  spec:
+    finalizers:
+    - x
+kind: PersistentVolumeList
+metadata:
+  resourceVersion: \"12\"
+";

@@ -1,0 +1,104 @@
+//! Files, folders and standard input, one after the other.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::delivery::Sink;
+use super::envelope::{Unwrap, Wrapping};
+use super::flaw::{DumpError, Flaw};
+use super::summary::FileSummary;
+use super::window::{Halt, Limits};
+use super::{Input, layout};
+
+/// Reads all inputs.
+pub(super) fn read<'s>(
+    inputs: &[Input],
+    stdin: &mut dyn Read,
+    sink: &'s mut Sink<'s>,
+    limits: Limits,
+) -> Result<Vec<FileSummary>, DumpError> {
+    if inputs.iter().filter(|input| **input == Input::Stdin).count() > 1 {
+        return Err(DumpError::StdinTwice);
+    }
+    let mut unwrap = Unwrap { sink, summaries: Vec::new(), limits };
+    for input in inputs {
+        let before = unwrap.summaries.len();
+        let end = match input {
+            Input::Stdin => unwrap.stream("stdin", stdin, Wrapping::default()),
+            Input::Path(path) => path_input(&mut unwrap, path)?,
+        };
+        layout::settle(&mut unwrap.summaries[before..]);
+        if end.is_err() {
+            break;
+        }
+    }
+    Ok(unwrap.summaries)
+}
+
+/// Reads what was asked for by name. The inner error is that of the sink.
+fn path_input(unwrap: &mut Unwrap, path: &Path) -> Result<Result<(), Halt>, DumpError> {
+    let failed = |source| DumpError::Open { path: path.to_owned(), source };
+    if fs::metadata(path).map_err(failed)?.is_dir() {
+        let before = unwrap.summaries.len();
+        let entries = entries(path).map_err(failed)?;
+        return Ok(folder(unwrap, entries).and_then(|()| {
+            let nothing = unwrap.summaries.len() == before;
+            if nothing { unwrap.refuse(&name(path), Flaw::NothingInside) } else { Ok(()) }
+        }));
+    }
+    // Not only regular files: `-f <(kubectl get … -o json)` is a pipe.
+    let mut file = File::open(path).map_err(failed)?;
+    Ok(unwrap.stream(&name(path), &mut file, Wrapping::default()))
+}
+
+/// Reads what was found. What cannot be opened is not seen, and no reason to stop.
+fn folder(unwrap: &mut Unwrap, entries: Vec<(PathBuf, fs::FileType)>) -> Result<(), Halt> {
+    for (path, kind) in entries {
+        let shown = name(&path);
+        if kind.is_dir() {
+            match self::entries(&path) {
+                Ok(entries) => folder(unwrap, entries)?,
+                Err(error) => unwrap.refuse(&shown, unreadable(&error))?,
+            }
+            continue;
+        }
+        if !layout::holds_objects(&shown) && !layout::is_timestamp(&shown) {
+            continue;
+        }
+        // Links to files are followed, links to folders are not: they can go in circles.
+        match fs::metadata(&path).and_then(|target| Ok((target, File::open(&path)?))) {
+            Ok((target, mut file)) if target.is_file() => {
+                unwrap.stream(&shown, &mut file, Wrapping::found())?;
+            }
+            Ok(_) => {}
+            Err(error) => unwrap.refuse(&shown, unreadable(&error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is in a folder, by name. Hidden entries are left out: a folder that is mounted from
+/// a `ConfigMap` shows its files once, and once more beneath `..data`.
+fn entries(path: &Path) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            entries.push((entry.path(), entry.file_type()?));
+        }
+    }
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(entries)
+}
+
+fn unreadable(error: &io::Error) -> Flaw {
+    Flaw::Unreadable { offset: 0, reason: error.to_string() }
+}
+
+/// Returns a path as it is shown and matched: with `/` on every system.
+fn name(path: &Path) -> String {
+    let shown = path.display().to_string();
+    let shown = if cfg!(windows) { shown.replace('\\', "/") } else { shown };
+    shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}

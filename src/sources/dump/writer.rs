@@ -1,0 +1,260 @@
+//! Our own dump file: one JSON object in each line, a header first, an end line last.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
+
+use super::flaw::DumpError;
+use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER};
+
+/// The version of the lines that are ours.
+const OWN_VERSION: &str = "storage.kubectl.dev/v1alpha1";
+/// More than any header needs; a file that does not end its first line by then is not a dump.
+const LONGEST_HEADER: u64 = 1 << 20;
+
+/// What a dump may take the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replace {
+    /// Nothing but an earlier dump of ours.
+    Dumps,
+    /// Any file.
+    Anything,
+}
+
+/// Writes a dump. The file appears under its name only when [`finish`](Self::finish) has written
+/// the end line; a writer that is dropped before leaves nothing behind.
+///
+/// The lines are gzipped if the name ends in `.gz`.
+#[must_use = "a dump that is not finished is removed"]
+pub struct DumpWriter {
+    path: PathBuf,
+    /// Where the bytes go. Gone once the dump is finished.
+    lines: Option<Lines>,
+    /// The file that is renamed at the end; none for standard output.
+    temporary: Option<PathBuf>,
+    replace: Replace,
+    count: u64,
+}
+
+enum Lines {
+    Stdout(BufWriter<io::Stdout>),
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+}
+
+/// A line of ours, with the kind that readers look for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a, T> {
+    api_version: &'a str,
+    kind: &'a str,
+    #[serde(flatten)]
+    rest: &'a T,
+}
+
+#[derive(Serialize)]
+struct Trailer {
+    count: u64,
+}
+
+impl DumpWriter {
+    /// Begins a dump with its header, to which `apiVersion` and `kind` are added. `-` is standard output.
+    pub fn create(
+        path: &Path,
+        replace: Replace,
+        header: &impl Serialize,
+    ) -> Result<Self, DumpError> {
+        let mut writer = if path.as_os_str() == "-" {
+            let lines = Some(Lines::Stdout(BufWriter::with_capacity(64 << 10, io::stdout())));
+            Self { path: path.to_owned(), lines, temporary: None, replace, count: 0 }
+        } else {
+            let path = resolved(path)?;
+            may_replace(&path, replace)?;
+            let failed = |source| DumpError::Write { path: path.clone(), source };
+            let (temporary, file) = temporary(&path).map_err(failed)?;
+            let file = BufWriter::with_capacity(64 << 10, file);
+            let gzip = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
+            let lines = if gzip {
+                Lines::Gzip(GzEncoder::new(file, Compression::default()))
+            } else {
+                Lines::Plain(file)
+            };
+            let (lines, temporary) = (Some(lines), Some(temporary));
+            Self { path, lines, temporary, replace, count: 0 }
+        };
+        writer.line(&Line { api_version: OWN_VERSION, kind: OWN_HEADER, rest: header })?;
+        Ok(writer)
+    }
+
+    /// Writes a Kubernetes object that has its `apiVersion` and `kind`.
+    pub fn object(&mut self, object: &impl Serialize) -> Result<(), DumpError> {
+        self.line(object)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Writes a Kubernetes object that does not know its own kind. It must have neither of the two
+    /// fields itself.
+    pub fn object_as(
+        &mut self,
+        api_version: &str,
+        kind: &str,
+        object: &impl Serialize,
+    ) -> Result<(), DumpError> {
+        self.object(&Line { api_version, kind, rest: object })
+    }
+
+    /// Writes something of our own, such as the answer to a question.
+    pub fn record(&mut self, kind: &str, record: &impl Serialize) -> Result<(), DumpError> {
+        self.object_as(OWN_VERSION, kind, record)
+    }
+
+    /// Writes the end line and gives the file its name. Returns the number of lines between the
+    /// header and the end.
+    pub fn finish(mut self) -> Result<u64, DumpError> {
+        let rest = &Trailer { count: self.count };
+        self.line(&Line { api_version: OWN_VERSION, kind: OWN_TRAILER, rest })?;
+        let lines = self.lines.take();
+        lines.map_or(Ok(()), Lines::close).map_err(|source| self.failed(source))?;
+        if let Some(temporary) = &self.temporary {
+            // It may have appeared meanwhile.
+            may_replace(&self.path, self.replace)?;
+            fs::rename(temporary, &self.path).map_err(|source| self.failed(source))?;
+            self.temporary = None;
+            sync_folder(&self.path).map_err(|source| self.failed(source))?;
+        }
+        Ok(self.count)
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> Result<(), DumpError> {
+        let Some(lines) = &mut self.lines else { return Ok(()) };
+        // Compact JSON escapes line breaks, so this is one line whatever is in it.
+        let encoded = serde_json::to_writer(&mut *lines, line);
+        match encoded {
+            Ok(()) => lines.write_all(b"\n").map_err(|source| self.failed(source)),
+            Err(source) if source.is_io() => Err(self.failed(source.into())),
+            Err(source) => Err(DumpError::Encode { path: self.path.clone(), source }),
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> DumpError {
+        DumpError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for DumpWriter {
+    fn drop(&mut self) {
+        // Closed first: some systems do not remove what is open.
+        self.lines = None;
+        if let Some(temporary) = &self.temporary {
+            // Nothing can be done about it here, and it is only a leftover.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+impl Lines {
+    fn close(self) -> io::Result<()> {
+        let file = match self {
+            Self::Stdout(mut out) => return out.flush(),
+            Self::Plain(file) => file,
+            Self::Gzip(gzip) => gzip.finish()?,
+        };
+        file.into_inner()?.sync_all()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::Plain(file) => file.write(bytes),
+            Self::Gzip(gzip) => gzip.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(gzip) => gzip.flush(),
+        }
+    }
+}
+
+/// Returns the file that a link leads to: renaming onto the link would replace the link.
+fn resolved(path: &Path) -> Result<PathBuf, DumpError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(path)
+            .map_err(|source| DumpError::Write { path: path.to_owned(), source }),
+        _ => Ok(path.to_owned()),
+    }
+}
+
+/// Refuses to replace what is not ours. A device or a pipe is never replaced: renaming a file onto
+/// `/dev/null` works, for root.
+fn may_replace(path: &Path, replace: Replace) -> Result<(), DumpError> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(DumpError::Write { path: path.to_owned(), source }),
+        Ok(found) if !found.is_file() => Err(DumpError::NotAFile { path: path.to_owned() }),
+        Ok(_) if replace == Replace::Anything || is_dump(path) => Ok(()),
+        Ok(_) => Err(DumpError::Exists { path: path.to_owned() }),
+    }
+}
+
+/// Returns whether a file begins with our header.
+fn is_dump(path: &Path) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Header {
+        api_version: String,
+        kind: String,
+    }
+    let first = || -> Option<Header> {
+        let mut magic = [0; 2];
+        File::open(path).ok()?.read_exact(&mut magic).ok()?;
+        let file = BufReader::new(File::open(path).ok()?);
+        let source: Box<dyn Read> = if magic == [0x1F, 0x8B] {
+            Box::new(MultiGzDecoder::new(file))
+        } else {
+            Box::new(file)
+        };
+        let lines = serde_json::Deserializer::from_reader(source.take(LONGEST_HEADER));
+        lines.into_iter::<Header>().next()?.ok()
+    };
+    first().is_some_and(|header| {
+        let version = header.api_version.strip_prefix(OWN_GROUP);
+        header.kind == OWN_HEADER && version.is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+/// Creates a file beside `path`, so that renaming it is one step.
+fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let mut number = 0;
+    loop {
+        let temporary = path.with_file_name(format!(".{name}.{}-{number}.part", process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            // Of another writer in this process, or left by one of the same id that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 99 => {
+                number += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Makes the new name last, too.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // Windows does not open folders, and needs no such thing.
+    if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
+}

@@ -1,0 +1,368 @@
+//! Reading a saved dump: our own, or what kubectl and must-gather write.
+//!
+//! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
+//! known: see [`Evidence`] for what counts as having seen all of a kind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    ops::ControlFlow,
+};
+
+use super::{
+    dump::{self, DumpError, FileSummary, Input, Layout, Piece, Scope},
+    intake::Intake,
+    objects::{self, Object},
+    saved,
+};
+use crate::cluster::{Change, Coverage, Gap, Reach};
+use crate::model::{Interner, Kind, Text, Time};
+
+/// What the user says of a dump.
+#[derive(Debug, Clone, Default)]
+pub struct DumpOptions {
+    /// The kinds that judgements need.
+    pub kinds: Vec<Kind>,
+    /// `--complete`: kinds of which the dump holds every object.
+    pub complete: BTreeSet<Kind>,
+    /// `--taken-at`.
+    pub taken_at: Option<Time>,
+}
+
+/// What there is to say about a dump besides its objects.
+#[derive(Debug, Clone, Default)]
+pub struct DumpNotes {
+    /// Things that the user should know, each a sentence without a full stop.
+    pub notes: Vec<String>,
+    /// Objects that an audit has no use for.
+    pub unused: u64,
+}
+
+/// Reads dumps into `intake`.
+///
+/// # Errors
+/// When a dump cannot be opened, or holds nothing at all that an audit could use.
+pub fn read(
+    inputs: &[Input],
+    stdin: &mut dyn Read,
+    options: &DumpOptions,
+    intake: &mut Intake,
+) -> Result<DumpNotes, DumpError> {
+    let mut reading = Reading::default();
+    let mut failed = None;
+    let summaries = dump::read(inputs, stdin, &mut |piece| match reading.take_in(piece, intake) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    Ok(reading.conclude(&summaries, options, intake))
+}
+
+/// What is learned while reading.
+#[derive(Default)]
+struct Reading {
+    interner: Interner,
+    evidence: BTreeMap<Kind, Evidence>,
+    /// Coverage that dumps of ours record.
+    recorded: Vec<(Reach, Coverage)>,
+    /// Whether any dump of ours was read.
+    own: bool,
+    header: saved::Header,
+    taken: Option<saved::Taken>,
+    notes: DumpNotes,
+    broken_anywhere: Vec<String>,
+}
+
+/// What a foreign dump shows of a kind.
+///
+/// A list that shows objects of a kind is taken for the whole of that kind, as far as its reach
+/// can be told: all namespaces when it shows at least two in one list, one when it shows one. An
+/// object that is in no list proves nothing about others.
+#[derive(Debug, Default)]
+struct Evidence {
+    /// Namespaces shown, by file and list.
+    by_list: BTreeMap<(std::sync::Arc<str>, bool), BTreeSet<Text>>,
+    /// Objects outside of lists.
+    loose: bool,
+}
+
+impl Reading {
+    fn take_in(&mut self, piece: Piece<'_>, intake: &mut Intake) -> Result<(), DumpError> {
+        match piece {
+            Piece::Object(object) => self.object(&object, intake),
+            Piece::Record(record) => {
+                if let Err(reason) = self.record(&record, intake)? {
+                    self.broken_anywhere.push(format!("{} {reason}", record.origin));
+                }
+                Ok(())
+            }
+            Piece::Broken(broken) => {
+                self.broken_anywhere.push(broken.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn object(&mut self, object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
+        let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        let Some(kind) = Kind::parse(group, object.kind) else {
+            self.notes.unused += 1;
+            return Ok(());
+        };
+        if !kind.is_listed() {
+            self.notes.unused += 1;
+            return Ok(());
+        }
+        let evidence = self.evidence.entry(kind).or_default();
+        if object.origin.item.is_some() {
+            let list = (std::sync::Arc::clone(&object.origin.file), true);
+            let namespaces = evidence.by_list.entry(list).or_default();
+            // Two are enough to tell all namespaces from one.
+            if namespaces.len() < 2 {
+                namespaces.insert(self.interner.text(object.namespace));
+            }
+        } else {
+            evidence.loose = true;
+        }
+        match kind {
+            Kind::PersistentVolume => decode::<objects::PersistentVolume>(object, intake),
+            Kind::PersistentVolumeClaim => decode::<objects::PersistentVolumeClaim>(object, intake),
+            Kind::Pod => decode::<objects::Pod>(object, intake),
+            Kind::Node => decode::<objects::Node>(object, intake),
+            Kind::StorageClass => decode::<objects::StorageClass>(object, intake),
+            Kind::CsiDriver => decode::<objects::CsiDriver>(object, intake),
+            Kind::CsiNode => decode::<objects::CsiNode>(object, intake),
+            Kind::VolumeAttachment => decode::<objects::VolumeAttachment>(object, intake),
+            Kind::StatefulSet => decode::<objects::StatefulSet>(object, intake),
+            Kind::Deployment => decode::<objects::Deployment>(object, intake),
+            Kind::ReplicaSet => decode::<objects::ReplicaSet>(object, intake),
+            Kind::DaemonSet => decode::<objects::DaemonSet>(object, intake),
+            Kind::Lease => decode::<objects::Lease>(object, intake),
+            Kind::Event => decode::<objects::Event>(object, intake),
+            Kind::VolumeSnapshotContent => decode::<objects::VolumeSnapshotContent>(object, intake),
+            Kind::VolumeGroupSnapshotContent => {
+                decode::<objects::VolumeGroupSnapshotContent>(object, intake)
+            }
+            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => Ok(()),
+        }
+    }
+
+    /// Takes in a line of ours. The inner error is what is wrong with it.
+    fn record(
+        &mut self,
+        record: &dump::Record<'_>,
+        intake: &mut Intake,
+    ) -> Result<Result<(), String>, DumpError> {
+        fn parse<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, String> {
+            serde_json::from_str(body).map_err(|error| error.to_string())
+        }
+        let read = match record.kind {
+            "Dump" => parse(record.body).map(|header| {
+                self.own = true;
+                self.header = header;
+            }),
+            saved::TAKEN => parse(record.body).map(|taken| self.taken = Some(taken)),
+            saved::COVERAGE => parse::<saved::Covered>(record.body)
+                .and_then(|covered| covered.into_coverage(&mut self.interner))
+                .map(|covered| self.recorded.push(covered)),
+            saved::ANSWER => match parse::<saved::Answered>(record.body)
+                .and_then(|answered| answered.into_row(&mut self.interner))
+            {
+                Ok(crate::model::Row::Answer(question, answer)) => {
+                    intake.answer(question, answer)?;
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+                Err(reason) => Err(reason),
+            },
+            saved::SIGHTING => match parse::<saved::Sighted>(record.body)
+                .and_then(|sighted| sighted.into_sighting(&mut self.interner))
+            {
+                Ok(sighting) => {
+                    intake.sighting(sighting)?;
+                    Ok(())
+                }
+                Err(reason) => Err(reason),
+            },
+            // A line of a later version: what it says is not needed to understand the rest.
+            _ => Ok(()),
+        };
+        Ok(read)
+    }
+
+    /// Draws the conclusions that only the end of everything allows.
+    fn conclude(
+        mut self,
+        summaries: &[FileSummary],
+        options: &DumpOptions,
+        intake: &mut Intake,
+    ) -> DumpNotes {
+        if summaries.iter().any(|it| it.layout == Layout::ClusterInfoDump) {
+            self.notes.notes.push(
+                "kubectl cluster-info dump holds neither volumes nor claims: it only tells about workloads"
+                    .to_owned(),
+            );
+        }
+        let mut complete = options.complete.clone();
+        for name in &self.header.complete {
+            match Kind::parse_resource(name) {
+                Some(kind) => {
+                    complete.insert(kind);
+                }
+                None if name == "all" => complete.extend(Kind::ALL),
+                None => self.broken_anywhere.push(format!("{name:?} is no kind that can be complete")),
+            }
+        }
+        self.cover(summaries, &complete, &options.kinds, intake);
+        self.tell_time(summaries, options, intake);
+        for reason in self.broken_anywhere {
+            self.notes.notes.push(reason);
+        }
+        self.notes
+    }
+
+    /// Decides how far each kind was seen.
+    fn cover(
+        &mut self,
+        summaries: &[FileSummary],
+        complete: &BTreeSet<Kind>,
+        needed: &[Kind],
+        intake: &mut Intake,
+    ) {
+        let recorded = std::mem::take(&mut self.recorded);
+        let known: BTreeSet<Kind> = recorded.iter().map(|(reach, _)| reach.kind).collect();
+        for (reach, coverage) in recorded {
+            intake.apply(Change::Covered(reach, coverage));
+        }
+        for kind in needed.iter().copied().filter(|kind| kind.is_listed()) {
+            let broken_here = intake.broken().get(&Reach::all(kind)).cloned();
+            if let Some((count, first)) = broken_here {
+                let reason = match count {
+                    1 => first,
+                    _ => format!("{count} objects could not be read, the first: {first}"),
+                };
+                intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
+                continue;
+            }
+            // What broke before its kind was known may have been of any kind that is shown.
+            let shown = self.evidence.contains_key(&kind);
+            if let Some(first) = self.broken_anywhere.first().filter(|_| shown || known.is_empty()) {
+                let reason = match self.broken_anywhere.len() {
+                    1 => first.clone(),
+                    count => format!("{count} pieces of the dump could not be read, the first: {first}"),
+                };
+                intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
+                continue;
+            }
+            if known.contains(&kind) {
+                continue;
+            }
+            if complete.contains(&kind) {
+                intake.apply(Change::Whole(Reach::all(kind)));
+                continue;
+            }
+            self.cover_foreign(kind, summaries, intake);
+        }
+    }
+
+    fn cover_foreign(&self, kind: Kind, summaries: &[FileSummary], intake: &mut Intake) {
+        let typed = |summary: &FileSummary| {
+            summary.lists.iter().any(|list| list.complete && list.of() == Some(kind.name()))
+        };
+        let lose = |intake: &mut Intake, reason: String| {
+            intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
+        };
+        let plural = kind.plural();
+        let mut whole = false;
+        let mut namespaces: BTreeSet<Text> = BTreeSet::new();
+        for summary in summaries {
+            if !summary.intact {
+                continue;
+            }
+            let shown = self
+                .evidence
+                .get(&kind)
+                .and_then(|evidence| evidence.by_list.get(&(std::sync::Arc::clone(&summary.path), true)));
+            let listed = typed(summary) || shown.is_some() && summary.lists.iter().any(|it| it.complete);
+            if !listed {
+                continue;
+            }
+            match (&summary.scope, kind.is_namespaced()) {
+                (_, false) => whole = true,
+                (Scope::Namespace(namespace), true) => {
+                    namespaces.insert(namespace.as_str().into());
+                }
+                (Scope::Unknown | Scope::Cluster, true) => match shown {
+                    Some(shown) if shown.len() == 1 => namespaces.extend(shown.iter().cloned()),
+                    // A typed list without items, or a list of several namespaces.
+                    Some(_) | None => whole = true,
+                },
+            }
+        }
+        if whole {
+            intake.apply(Change::Whole(Reach::all(kind)));
+            return;
+        }
+        let loose = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
+        if namespaces.is_empty() {
+            let why = if loose {
+                format!("the dump holds single objects, not a list: if they are all there are, pass --complete {plural}")
+            } else {
+                format!("the dump shows no {plural}: if there are none, pass --complete {plural}")
+            };
+            lose(intake, why);
+            return;
+        }
+        let names = namespaces.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+        lose(intake, format!("the dump shows only namespace {names}: if that is all, pass --complete {plural}"));
+        for namespace in namespaces {
+            intake.apply(Change::Whole(Reach { kind, namespace: Some(namespace) }));
+        }
+    }
+
+    /// Sets the clock to the moment at which the dump was taken.
+    fn tell_time(&mut self, summaries: &[FileSummary], options: &DumpOptions, intake: &mut Intake) {
+        let taken = self.taken.take().unwrap_or_else(|| self.header.metadata.clone());
+        let recorded = taken.clock().unwrap_or_else(|reason| {
+            self.notes.notes.push(reason);
+            None
+        });
+        if let Some(server) = taken.server() {
+            intake.apply(Change::Server(server));
+        }
+        let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
+        let guessed = recorded.is_none() && gathered.is_none() && options.taken_at.is_none();
+        let time = options.taken_at.or(recorded).or(gathered).or(intake.newest());
+        match time {
+            Some(time) => {
+                intake.apply(Change::Clock(time));
+                if guessed && !self.own {
+                    let time = crate::model::format_time(&time);
+                    self.notes.notes.push(format!(
+                        "the dump does not tell when it was taken; ages are as of {time}, the newest time in it (--taken-at sets another)"
+                    ));
+                }
+            }
+            None => self.notes.notes.push(
+                "the dump does not tell when it was taken, so nothing has an age: pass --taken-at".to_owned(),
+            ),
+        }
+    }
+}
+
+fn decode<T: Object>(object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
+    match serde_json::from_str::<T>(object.body) {
+        Ok(decoded) => intake.object(decoded),
+        Err(error) => {
+            let name = crate::model::escape_control(object.name).into_owned();
+            let reason = format!("{} {} {name}: {error}", object.origin, T::KIND);
+            intake.broke(Reach::all(T::KIND), reason);
+            Ok(())
+        }
+    }
+}

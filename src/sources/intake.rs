@@ -1,0 +1,153 @@
+//! Where everything that is read comes together: saved, folded into rows, applied.
+
+use std::collections::BTreeMap;
+
+use super::{
+    dump::{DumpError, DumpWriter},
+    objects::{Folded, Folder, Object},
+    saved,
+};
+use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
+use crate::model::{Answer, Kind, Question, Row, Time};
+
+/// Owns a cluster while it is being read.
+pub struct Intake {
+    /// What was seen so far.
+    pub cluster: Cluster,
+    /// What has to be judged.
+    pub dirty: Dirty,
+    folder: Folder,
+    saving: Option<DumpWriter>,
+    /// Objects that could not be read, by where they were: how many, and what was wrong with the
+    /// first.
+    broken: BTreeMap<Reach, (u64, String)>,
+    /// Every object that was broken, for people.
+    complaints: Vec<String>,
+    /// Objects seen, for progress: kept or counted.
+    seen: BTreeMap<Kind, u64>,
+    newest: Option<Time>,
+}
+
+/// More broken objects than this are counted, not named.
+const COMPLAINTS: usize = 20;
+
+impl Intake {
+    /// Begins with nothing; what is read is also written to `saving`.
+    pub fn new(saving: Option<DumpWriter>) -> Self {
+        Self {
+            cluster: Cluster::default(),
+            dirty: Dirty::everything(),
+            folder: Folder::default(),
+            saving,
+            broken: BTreeMap::new(),
+            complaints: Vec::new(),
+            seen: BTreeMap::new(),
+            newest: None,
+        }
+    }
+
+    /// Takes in a change that is no object.
+    pub fn apply(&mut self, change: Change) {
+        self.cluster.apply(change, &mut self.dirty);
+    }
+
+    /// Takes in an object.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn object<T: Object>(&mut self, object: T) -> Result<(), DumpError> {
+        *self.seen.entry(T::KIND).or_default() += 1;
+        if let Some(saving) = &mut self.saving {
+            saving.object_as(&T::KIND.api_version(), T::KIND.name(), &object)?;
+        }
+        match object.fold(&mut self.folder) {
+            Ok(Folded::Row(row)) => {
+                self.newest = self.newest.max(saved::newest_stamp(&row));
+                self.apply(Change::Seen(row));
+            }
+            Ok(Folded::Counted) => {}
+            Err(error) => self.broke(Reach::all(T::KIND), error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Takes in an answer.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn answer(&mut self, question: Question, answer: Answer) -> Result<(), DumpError> {
+        if let Some(saving) = &mut self.saving {
+            saving.record(saved::ANSWER, &saved::Answered::new(&question, &answer))?;
+        }
+        self.apply(Change::Seen(Row::Answer(question, answer)));
+        Ok(())
+    }
+
+    /// Takes in what an earlier run recorded.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn sighting(&mut self, sighting: crate::model::Sighting) -> Result<(), DumpError> {
+        if let Some(saving) = &mut self.saving {
+            saving.record(saved::SIGHTING, &saved::Sighted::new(&sighting))?;
+        }
+        self.apply(Change::Seen(Row::Sighting(sighting)));
+        Ok(())
+    }
+
+    /// Notes that something is there which could not be read.
+    pub fn broke(&mut self, reach: Reach, reason: String) {
+        if self.complaints.len() < COMPLAINTS {
+            self.complaints.push(reason.clone());
+        }
+        self.broken.entry(reach).or_insert((0, reason)).0 += 1;
+    }
+
+    /// A list is whole, unless something in it was broken.
+    pub fn complete(&mut self, reach: Reach) {
+        let broken = self.broken.get(&reach).or_else(|| self.broken.get(&Reach::all(reach.kind)));
+        match broken {
+            None => self.apply(Change::Complete(reach)),
+            Some((count, first)) => {
+                let reason = match count {
+                    1 => first.clone(),
+                    _ => format!("{count} objects could not be read, the first: {first}"),
+                };
+                self.apply(Change::Lost(Gap { kind: reach.kind, namespace: reach.namespace, reason }));
+            }
+        }
+    }
+
+    /// What was broken within reach: how many objects, and what was wrong with the first.
+    pub fn broken(&self) -> &BTreeMap<Reach, (u64, String)> {
+        &self.broken
+    }
+
+    /// What to tell people of broken objects.
+    pub fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+
+    /// How many objects of each kind were seen.
+    pub fn seen(&self) -> &BTreeMap<Kind, u64> {
+        &self.seen
+    }
+
+    /// The newest time that a server stamped on any object.
+    pub fn newest(&self) -> Option<Time> {
+        self.newest
+    }
+
+    /// Ends saving: writes coverage, clock and server, and gives the file its name.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish_saving(&mut self) -> Result<Option<u64>, DumpError> {
+        let Some(mut saving) = self.saving.take() else { return Ok(None) };
+        for (reach, coverage) in self.cluster.coverages() {
+            saving.record(saved::COVERAGE, &saved::Covered::new(reach, coverage))?;
+        }
+        saving.record(saved::TAKEN, &saved::Taken::new(&self.cluster))?;
+        saving.finish().map(Some)
+    }
+}

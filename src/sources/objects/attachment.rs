@@ -1,0 +1,101 @@
+//! `VolumeAttachment`.
+
+use super::{
+    Folded, Folder, Identity, ManagedMeta, Object, Problem, backend, slim::slim,
+    volume_source::PersistentVolumeSpec,
+};
+use crate::model::{Attachment, AttachmentSource, Kind, Row};
+
+slim! {
+    /// A `VolumeAttachment`.
+    pub struct VolumeAttachment {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ManagedMeta,
+        /// What should be attached where.
+        #[prost(message, required, tag = "2")]
+        pub spec: VolumeAttachmentSpec,
+        /// Whether it is.
+        #[prost(message, required, tag = "3")]
+        pub status: VolumeAttachmentStatus,
+    }
+
+    /// `spec` of an attachment.
+    pub struct VolumeAttachmentSpec {
+        /// The driver.
+        #[prost(string, tag = "1")]
+        pub attacher: String,
+        /// What.
+        #[prost(message, required, tag = "2")]
+        pub source: VolumeAttachmentSource,
+        /// Where.
+        #[prost(string, tag = "3")]
+        pub node_name: String,
+    }
+
+    /// What is attached.
+    pub struct VolumeAttachmentSource {
+        /// A persistent volume.
+        #[prost(string, optional, tag = "1")]
+        pub persistent_volume_name: Option<String>,
+        /// A volume that a pod describes itself.
+        #[prost(message, optional, tag = "2")]
+        pub inline_volume_spec: Option<PersistentVolumeSpec>,
+    }
+
+    /// `status` of an attachment.
+    pub struct VolumeAttachmentStatus {
+        /// Whether it is attached.
+        #[prost(bool, tag = "1")]
+        pub attached: bool,
+        /// Why attaching failed.
+        #[prost(message, optional, tag = "3")]
+        pub attach_error: Option<VolumeError>,
+        /// Why detaching failed.
+        #[prost(message, optional, tag = "4")]
+        pub detach_error: Option<VolumeError>,
+    }
+
+    /// Why something failed.
+    pub struct VolumeError {
+        /// In words.
+        #[prost(string, tag = "2")]
+        pub message: String,
+    }
+}
+
+impl Object for VolumeAttachment {
+    const KIND: Kind = Kind::VolumeAttachment;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec, status } = self;
+        let source = match &spec.source {
+            VolumeAttachmentSource { persistent_volume_name: Some(name), .. } => {
+                AttachmentSource::Volume(name.as_str().into())
+            }
+            VolumeAttachmentSource { inline_volume_spec: Some(inline), .. } => {
+                match backend::key(metadata, inline, folder) {
+                    Some(key) => AttachmentSource::Inline { driver: key.driver, handle: key.handle },
+                    None => AttachmentSource::None,
+                }
+            }
+            _ => AttachmentSource::None,
+        };
+        // An error without words is still an error.
+        let message = |error: &Option<VolumeError>| error.as_ref().map(|error| error.message.as_str().into());
+        let row = Attachment {
+            metadata: metadata.fold(folder)?,
+            attacher: folder.text(&spec.attacher),
+            node: folder.text(&spec.node_name),
+            source,
+            attached: status.attached,
+            attach_error: message(&status.attach_error),
+            detach_error: message(&status.detach_error),
+        };
+        Ok(Folded::Row(Row::Attachment(Box::new(row))))
+    }
+}

@@ -1,0 +1,204 @@
+//! What a volume names at the storage backend (SEMANTICS 0.3).
+
+use std::fmt::Write;
+
+use super::{
+    Folder, ManagedMeta,
+    volume::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm},
+    volume_source::{AzureFile, Fc, PersistentVolumeSpec},
+};
+use crate::model::{BackendKey, migrated_driver};
+
+/// The labels and node requirements that name a zone, in the order in which they are trusted:
+/// csi-translation-lib prefers the older label.
+const ZONE_KEYS: [&str; 3] = [
+    "failure-domain.beta.kubernetes.io/zone",
+    "topology.kubernetes.io/zone",
+    "topology.gke.io/zone",
+];
+
+/// Returns what a volume names at the backend; `None` if its source is unique to it, incomplete,
+/// or of a kind of which that cannot be told.
+///
+/// - CSI: driver and handle as they are.
+/// - In-tree disks: as csi-translation-lib 0.36 translates them. A GCE disk of which neither a
+///   label nor the node affinity tells the zone gets no key: its name may be used in any zone.
+/// - `azureFile` is compared with its own kind only: the CSI handle begins with a resource group,
+///   which the in-tree source does not know, and ends with the volume's own name.
+/// - `hostPath` and `local`: path and node affinity, since the same path on two nodes is not the
+///   same folder. Without an affinity all volumes of that path count as one.
+/// - `nfs`, `iscsi`, `fc`: the addresses, with the name of the source as driver.
+pub(super) fn key(
+    metadata: &ManagedMeta,
+    spec: &PersistentVolumeSpec,
+    folder: &mut Folder,
+) -> Option<BackendKey> {
+    let source = &spec.source;
+    let affinity = spec.node_affinity.required.as_ref();
+    let migrated = |in_tree| migrated_driver(in_tree).unwrap_or(in_tree);
+    let (driver, handle) = if let Some(csi) = &source.csi {
+        (csi.driver.as_str(), csi.volume_handle.clone())
+    } else if let Some(aws) = &source.aws_elastic_block_store {
+        (migrated("kubernetes.io/aws-ebs"), ebs_volume(&aws.volume_id).to_owned())
+    } else if let Some(gce) = &source.gce_persistent_disk {
+        let place = gce_place(metadata, affinity)?;
+        let handle = match gce.pd_name.as_str() {
+            "" => String::new(),
+            disk => format!("projects/UNSPECIFIED/{place}/disks/{disk}"),
+        };
+        (migrated("kubernetes.io/gce-pd"), handle)
+    } else if let Some(azure) = &source.azure_disk {
+        (migrated("kubernetes.io/azure-disk"), azure.disk_uri.clone())
+    } else if let Some(azure) = &source.azure_file {
+        ("azureFile", azure_share(azure, spec))
+    } else if let Some(cinder) = &source.cinder {
+        (migrated("kubernetes.io/cinder"), cinder.volume_id.clone())
+    } else if let Some(vsphere) = &source.vsphere_volume {
+        (migrated("kubernetes.io/vsphere-volume"), vsphere.volume_path.clone())
+    } else if let Some(portworx) = &source.portworx_volume {
+        (migrated("kubernetes.io/portworx-volume"), portworx.volume_id.clone())
+    } else if let Some(host) = &source.host_path {
+        ("hostPath", path_on_nodes(&host.path, affinity))
+    } else if let Some(local) = &source.local {
+        ("local", path_on_nodes(&local.path, affinity))
+    } else if let Some(nfs) = &source.nfs {
+        let handle = match (nfs.server.as_str(), nfs.path.as_str()) {
+            ("", _) | (_, "") => String::new(),
+            (server, path) => format!("{server}:{}", clean(path)),
+        };
+        ("nfs", handle)
+    } else if let Some(iscsi) = &source.iscsi {
+        let handle = match (iscsi.target_portal.as_str(), iscsi.iqn.as_str()) {
+            ("", _) | (_, "") => String::new(),
+            (portal, iqn) => format!("{portal},{iqn},{}", iscsi.lun),
+        };
+        ("iscsi", handle)
+    } else if let Some(fc) = &source.fc {
+        ("fc", fibre_channel(fc))
+    } else {
+        return None;
+    };
+    // Two volumes that name nothing do not name the same thing.
+    (!driver.is_empty() && !handle.is_empty())
+        .then(|| BackendKey { driver: folder.text(driver), handle: handle.into() })
+}
+
+/// Returns the id in `aws://zone/vol-1`; other ids are left as they are.
+fn ebs_volume(id: &str) -> &str {
+    let Some(rest) = id.strip_prefix("aws://") else { return id };
+    match rest.split_once('/').map(|(_, path)| path.trim_matches('/')) {
+        Some(volume) if volume.starts_with("vol-") && !volume.contains('/') => volume,
+        _ => id,
+    }
+}
+
+/// Returns `zones/Z` or, for a disk in several zones, `regions/R`.
+fn gce_place(metadata: &ManagedMeta, affinity: Option<&NodeSelector>) -> Option<String> {
+    let label = ZONE_KEYS.iter().find_map(|key| metadata.labels.get(key).filter(|zone| !zone.is_empty()));
+    let zones = match label {
+        Some(label) => label.split("__").collect(),
+        None => zones_of(affinity?)?,
+    };
+    if let [zone] = zones[..] {
+        return Some(format!("zones/{zone}"));
+    }
+    let mut regions = zones.iter().map(|zone| match zone.split('-').collect::<Vec<_>>()[..] {
+        [continent, place, _] => Some(format!("{continent}-{place}")),
+        _ => None,
+    });
+    let region = regions.next()??;
+    regions.all(|other| other.as_ref() == Some(&region)).then(|| format!("regions/{region}"))
+}
+
+/// Returns the zones in which a volume can be reached, if every term of its affinity names some.
+fn zones_of(affinity: &NodeSelector) -> Option<Vec<&str>> {
+    let mut zones = Vec::new();
+    for term in &affinity.node_selector_terms {
+        let names_zone = |requirement: &&NodeSelectorRequirement| {
+            requirement.operator == "In" && ZONE_KEYS.contains(&requirement.key.as_str())
+        };
+        // A term that does not name a zone allows every zone.
+        let requirement = term.match_expressions.iter().find(names_zone)?;
+        zones.extend(requirement.values.iter().map(String::as_str));
+    }
+    zones.sort_unstable();
+    zones.dedup();
+    (!zones.is_empty() && zones.iter().all(|zone| !zone.is_empty())).then_some(zones)
+}
+
+/// Returns the share with its storage account, which the secret is named after, or else with the
+/// secret that tells the account.
+fn azure_share(azure: &AzureFile, spec: &PersistentVolumeSpec) -> String {
+    let secret = azure.secret_name.as_str();
+    if secret.is_empty() || azure.share_name.is_empty() {
+        return String::new();
+    }
+    let account = secret
+        .strip_prefix("azure-storage-account-")
+        .and_then(|rest| rest.strip_suffix("-secret"))
+        .filter(|account| !account.is_empty());
+    let share = &azure.share_name;
+    match account {
+        Some(account) => format!("{account}#{share}"),
+        None => {
+            let of_claim = || spec.claim_ref.as_ref().map(|claim| claim.namespace.as_str());
+            let namespace = azure.secret_namespace.as_deref().or_else(of_claim).unwrap_or_default();
+            format!("secret {namespace}/{secret}#{share}")
+        }
+    }
+}
+
+fn path_on_nodes(path: &str, affinity: Option<&NodeSelector>) -> String {
+    if path.is_empty() {
+        return String::new();
+    }
+    let nodes = affinity.map_or_else(|| "any".to_owned(), canonical);
+    format!("{}@{nodes}", clean(path))
+}
+
+/// Returns a path without the slashes at its end, which lead to the same folder.
+fn clean(path: &str) -> &str {
+    match path.trim_end_matches('/') {
+        "" => "/",
+        path => path,
+    }
+}
+
+fn fibre_channel(fc: &Fc) -> String {
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        names.join(",")
+    };
+    match (fc.target_wwns.is_empty(), fc.lun) {
+        (false, Some(lun)) => format!("{}:{lun}", sorted(&fc.target_wwns)),
+        _ => sorted(&fc.wwids),
+    }
+}
+
+/// Returns the same text for every way of writing the same affinity.
+fn canonical(affinity: &NodeSelector) -> String {
+    let sorted = |mut parts: Vec<String>, between: &str| {
+        parts.sort_unstable();
+        parts.dedup();
+        parts.join(between)
+    };
+    let requirement = |about: &str, requirement: &NodeSelectorRequirement| {
+        let mut values: Vec<_> = requirement.values.iter().collect();
+        values.sort_unstable();
+        values.dedup();
+        let mut text = format!("{about}{} {}", requirement.key, requirement.operator);
+        if !values.is_empty() {
+            // Writing to a text cannot fail.
+            let _ = write!(text, " {values:?}");
+        }
+        text
+    };
+    let term = |term: &NodeSelectorTerm| {
+        let labels = term.match_expressions.iter().map(|label| requirement("", label));
+        let fields = term.match_fields.iter().map(|field| requirement("field ", field));
+        sorted(labels.chain(fields).collect(), " and ")
+    };
+    sorted(affinity.node_selector_terms.iter().map(term).collect(), " or ")
+}

@@ -1,0 +1,79 @@
+//! `CSIDriver` and `CSINode`.
+
+use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
+use crate::model::{self, Kind, Row};
+
+slim! {
+    /// A `CSIDriver`.
+    pub struct CsiDriver {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// What it is like.
+        #[prost(message, required, tag = "2")]
+        pub spec: CsiDriverSpec,
+    }
+
+    /// `spec` of a driver.
+    pub struct CsiDriverSpec {
+        /// Whether volumes are attached to nodes; the API server fills in `true`.
+        #[prost(bool, optional, tag = "1")]
+        pub attach_required: Option<bool>,
+    }
+
+    /// A `CSINode`.
+    pub struct CsiNode {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// What the node can do.
+        #[prost(message, required, tag = "2")]
+        pub spec: CsiNodeSpec,
+    }
+
+    /// `spec` of a `CSINode`.
+    pub struct CsiNodeSpec {
+        /// The drivers that its kubelet has registered.
+        #[prost(message, repeated, tag = "1")]
+        pub drivers: Vec<CsiNodeDriver>,
+    }
+
+    /// A driver that a kubelet has registered.
+    pub struct CsiNodeDriver {
+        /// Its name.
+        #[prost(string, tag = "1")]
+        pub name: String,
+    }
+}
+
+impl Object for CsiDriver {
+    const KIND: Kind = Kind::CsiDriver;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let row = model::CsiDriver {
+            metadata: self.metadata.fold(folder)?,
+            attach_required: self.spec.attach_required != Some(false),
+        };
+        Ok(Folded::Row(Row::CsiDriver(Box::new(row))))
+    }
+}
+
+impl Object for CsiNode {
+    const KIND: Kind = Kind::CsiNode;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let row = model::CsiNode {
+            metadata: self.metadata.fold(folder)?,
+            drivers: folder.texts(self.spec.drivers.iter().map(|driver| &driver.name)),
+        };
+        Ok(Folded::Row(Row::CsiNode(Box::new(row))))
+    }
+}

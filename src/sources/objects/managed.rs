@@ -1,0 +1,349 @@
+//! `metadata.managedFields`, reduced while it is read to the few fields that are asked about.
+
+use std::{collections::BTreeMap, fmt};
+
+use bytes::{Buf, BufMut};
+use prost::{
+    DecodeError, Message,
+    encoding::{self, DecodeContext, WireType, message},
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value};
+
+use super::{Folder, Problem, scalar::Timestamp, slim::slim};
+use crate::model::{FieldOwner, ManagedField};
+
+/// What a kind keeps of `metadata.managedFields`.
+pub trait Managers:
+    Clone + fmt::Debug + Default + PartialEq + Send + Sync + Serialize + de::DeserializeOwned + 'static
+{
+    /// Reads one entry in protobuf.
+    #[doc(hidden)]
+    fn merge(
+        &mut self,
+        wire_type: WireType,
+        tag: u32,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError>;
+
+    /// What was kept.
+    fn entries(&self) -> &[ManagedFieldsEntry];
+}
+
+/// Keeps nothing, and reads nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Unmanaged;
+
+impl Managers for Unmanaged {
+    fn merge(
+        &mut self,
+        wire_type: WireType,
+        tag: u32,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        encoding::skip_field(wire_type, tag, buf, ctx)
+    }
+
+    fn entries(&self) -> &[ManagedFieldsEntry] {
+        &[]
+    }
+}
+
+impl<'de> Deserialize<'de> for Unmanaged {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// Keeps the entries that own a field which matters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct ManagedFields(Vec<ManagedFieldsEntry>);
+
+impl ManagedFields {
+    fn keep(&mut self, entry: ManagedFieldsEntry) {
+        if !entry.fields_v1.0.is_empty() {
+            self.0.push(entry);
+        }
+    }
+}
+
+impl Managers for ManagedFields {
+    fn merge(
+        &mut self,
+        wire_type: WireType,
+        _: u32,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        let mut entry = ManagedFieldsEntry::default();
+        message::merge(wire_type, &mut entry, buf, ctx)?;
+        self.keep(entry);
+        Ok(())
+    }
+
+    fn entries(&self) -> &[ManagedFieldsEntry] {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ManagedFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = ManagedFields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of managed fields")
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut kept = ManagedFields::default();
+                while let Some(entry) = seq.next_element()? {
+                    kept.keep(entry);
+                }
+                Ok(kept)
+            }
+        }
+        deserializer.deserialize_seq(Visitor)
+    }
+}
+
+slim! {
+    /// One entry of `metadata.managedFields`.
+    pub struct ManagedFieldsEntry {
+        /// Who.
+        #[prost(string, tag = "1")]
+        pub manager: String,
+        /// `Update` or `Apply`.
+        #[prost(string, tag = "2")]
+        pub operation: String,
+        /// When it last changed anything that it owns.
+        #[prost(message, required, tag = "4")]
+        pub time: Timestamp,
+        /// `FieldsV1`.
+        #[prost(string, tag = "6")]
+        pub fields_type: String,
+        /// The fields that it owns, those that matter.
+        #[prost(message, required, tag = "7")]
+        pub fields_v1: FieldsV1,
+        /// `status` where it wrote through that door.
+        #[prost(string, tag = "8")]
+        pub subresource: String,
+    }
+}
+
+/// Returns who owns which of the fields that matter.
+pub(super) fn fold(
+    entries: &[ManagedFieldsEntry],
+    folder: &mut Folder,
+) -> Result<Box<[FieldOwner]>, Problem> {
+    let mut owners = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let manager = folder.text(&entry.manager);
+        let time = entry.time.fold("metadata.managedFields[].time")?;
+        for field in &entry.fields_v1.0 {
+            let field = match field {
+                Field::Phase => ManagedField::Phase,
+                Field::LastPhaseTransitionTime => ManagedField::LastPhaseTransitionTime,
+                Field::ReclaimPolicy => ManagedField::ReclaimPolicy,
+                Field::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
+                Field::OwnerReferences => ManagedField::OwnerReferences,
+                Field::RetentionPolicy => ManagedField::RetentionPolicy,
+            };
+            owners.push(FieldOwner { field, manager: manager.clone(), time });
+        }
+    }
+    Ok(owners.into())
+}
+
+/// A set of fields in the form of `FieldsV1`, those that matter: sorted, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldsV1(Vec<Field>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Field {
+    Phase,
+    LastPhaseTransitionTime,
+    ReclaimPolicy,
+    Finalizer(String),
+    OwnerReferences,
+    RetentionPolicy,
+}
+
+const PHASE: &str = "f:phase";
+const LAST_TRANSITION: &str = "f:lastPhaseTransitionTime";
+const RECLAIM_POLICY: &str = "f:persistentVolumeReclaimPolicy";
+const RETENTION_POLICY: &str = "f:persistentVolumeClaimRetentionPolicy";
+const FINALIZERS: &str = "f:finalizers";
+const OWNER_REFERENCES: &str = "f:ownerReferences";
+const NAMES: [&str; 6] =
+    [PHASE, LAST_TRANSITION, RECLAIM_POLICY, RETENTION_POLICY, FINALIZERS, OWNER_REFERENCES];
+
+impl FieldsV1 {
+    /// Reads the JSON that protobuf carries, if it can hold anything that matters.
+    fn read(raw: &[u8]) -> Result<Self, serde_json::Error> {
+        let may_matter = raw.iter().enumerate().any(|(at, byte)| {
+            *byte == b'f' && NAMES.iter().any(|name| raw[at..].starts_with(name.as_bytes()))
+        });
+        if may_matter { serde_json::from_slice(raw) } else { Ok(Self::default()) }
+    }
+
+    fn json(&self) -> Value {
+        let mut root: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+        let mut finalizers = Map::new();
+        for field in &self.0 {
+            let (parent, name) = match field {
+                Field::Phase => ("f:status", PHASE),
+                Field::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
+                Field::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
+                Field::RetentionPolicy => ("f:spec", RETENTION_POLICY),
+                Field::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
+                Field::Finalizer(name) => {
+                    finalizers.insert(format!("v:{}", Value::from(name.as_str())), Map::new().into());
+                    continue;
+                }
+            };
+            root.entry(parent).or_default().insert(name.to_owned(), Map::new().into());
+        }
+        if !finalizers.is_empty() {
+            root.entry("f:metadata").or_default().insert(FINALIZERS.to_owned(), finalizers.into());
+        }
+        root.into_iter().map(|(parent, fields)| (parent.to_owned(), Value::from(fields))).collect()
+    }
+}
+
+impl Serialize for FieldsV1 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldsV1 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Root {
+            #[serde(rename = "f:metadata")]
+            metadata: Option<Metadata>,
+            #[serde(rename = "f:spec")]
+            spec: Option<Spec>,
+            #[serde(rename = "f:status")]
+            status: Option<Status>,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            #[serde(rename = "f:finalizers")]
+            finalizers: Option<Finalizers>,
+            #[serde(rename = "f:ownerReferences")]
+            owner_references: Option<de::IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        struct Spec {
+            #[serde(rename = "f:persistentVolumeReclaimPolicy")]
+            reclaim_policy: Option<de::IgnoredAny>,
+            #[serde(rename = "f:persistentVolumeClaimRetentionPolicy")]
+            retention_policy: Option<de::IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        struct Status {
+            #[serde(rename = "f:phase")]
+            phase: Option<de::IgnoredAny>,
+            #[serde(rename = "f:lastPhaseTransitionTime")]
+            last_transition: Option<de::IgnoredAny>,
+        }
+        let root = Root::deserialize(deserializer)?;
+        let mut fields = Vec::new();
+        let mut keep = |found: Option<de::IgnoredAny>, field| fields.extend(found.map(|_| field));
+        if let Some(status) = root.status {
+            keep(status.phase, Field::Phase);
+            keep(status.last_transition, Field::LastPhaseTransitionTime);
+        }
+        if let Some(spec) = root.spec {
+            keep(spec.reclaim_policy, Field::ReclaimPolicy);
+            keep(spec.retention_policy, Field::RetentionPolicy);
+        }
+        if let Some(metadata) = root.metadata {
+            keep(metadata.owner_references, Field::OwnerReferences);
+            fields.extend(metadata.finalizers.into_iter().flat_map(|found| found.0));
+        }
+        fields.sort_unstable();
+        fields.dedup();
+        Ok(Self(fields))
+    }
+}
+
+/// The values in a set of finalizers: `{".": {}, "v:\"example.com/protection\"": {}}`.
+struct Finalizers(Vec<Field>);
+
+impl<'de> Deserialize<'de> for Finalizers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Finalizers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a set of finalizers")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Finalizers, A::Error> {
+                let mut found = Vec::new();
+                while let Some((key, _)) = map.next_entry::<String, de::IgnoredAny>()? {
+                    if let Some(value) = key.strip_prefix("v:") {
+                        let name = serde_json::from_str(value).map_err(de::Error::custom)?;
+                        found.push(Field::Finalizer(name));
+                    }
+                }
+                Ok(Finalizers(found))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+/// In protobuf, one field of bytes that hold JSON.
+impl Message for FieldsV1 {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        encoding::string::encode(1, &self.json().to_string(), buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        if tag != 1 {
+            return encoding::skip_field(wire_type, tag, buf, ctx);
+        }
+        encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
+        let len = usize::try_from(encoding::decode_varint(buf)?).unwrap_or(usize::MAX);
+        let read = if let Some(raw) = buf.chunk().get(..len) {
+            let read = Self::read(raw);
+            buf.advance(len);
+            read
+        } else if len <= buf.remaining() {
+            Self::read(&buf.copy_to_bytes(len))
+        } else {
+            return Err(malformed(&"it ends early"));
+        };
+        *self = read.map_err(|error| malformed(&error))?;
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        encoding::string::encoded_len(1, &self.json().to_string())
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// prost offers no other way of saying what is wrong inside a field.
+#[expect(deprecated, reason = "prost intends to replace it, and has not yet")]
+fn malformed(problem: &dyn fmt::Display) -> DecodeError {
+    DecodeError::new(format!("metadata.managedFields[].fieldsV1: {problem}"))
+}

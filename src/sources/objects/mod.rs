@@ -1,0 +1,203 @@
+//! What is read of each kind of object, and how it becomes a row.
+//!
+//! One slim type per kind decodes from protobuf, JSON and YAML, and encodes as a small object of
+//! the same kind, which is what a dump holds. It has the fields that rows need and no others:
+//! never environment variables, never the values of secrets. Decoding stores nothing else, and
+//! [`Object::fold`] turns it into a row. An object of which a time or a quantity does not parse
+//! is not folded at all: its error names the field.
+
+mod attachment;
+mod backend;
+mod claim;
+mod class;
+mod driver;
+mod entries;
+mod event;
+mod lease;
+mod managed;
+mod meta;
+mod node;
+mod pod;
+mod scalar;
+mod slim;
+mod snapshot;
+mod volume;
+mod volume_source;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use serde::{Serialize, de::DeserializeOwned};
+use thiserror::Error;
+
+pub use attachment::VolumeAttachment;
+pub use claim::PersistentVolumeClaim;
+pub use class::StorageClass;
+pub use driver::{CsiDriver, CsiNode};
+pub use event::Event;
+pub use lease::Lease;
+pub use managed::{FieldsV1, ManagedFields, ManagedFieldsEntry};
+pub use meta::{BriefMeta, ManagedMeta, ObjectMeta, OwnerReference, PartialObjectMetadata};
+pub use node::{Namespace, Node};
+pub use pod::Pod;
+pub use scalar::{Quantity, Timestamp};
+pub use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshotContent};
+pub use volume::PersistentVolume;
+pub use workload::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+
+use crate::model::{Interner, Kind, NodeAffinity, ObjectKey, Row, Text};
+
+/// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
+pub trait Object: prost::Message + Default + DeserializeOwned + Serialize {
+    /// Its kind.
+    const KIND: Kind;
+
+    /// What names this object and its version.
+    fn identity(&self) -> Identity<'_>;
+
+    /// Reduces the object to a row; [`Object::fold`] is what to call.
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem>;
+
+    /// Returns the key of the object, whether or not it is one that is kept.
+    ///
+    /// # Errors
+    /// When it has no name, or no namespace although its kind has.
+    fn key(&self, folder: &mut Folder) -> Result<ObjectKey, FoldError> {
+        let Identity { namespace, name, .. } = self.identity();
+        if name.is_empty() {
+            return Err(FoldError::NoName { kind: Self::KIND });
+        }
+        let key = ObjectKey { kind: Self::KIND, namespace: None, name: name.into() };
+        if !Self::KIND.is_namespaced() {
+            return Ok(key);
+        }
+        match folder.non_empty(namespace) {
+            Some(namespace) => Ok(ObjectKey { namespace: Some(namespace), ..key }),
+            None => Err(FoldError::NoNamespace { object: key }),
+        }
+    }
+
+    /// Reduces the object to a row.
+    ///
+    /// # Errors
+    /// When it does not say what it is, or a time or quantity in it does not parse. Nothing is
+    /// then known of the object: it is a gap.
+    fn fold(&self, folder: &mut Folder) -> Result<Folded, FoldError> {
+        let Identity { namespace, name, .. } = self.identity();
+        if name.is_empty() || (namespace.is_empty() && Self::KIND.is_namespaced()) {
+            self.key(folder)?;
+        }
+        self.row(folder).or_else(|problem| {
+            let object = self.key(folder)?;
+            Err(FoldError::Field { object, problem })
+        })
+    }
+
+    /// Returns the object as a document of its own, with `apiVersion` and `kind`.
+    fn document(&self) -> Document<'_, Self> {
+        Document { api_version: Self::KIND.api_version(), kind: Self::KIND.name(), object: self }
+    }
+}
+
+/// What names an object and its version. Any of it may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// `metadata.namespace`.
+    pub namespace: &'a str,
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.resourceVersion`.
+    pub resource_version: &'a str,
+}
+
+/// What became of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Folded {
+    /// What is kept of it.
+    Row(Row),
+    /// It says nothing about storage: it is counted, not kept.
+    Counted,
+}
+
+/// Why an object could not be folded.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FoldError {
+    /// It has no name.
+    #[error("a {kind} without metadata.name")]
+    NoName {
+        /// Its kind.
+        kind: Kind,
+    },
+    /// It has no namespace, and must have one.
+    #[error("{object} has no metadata.namespace")]
+    NoNamespace {
+        /// The object, as far as it is named.
+        object: ObjectKey,
+    },
+    /// One of its fields cannot be read.
+    #[error("{object}: {problem}")]
+    Field {
+        /// The object.
+        object: ObjectKey,
+        /// The field and what is wrong with it.
+        problem: Problem,
+    },
+}
+
+/// A field that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{field} is {value:?}, not {expected}")]
+pub struct Problem {
+    /// The field.
+    pub field: &'static str,
+    /// What it holds.
+    pub value: String,
+    /// What it should hold.
+    pub expected: &'static str,
+}
+
+/// An object as `kubectl get -o json` would print it, if it had only the fields that we read.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document<'a, O> {
+    api_version: String,
+    kind: &'static str,
+    #[serde(flatten)]
+    object: &'a O,
+}
+
+/// Keeps one copy of what the rows share.
+#[derive(Debug, Default)]
+pub struct Folder {
+    texts: Interner,
+    affinities: HashSet<Arc<NodeAffinity>>,
+}
+
+impl Folder {
+    /// Returns the shared copy of a text.
+    pub fn text(&mut self, text: &str) -> Text {
+        self.texts.text(text)
+    }
+
+    /// Returns the shared copy of a text, `None` for the empty one.
+    pub fn non_empty(&mut self, text: &str) -> Option<Text> {
+        self.texts.non_empty(text)
+    }
+
+    fn texts<'a>(&mut self, texts: impl IntoIterator<Item = &'a String>) -> Box<[Text]> {
+        texts.into_iter().map(|text| self.text(text)).collect()
+    }
+
+    fn affinity(&mut self, affinity: NodeAffinity) -> Arc<NodeAffinity> {
+        Arc::clone(self.affinities.get_or_insert_with(&affinity, |affinity| Arc::new(affinity.clone())))
+    }
+}
+
+/// Kept text that is not shared; `None` for the empty one.
+fn unshared(text: &str) -> Option<Box<str>> {
+    (!text.is_empty()).then(|| text.into())
+}

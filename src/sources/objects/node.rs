@@ -1,0 +1,93 @@
+//! `Node` and `Namespace`.
+
+use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
+use crate::model::{self, Kind, Row};
+
+slim! {
+    /// A `Node`.
+    pub struct Node {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// What it is.
+        #[prost(message, required, tag = "3")]
+        pub status: NodeStatus,
+    }
+
+    /// `status` of a node.
+    pub struct NodeStatus {
+        /// Its conditions.
+        #[prost(message, repeated, tag = "4")]
+        pub conditions: Vec<Condition>,
+        /// The volumes that its kubelet uses.
+        #[prost(string, repeated, tag = "9")]
+        pub volumes_in_use: Vec<String>,
+        /// The volumes that are attached to it.
+        #[prost(message, repeated, tag = "10")]
+        pub volumes_attached: Vec<AttachedVolume>,
+    }
+
+    /// A volume that is attached to a node.
+    pub struct AttachedVolume {
+        /// Such as `kubernetes.io/csi/ebs.csi.aws.com^vol-1`.
+        #[prost(string, tag = "1")]
+        pub name: String,
+    }
+
+    /// A condition of a node or pod.
+    pub struct Condition {
+        /// Which one.
+        #[prost(string, tag = "1")]
+        pub r#type: String,
+        /// `True`, `False` or `Unknown`.
+        #[prost(string, tag = "2")]
+        pub status: String,
+    }
+
+    /// A `Namespace`: no row is made of it, its uid names the cluster.
+    pub struct Namespace {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+    }
+}
+
+/// Whether the condition `Ready` is `True`.
+pub(super) fn is_ready(conditions: &[Condition]) -> bool {
+    conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status == "True")
+}
+
+impl Object for Node {
+    const KIND: Kind = Kind::Node;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, status } = self;
+        let attached = status.volumes_attached.iter().map(|volume| &volume.name);
+        let mut volumes: Vec<Box<str>> =
+            status.volumes_in_use.iter().chain(attached).map(|name| name.as_str().into()).collect();
+        volumes.sort_unstable();
+        volumes.dedup();
+        let row = model::Node {
+            metadata: metadata.fold(folder)?,
+            ready: is_ready(&status.conditions),
+            volumes: volumes.into(),
+        };
+        Ok(Folded::Row(Row::Node(Box::new(row))))
+    }
+}
+
+impl Object for Namespace {
+    const KIND: Kind = Kind::Namespace;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, _: &mut Folder) -> Result<Folded, Problem> {
+        Ok(Folded::Counted)
+    }
+}

@@ -1,0 +1,228 @@
+//! `Pod`, and what pods and the templates of workloads have in common.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BriefMeta, Folded, Folder, Identity, Object, Problem,
+    node::{Condition, is_ready},
+    slim::{Present, is_default, or_default, slim},
+    volume_source::Path,
+};
+use crate::model::{self, Kind, Mounted, PodPhase, PodUse, Row, Sidecars, Uid};
+
+slim! {
+    /// A `Pod`.
+    pub struct Pod {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: BriefMeta,
+        /// What it should be.
+        #[prost(message, required, tag = "2")]
+        pub spec: PodSpec,
+        /// What it is.
+        #[prost(message, required, tag = "3")]
+        pub status: PodStatus,
+    }
+
+    /// `spec` of a pod.
+    pub struct PodSpec {
+        /// Its volumes.
+        #[prost(message, repeated, tag = "1")]
+        pub volumes: Vec<PodVolume>,
+        /// The containers that run first; with a restart policy, they stay.
+        #[prost(message, repeated, tag = "20")]
+        pub init_containers: Vec<Container>,
+        /// Its containers.
+        #[prost(message, repeated, tag = "2")]
+        pub containers: Vec<Container>,
+        /// Who it acts as.
+        #[prost(string, tag = "8")]
+        pub service_account_name: String,
+        /// Where it is scheduled.
+        #[prost(string, tag = "10")]
+        pub node_name: String,
+    }
+
+    /// A container: what it runs, never its environment.
+    pub struct Container {
+        /// The image.
+        #[prost(string, tag = "2")]
+        pub image: String,
+        /// The command.
+        #[prost(string, repeated, tag = "3")]
+        pub command: Vec<String>,
+        /// The command's arguments.
+        #[prost(string, repeated, tag = "4")]
+        pub args: Vec<String>,
+    }
+
+    /// Where a pod's volume comes from.
+    pub struct PodVolumeSource {
+        /// A folder of the node.
+        #[prost(message, optional, tag = "1")]
+        pub host_path: Option<Path>,
+        /// A claim.
+        #[prost(message, optional, tag = "10")]
+        pub persistent_volume_claim: Option<ClaimName>,
+        /// A claim that lives as long as the pod.
+        #[prost(message, optional, tag = "29")]
+        pub ephemeral: Option<Present>,
+    }
+
+    /// A claim that a pod names.
+    pub struct ClaimName {
+        /// Its name.
+        #[prost(string, tag = "1")]
+        pub claim_name: String,
+    }
+
+    /// `status` of a pod.
+    pub struct PodStatus {
+        /// Its phase.
+        #[prost(string, tag = "1")]
+        pub phase: String,
+        /// Its conditions.
+        #[prost(message, repeated, tag = "2")]
+        pub conditions: Vec<Condition>,
+    }
+}
+
+/// A pod's volume, which JSON writes as one object and protobuf as two.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(from = "FlatVolume", into = "FlatVolume")]
+pub struct PodVolume {
+    /// Its name in the pod.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Where it comes from.
+    #[prost(message, required, tag = "2")]
+    pub source: PodVolumeSource,
+}
+
+/// A pod's volume as JSON writes it.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct FlatVolume {
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    name: String,
+    #[serde(skip_serializing_if = "is_default")]
+    host_path: Option<Path>,
+    #[serde(skip_serializing_if = "is_default")]
+    persistent_volume_claim: Option<ClaimName>,
+    #[serde(skip_serializing_if = "is_default")]
+    ephemeral: Option<Present>,
+}
+
+impl From<FlatVolume> for PodVolume {
+    fn from(flat: FlatVolume) -> Self {
+        let FlatVolume { name, host_path, persistent_volume_claim, ephemeral } = flat;
+        Self { name, source: PodVolumeSource { host_path, persistent_volume_claim, ephemeral } }
+    }
+}
+
+impl From<PodVolume> for FlatVolume {
+    fn from(volume: PodVolume) -> Self {
+        let PodVolumeSource { host_path, persistent_volume_claim, ephemeral } = volume.source;
+        Self { name: volume.name, host_path, persistent_volume_claim, ephemeral }
+    }
+}
+
+impl Object for Pod {
+    const KIND: Kind = Kind::Pod;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec, status } = self;
+        let deleting = metadata.deletion_timestamp.fold("metadata.deletionTimestamp")?;
+        let claims: Box<[_]> =
+            spec.volumes.iter().filter_map(|volume| volume.mounted(&metadata.name)).collect();
+        let sidecars = spec.sidecars(folder);
+        if claims.is_empty() && sidecars.is_none() {
+            return Ok(Folded::Counted);
+        }
+        let row = PodUse {
+            namespace: folder.text(&metadata.namespace),
+            name: metadata.name.as_str().into(),
+            uid: Uid::parse(&metadata.uid),
+            deleting,
+            phase: match status.phase.as_str() {
+                "Pending" => PodPhase::Pending,
+                "Running" => PodPhase::Running,
+                "Succeeded" => PodPhase::Succeeded,
+                "Failed" => PodPhase::Failed,
+                _ => PodPhase::Unknown,
+            },
+            ready: is_ready(&status.conditions),
+            node: folder.non_empty(&spec.node_name),
+            claims,
+            sidecars: sidecars.map(Box::new),
+        };
+        Ok(Folded::Row(Row::Pod(Box::new(row))))
+    }
+}
+
+impl PodVolume {
+    /// Returns the claim that it names. The claim of an ephemeral volume is called after both.
+    fn mounted(&self, pod: &str) -> Option<Mounted> {
+        if let Some(claim) = &self.source.persistent_volume_claim {
+            Some(Mounted { claim: claim.claim_name.as_str().into(), ephemeral: false })
+        } else if self.source.ephemeral.is_some() {
+            Some(Mounted { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
+        } else {
+            None
+        }
+    }
+}
+
+impl PodSpec {
+    /// Returns the storage sidecars, if there are any, with everything that may name their driver.
+    pub(super) fn sidecars(&self, folder: &mut Folder) -> Option<Sidecars> {
+        let all = || self.init_containers.iter().chain(&self.containers);
+        if !all().any(Container::is_sidecar) {
+            return None;
+        }
+        let containers = all().filter(|container| container.is_sidecar());
+        let container = |container: &Container, folder: &mut Folder| model::Container {
+            image: folder.text(&container.image),
+            args: folder.texts(container.words()),
+        };
+        let paths = self.volumes.iter().filter_map(|volume| volume.source.host_path.as_ref());
+        let mut mentions: Vec<&String> =
+            all().flat_map(Container::words).chain(paths.map(|path| &path.path)).collect();
+        mentions.sort_unstable();
+        mentions.dedup();
+        Some(Sidecars {
+            containers: containers.map(|sidecar| container(sidecar, folder)).collect(),
+            mentions: folder.texts(mentions),
+            service_account: folder.non_empty(&self.service_account_name),
+        })
+    }
+}
+
+impl Container {
+    fn words(&self) -> impl Iterator<Item = &String> {
+        self.command.iter().chain(&self.args)
+    }
+
+    fn is_sidecar(&self) -> bool {
+        let names = [
+            "csi-provisioner",
+            "csi-attacher",
+            "csi-snapshotter",
+            "snapshot-controller",
+            "kube-controller-manager",
+        ];
+        let image = image_name(&self.image);
+        names.iter().any(|name| image.ends_with(name))
+    }
+}
+
+/// Returns the name of an image: no registry, tag or digest.
+fn image_name(image: &str) -> &str {
+    let image = image.split_once('@').map_or(image, |(name, _)| name);
+    let image = image.rsplit_once('/').map_or(image, |(_, name)| name);
+    image.split_once(':').map_or(image, |(name, _)| name)
+}

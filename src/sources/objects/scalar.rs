@@ -1,0 +1,157 @@
+//! Times and quantities. They are read in full only when an object is folded, so that what does
+//! not parse can be reported with its field and its object.
+
+use std::{collections::BTreeMap, fmt};
+
+use chrono::{DateTime, SecondsFormat};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::Problem;
+use crate::model::{Bytes, Time, parse_quantity, parse_time};
+
+/// `0001-01-01T00:00:00Z`, Go's zero time.
+const GO_ZERO: i64 = -62_135_596_800;
+
+/// `Time` and `MicroTime`; all zero means none, as in Kubernetes' protobuf, where a time that was
+/// never set is an empty message.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Timestamp {
+    /// Seconds since 1970.
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    /// Nanoseconds within the second.
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+    /// What JSON said instead of a time. Kubernetes never sends this tag.
+    #[prost(string, optional, tag = "1000")]
+    pub unparsed: Option<String>,
+}
+
+impl Timestamp {
+    /// Returns the point in time, if there is one.
+    pub(super) fn fold(&self, field: &'static str) -> Result<Option<Time>, Problem> {
+        let problem = |value| Problem { field, value, expected: "an RFC 3339 time" };
+        match &self.unparsed {
+            Some(text) => Err(problem(text.clone())),
+            None if self.is_zero() => Ok(None),
+            None => match self.time() {
+                Some(time) => Ok(Some(time)),
+                None => Err(problem(format!("{} s {} ns", self.seconds, self.nanos))),
+            },
+        }
+    }
+
+    /// Go's zero time is what some writers put where they mean none.
+    fn is_zero(&self) -> bool {
+        (self.seconds == 0 && self.nanos == 0) || self.seconds == GO_ZERO
+    }
+
+    fn time(&self) -> Option<Time> {
+        DateTime::from_timestamp(self.seconds, u32::try_from(self.nanos).ok()?)
+    }
+
+    fn parse(text: &str) -> Self {
+        match parse_time(text) {
+            Ok(Some(time)) => match i32::try_from(time.timestamp_subsec_nanos()) {
+                Ok(nanos) => Self { seconds: time.timestamp(), nanos, unparsed: None },
+                Err(_) => Self::not_a_time(text),
+            },
+            Ok(None) => Self::default(),
+            Err(_) => Self::not_a_time(text),
+        }
+    }
+
+    fn not_a_time(text: impl fmt::Display) -> Self {
+        Self { unparsed: Some(text.to_string()), ..Self::default() }
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (&self.unparsed, self.time()) {
+            (Some(text), _) => serializer.serialize_str(text),
+            (None, Some(time)) if !self.is_zero() => {
+                serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+            }
+            (None, Some(_)) => serializer.serialize_none(),
+            (None, None) => serializer.collect_str(&format_args!("{} s", self.seconds)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Scalar("an RFC 3339 time")).map(|text| Self::parse(&text))
+    }
+}
+
+/// An amount as Kubernetes writes it, such as `10Gi`.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Quantity {
+    /// The text.
+    #[prost(string, tag = "1")]
+    pub string: String,
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.string)
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Scalar("a quantity")).map(|string| Self { string })
+    }
+}
+
+/// Returns the bytes of storage in a list of resources.
+pub(super) fn storage(
+    resources: &BTreeMap<String, Quantity>,
+    field: &'static str,
+) -> Result<Option<Bytes>, Problem> {
+    let Some(Quantity { string }) = resources.get("storage") else { return Ok(None) };
+    match parse_quantity(string) {
+        Some(bytes) => Ok(Some(bytes)),
+        None => Err(Problem { field, value: string.clone(), expected: "a quantity of bytes" }),
+    }
+}
+
+/// Reads texts and numbers as text: YAML and people write either.
+struct Scalar(&'static str);
+
+impl de::Visitor<'_> for Scalar {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<String, E> {
+        Ok(text)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<String, E> {
+        Ok("null".to_owned())
+    }
+
+    fn visit_bool<E: de::Error>(self, flag: bool) -> Result<String, E> {
+        Ok(flag.to_string())
+    }
+}

@@ -1,0 +1,49 @@
+//! How every slim type is declared.
+
+use serde::{Deserialize, Deserializer};
+
+/// Declares types that decode from protobuf, JSON and YAML alike.
+///
+/// In JSON and YAML every field may be absent or null, unknown fields are skipped without being
+/// kept, and what is empty is not written. In protobuf the tags are those of Kubernetes.
+macro_rules! slim {
+    ($(
+        $(#[$outer:meta])*
+        pub struct $name:ident { $($(#[$inner:meta])* pub $field:ident: $type:ty,)* }
+    )*) => {$(
+        $(#[$outer])*
+        #[derive(Clone, PartialEq, prost::Message, serde::Serialize, serde::Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        pub struct $name {
+            $(
+                $(#[$inner])*
+                #[serde(
+                    deserialize_with = "crate::sources::objects::slim::or_default",
+                    skip_serializing_if = "crate::sources::objects::slim::is_default"
+                )]
+                pub $field: $type,
+            )*
+        }
+    )*};
+}
+pub(super) use slim;
+
+/// Reads null as the default, which is what Go does.
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Whether a field need not be written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+slim! {
+    /// A message of which only its presence matters.
+    #[derive(Copy, Eq)]
+    pub struct Present {}
+}

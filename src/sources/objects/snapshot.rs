@@ -1,0 +1,158 @@
+//! `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources come as JSON only;
+//! the tags are those of external-snapshotter's types.
+
+use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim, volume::ObjectReference};
+use crate::model::{Kind, Row, SnapshotContent, SnapshotSource, Text};
+
+slim! {
+    /// A `VolumeSnapshotContent` (v1).
+    pub struct VolumeSnapshotContent {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// What it is of.
+        #[prost(message, required, tag = "2")]
+        pub spec: VolumeSnapshotContentSpec,
+        /// How far it is.
+        #[prost(message, required, tag = "3")]
+        pub status: SnapshotStatus,
+    }
+
+    /// `spec` of a snapshot.
+    pub struct VolumeSnapshotContentSpec {
+        /// The `VolumeSnapshot` that it belongs to.
+        #[prost(message, optional, tag = "1")]
+        pub volume_snapshot_ref: Option<ObjectReference>,
+        /// What becomes of it without its `VolumeSnapshot`.
+        #[prost(string, tag = "2")]
+        pub deletion_policy: String,
+        /// The driver.
+        #[prost(string, tag = "3")]
+        pub driver: String,
+        /// What it is of.
+        #[prost(message, required, tag = "5")]
+        pub source: VolumeSnapshotContentSource,
+    }
+
+    /// What a snapshot is of: one of them is set.
+    pub struct VolumeSnapshotContentSource {
+        /// The volume that it is taken from.
+        #[prost(string, optional, tag = "1")]
+        pub volume_handle: Option<String>,
+        /// The snapshot that exists already.
+        #[prost(string, optional, tag = "2")]
+        pub snapshot_handle: Option<String>,
+    }
+
+    /// How far a snapshot is.
+    pub struct SnapshotStatus {
+        /// Whether it is done.
+        #[prost(bool, optional, tag = "4")]
+        pub ready_to_use: Option<bool>,
+    }
+
+    /// A `VolumeGroupSnapshotContent` (v1beta1, v1beta2 and v1 agree in what is read).
+    pub struct VolumeGroupSnapshotContent {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// What it is of.
+        #[prost(message, required, tag = "2")]
+        pub spec: VolumeGroupSnapshotContentSpec,
+        /// How far it is.
+        #[prost(message, required, tag = "3")]
+        pub status: SnapshotStatus,
+    }
+
+    /// `spec` of a group snapshot.
+    pub struct VolumeGroupSnapshotContentSpec {
+        /// The `VolumeGroupSnapshot` that it belongs to.
+        #[prost(message, optional, tag = "1")]
+        pub volume_group_snapshot_ref: Option<ObjectReference>,
+        /// What becomes of it without its `VolumeGroupSnapshot`.
+        #[prost(string, tag = "2")]
+        pub deletion_policy: String,
+        /// The driver.
+        #[prost(string, tag = "3")]
+        pub driver: String,
+        /// What it is of.
+        #[prost(message, required, tag = "5")]
+        pub source: VolumeGroupSnapshotContentSource,
+    }
+
+    /// What a group snapshot is of: one of them is set.
+    pub struct VolumeGroupSnapshotContentSource {
+        /// The volumes that it is taken from.
+        #[prost(string, repeated, tag = "1")]
+        pub volume_handles: Vec<String>,
+        /// The group snapshot that exists already.
+        #[prost(message, optional, tag = "2")]
+        pub group_snapshot_handles: Option<super::slim::Present>,
+    }
+}
+
+impl Object for VolumeSnapshotContent {
+    const KIND: Kind = Kind::VolumeSnapshotContent;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec, status } = self;
+        let row = SnapshotContent {
+            kind: Self::KIND,
+            metadata: metadata.fold(folder)?,
+            driver: folder.text(&spec.driver),
+            source: match (&spec.source.volume_handle, &spec.source.snapshot_handle) {
+                (None, Some(_)) => SnapshotSource::Existing,
+                (volume, _) => SnapshotSource::Volumes(handles(volume)),
+            },
+            snapshot: belongs_to(spec.volume_snapshot_ref.as_ref(), folder),
+            ready: status.ready_to_use == Some(true),
+            being_created: metadata.annotation(meta::SNAPSHOT_BEING_CREATED).is_some(),
+            deletion_policy: folder.non_empty(&spec.deletion_policy),
+        };
+        Ok(Folded::Row(Row::Snapshot(Box::new(row))))
+    }
+}
+
+impl Object for VolumeGroupSnapshotContent {
+    const KIND: Kind = Kind::VolumeGroupSnapshotContent;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec, status } = self;
+        let exists = spec.source.group_snapshot_handles.is_some();
+        let row = SnapshotContent {
+            kind: Self::KIND,
+            metadata: metadata.fold(folder)?,
+            driver: folder.text(&spec.driver),
+            source: if exists && spec.source.volume_handles.is_empty() {
+                SnapshotSource::Existing
+            } else {
+                SnapshotSource::Volumes(handles(&spec.source.volume_handles))
+            },
+            snapshot: belongs_to(spec.volume_group_snapshot_ref.as_ref(), folder),
+            ready: status.ready_to_use == Some(true),
+            being_created: metadata.annotation(meta::GROUP_BEING_CREATED).is_some(),
+            deletion_policy: folder.non_empty(&spec.deletion_policy),
+        };
+        Ok(Folded::Row(Row::Snapshot(Box::new(row))))
+    }
+}
+
+fn handles<'a>(handles: impl IntoIterator<Item = &'a String>) -> Box<[Box<str>]> {
+    handles.into_iter().map(|handle| handle.as_str().into()).collect()
+}
+
+fn belongs_to(
+    reference: Option<&ObjectReference>,
+    folder: &mut Folder,
+) -> Option<(Text, Box<str>)> {
+    let reference = reference.filter(|reference| !reference.name.is_empty())?;
+    Some((folder.text(&reference.namespace), reference.name.as_str().into()))
+}

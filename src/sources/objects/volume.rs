@@ -1,0 +1,213 @@
+//! `PersistentVolume`.
+
+use super::{
+    Folded, Folder, Identity, ManagedMeta, Object, Problem, backend, meta,
+    scalar::{Timestamp, storage},
+    slim::slim,
+    unshared,
+    volume_source::{PROVISIONER_IDENTITY, PersistentVolumeSource, PersistentVolumeSpec},
+};
+use crate::model::{
+    ClaimKey, ClaimRef, DeletionSecret, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase,
+    ReclaimPolicy, Row, Uid, Volume, VolumeSource,
+};
+
+slim! {
+    /// A `PersistentVolume`.
+    pub struct PersistentVolume {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ManagedMeta,
+        /// What it should be.
+        #[prost(message, required, tag = "2")]
+        pub spec: PersistentVolumeSpec,
+        /// What it is.
+        #[prost(message, required, tag = "3")]
+        pub status: PersistentVolumeStatus,
+    }
+
+    /// `status` of a persistent volume.
+    pub struct PersistentVolumeStatus {
+        /// Its phase.
+        #[prost(string, tag = "1")]
+        pub phase: String,
+        /// Why, for people.
+        #[prost(string, tag = "2")]
+        pub message: String,
+        /// Why, in a word.
+        #[prost(string, tag = "3")]
+        pub reason: String,
+        /// Since when.
+        #[prost(message, required, tag = "4")]
+        pub last_phase_transition_time: Timestamp,
+    }
+
+    /// A reference to an object.
+    pub struct ObjectReference {
+        /// Its kind.
+        #[prost(string, tag = "1")]
+        pub kind: String,
+        /// Its namespace.
+        #[prost(string, tag = "2")]
+        pub namespace: String,
+        /// Its name.
+        #[prost(string, tag = "3")]
+        pub name: String,
+        /// Which incarnation of that name.
+        #[prost(string, tag = "4")]
+        pub uid: String,
+        /// Its API group and version.
+        #[prost(string, tag = "5")]
+        pub api_version: String,
+    }
+
+    /// `spec.nodeAffinity`.
+    pub struct VolumeNodeAffinity {
+        /// What a node must be like.
+        #[prost(message, optional, tag = "1")]
+        pub required: Option<NodeSelector>,
+    }
+
+    /// Terms that are alternatives.
+    pub struct NodeSelector {
+        /// The terms.
+        #[prost(message, repeated, tag = "1")]
+        pub node_selector_terms: Vec<NodeSelectorTerm>,
+    }
+
+    /// One term; all its requirements must hold.
+    pub struct NodeSelectorTerm {
+        /// About labels.
+        #[prost(message, repeated, tag = "1")]
+        pub match_expressions: Vec<NodeSelectorRequirement>,
+        /// About fields.
+        #[prost(message, repeated, tag = "2")]
+        pub match_fields: Vec<NodeSelectorRequirement>,
+    }
+
+    /// One requirement.
+    pub struct NodeSelectorRequirement {
+        /// The label or field.
+        #[prost(string, tag = "1")]
+        pub key: String,
+        /// `In`, `NotIn`…
+        #[prost(string, tag = "2")]
+        pub operator: String,
+        /// The values.
+        #[prost(string, repeated, tag = "3")]
+        pub values: Vec<String>,
+    }
+}
+
+impl Object for PersistentVolume {
+    const KIND: Kind = Kind::PersistentVolume;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec, status } = self;
+        let annotation = |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
+        let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
+        let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
+        let has_secret = secret_name.is_some() || secret_namespace.is_some();
+        let row = Volume {
+            phase: phase(&status.phase, folder),
+            message: unshared(&status.message),
+            reason: unshared(&status.reason),
+            last_phase_transition: status
+                .last_phase_transition_time
+                .fold("status.lastPhaseTransitionTime")?,
+            reclaim_policy: reclaim_policy(&spec.persistent_volume_reclaim_policy, folder),
+            claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold(folder)),
+            source: source(&spec.source, folder),
+            backend: backend::key(metadata, spec, folder),
+            class: folder.non_empty(&spec.storage_class_name),
+            capacity: storage(&spec.capacity, "spec.capacity.storage")?,
+            node_affinity: spec
+                .node_affinity
+                .required
+                .as_ref()
+                .map(|required| required.fold(folder))
+                .map(|affinity| folder.affinity(affinity)),
+            provisioned_by: annotation(meta::PROVISIONED_BY, folder),
+            migrated_to: annotation(meta::MIGRATED_TO, folder),
+            bound_by_controller: metadata.annotation(meta::BOUND_BY_CONTROLLER).is_some(),
+            deletion_secret: has_secret.then(|| DeletionSecret {
+                namespace: secret_namespace.unwrap_or_default(),
+                name: secret_name.unwrap_or_default(),
+            }),
+            backend_state: metadata.annotation(meta::BACKEND_STATE).map(Into::into),
+            metadata: metadata.fold(folder)?,
+        };
+        Ok(Folded::Row(Row::Volume(Box::new(row))))
+    }
+}
+
+fn phase(text: &str, folder: &mut Folder) -> Phase {
+    match text {
+        "" | "Pending" => Phase::Pending,
+        "Available" => Phase::Available,
+        "Bound" => Phase::Bound,
+        "Released" => Phase::Released,
+        "Failed" => Phase::Failed,
+        other => Phase::Other(folder.text(other)),
+    }
+}
+
+/// The API server always fills it in; an empty policy is one that nobody knows.
+fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
+    match text {
+        "Retain" => ReclaimPolicy::Retain,
+        "Delete" => ReclaimPolicy::Delete,
+        "Recycle" => ReclaimPolicy::Recycle,
+        other => ReclaimPolicy::Other(folder.text(other)),
+    }
+}
+
+fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource {
+    if let Some(csi) = &source.csi {
+        VolumeSource::Csi {
+            driver: folder.text(&csi.driver),
+            handle: csi.volume_handle.as_str().into(),
+            provisioner_identity: csi.volume_attributes.get(PROVISIONER_IDENTITY).is_some(),
+        }
+    } else if let Some(path) = &source.host_path {
+        VolumeSource::HostPath(path.path.as_str().into())
+    } else if let Some(path) = &source.local {
+        VolumeSource::Local(path.path.as_str().into())
+    } else {
+        source
+            .field()
+            .map_or(VolumeSource::Unknown, |field| VolumeSource::InTree(folder.text(field)))
+    }
+}
+
+impl ObjectReference {
+    fn fold(&self, folder: &mut Folder) -> ClaimRef {
+        let namespace = folder.text(&self.namespace);
+        ClaimRef {
+            key: ClaimKey { namespace, name: self.name.as_str().into() },
+            uid: Uid::parse(&self.uid),
+        }
+    }
+}
+
+impl NodeSelector {
+    fn fold(&self, folder: &mut Folder) -> NodeAffinity {
+        let mut all = |requirements: &[NodeSelectorRequirement]| {
+            let one = |requirement: &NodeSelectorRequirement| NodeRequirement {
+                key: folder.text(&requirement.key),
+                operator: folder.text(&requirement.operator),
+                values: folder.texts(&requirement.values),
+            };
+            requirements.iter().map(one).collect()
+        };
+        let term = |term: &NodeSelectorTerm| NodeTerm {
+            labels: all(&term.match_expressions),
+            fields: all(&term.match_fields),
+        };
+        NodeAffinity { terms: self.node_selector_terms.iter().map(term).collect() }
+    }
+}

@@ -1,0 +1,290 @@
+//! Where a persistent volume's data is, and `spec` around it, which JSON writes as one object and
+//! protobuf as two.
+
+use std::collections::BTreeMap;
+
+use bytes::{Buf, BufMut};
+use prost::{
+    DecodeError, Message,
+    encoding::{DecodeContext, WireType, skip_field, string},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    entries::{AllowList, Entries},
+    scalar::Quantity,
+    slim::{Present, is_default, or_default, slim},
+    volume::{ObjectReference, VolumeNodeAffinity},
+};
+
+/// csi-provisioner writes it into the attributes of every volume that it makes.
+pub(super) const PROVISIONER_IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
+
+/// Declares the sources once, and from them the two shapes.
+macro_rules! sources {
+    ($($field:ident: $type:ty = $tag:tt, $json:tt;)*) => {
+        slim! {
+            /// Where the data of a volume is; one of them is set.
+            pub struct PersistentVolumeSource {
+                $(
+                    #[doc = concat!("`", $json, "`.")]
+                    #[serde(rename = $json)]
+                    #[prost(message, optional, tag = $tag)]
+                    pub $field: Option<$type>,
+                )*
+            }
+        }
+
+        impl PersistentVolumeSource {
+            /// Returns the name of the field that is set.
+            pub(super) fn field(&self) -> Option<&'static str> {
+                $(if self.$field.is_some() {
+                    return Some($json);
+                })*
+                None
+            }
+        }
+
+        /// `spec` as JSON writes it. `#[serde(flatten)]` would buffer what it does not know.
+        #[derive(Default, Serialize, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct FlatSpec {
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            capacity: BTreeMap<String, Quantity>,
+            $(
+                #[serde(rename = $json, skip_serializing_if = "is_default")]
+                $field: Option<$type>,
+            )*
+            #[serde(skip_serializing_if = "is_default")]
+            claim_ref: Option<ObjectReference>,
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            persistent_volume_reclaim_policy: String,
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            storage_class_name: String,
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            node_affinity: VolumeNodeAffinity,
+        }
+
+        impl From<FlatSpec> for PersistentVolumeSpec {
+            fn from(flat: FlatSpec) -> Self {
+                Self {
+                    capacity: flat.capacity,
+                    source: PersistentVolumeSource { $($field: flat.$field,)* },
+                    claim_ref: flat.claim_ref,
+                    persistent_volume_reclaim_policy: flat.persistent_volume_reclaim_policy,
+                    storage_class_name: flat.storage_class_name,
+                    node_affinity: flat.node_affinity,
+                }
+            }
+        }
+
+        impl From<PersistentVolumeSpec> for FlatSpec {
+            fn from(spec: PersistentVolumeSpec) -> Self {
+                Self {
+                    capacity: spec.capacity,
+                    $($field: spec.source.$field,)*
+                    claim_ref: spec.claim_ref,
+                    persistent_volume_reclaim_policy: spec.persistent_volume_reclaim_policy,
+                    storage_class_name: spec.storage_class_name,
+                    node_affinity: spec.node_affinity,
+                }
+            }
+        }
+    };
+}
+
+sources! {
+    csi: Csi = "22", "csi";
+    host_path: Path = "3", "hostPath";
+    local: Path = "20", "local";
+    nfs: Nfs = "5", "nfs";
+    iscsi: Iscsi = "7", "iscsi";
+    fc: Fc = "10", "fc";
+    aws_elastic_block_store: VolumeId = "2", "awsElasticBlockStore";
+    gce_persistent_disk: GcePersistentDisk = "1", "gcePersistentDisk";
+    azure_disk: AzureDisk = "16", "azureDisk";
+    azure_file: AzureFile = "13", "azureFile";
+    cinder: VolumeId = "8", "cinder";
+    vsphere_volume: VsphereVolume = "14", "vsphereVolume";
+    portworx_volume: VolumeId = "18", "portworxVolume";
+    glusterfs: Present = "4", "glusterfs";
+    rbd: Present = "6", "rbd";
+    cephfs: Present = "9", "cephfs";
+    flocker: Present = "11", "flocker";
+    flex_volume: Present = "12", "flexVolume";
+    quobyte: Present = "15", "quobyte";
+    photon_persistent_disk: Present = "17", "photonPersistentDisk";
+    scale_io: Present = "19", "scaleIO";
+    storageos: Present = "21", "storageos";
+}
+
+/// `spec` of a persistent volume.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(from = "FlatSpec", into = "FlatSpec")]
+pub struct PersistentVolumeSpec {
+    /// Its size, under `storage`.
+    #[prost(btree_map = "string, message", tag = "1")]
+    pub capacity: BTreeMap<String, Quantity>,
+    /// Where its data is.
+    #[prost(message, required, tag = "2")]
+    pub source: PersistentVolumeSource,
+    /// The claim that it is bound to or reserved for.
+    #[prost(message, optional, tag = "4")]
+    pub claim_ref: Option<ObjectReference>,
+    /// What becomes of it without its claim.
+    #[prost(string, tag = "5")]
+    pub persistent_volume_reclaim_policy: String,
+    /// Its class.
+    #[prost(string, tag = "6")]
+    pub storage_class_name: String,
+    /// The nodes that can reach it.
+    #[prost(message, required, tag = "9")]
+    pub node_affinity: VolumeNodeAffinity,
+}
+
+slim! {
+    /// `hostPath` and `local`.
+    pub struct Path {
+        /// The path on the node.
+        #[prost(string, tag = "1")]
+        pub path: String,
+    }
+
+    /// `nfs`.
+    pub struct Nfs {
+        /// The server.
+        #[prost(string, tag = "1")]
+        pub server: String,
+        /// The path that it exports.
+        #[prost(string, tag = "2")]
+        pub path: String,
+    }
+
+    /// `iscsi`.
+    pub struct Iscsi {
+        /// Address of the portal.
+        #[prost(string, tag = "1")]
+        pub target_portal: String,
+        /// Name of the target.
+        #[prost(string, tag = "2")]
+        pub iqn: String,
+        /// Number of the unit.
+        #[prost(int32, tag = "3")]
+        pub lun: i32,
+    }
+
+    /// `fc`: names and unit, or identifiers.
+    pub struct Fc {
+        /// World wide names of the targets.
+        #[serde(rename = "targetWWNs")]
+        #[prost(string, repeated, tag = "1")]
+        pub target_wwns: Vec<String>,
+        /// Number of the unit.
+        #[prost(int32, optional, tag = "2")]
+        pub lun: Option<i32>,
+        /// World wide identifiers of the volume.
+        #[prost(string, repeated, tag = "5")]
+        pub wwids: Vec<String>,
+    }
+
+    /// `awsElasticBlockStore`, `cinder` and `portworxVolume`.
+    pub struct VolumeId {
+        /// The id.
+        #[serde(rename = "volumeID")]
+        #[prost(string, tag = "1")]
+        pub volume_id: String,
+    }
+
+    /// `gcePersistentDisk`.
+    pub struct GcePersistentDisk {
+        /// The disk's name, unique in its project and zone.
+        #[prost(string, tag = "1")]
+        pub pd_name: String,
+    }
+
+    /// `azureDisk`.
+    pub struct AzureDisk {
+        /// The disk's URI.
+        #[serde(rename = "diskURI")]
+        #[prost(string, tag = "2")]
+        pub disk_uri: String,
+    }
+
+    /// `azureFile`.
+    pub struct AzureFile {
+        /// The secret that holds the storage account's name and key.
+        #[prost(string, tag = "1")]
+        pub secret_name: String,
+        /// The share's name, unique in its storage account.
+        #[prost(string, tag = "2")]
+        pub share_name: String,
+        /// The secret's namespace, by default the claim's.
+        #[prost(string, optional, tag = "4")]
+        pub secret_namespace: Option<String>,
+    }
+
+    /// `vsphereVolume`.
+    pub struct VsphereVolume {
+        /// The path of the disk.
+        #[prost(string, tag = "1")]
+        pub volume_path: String,
+    }
+}
+
+/// `csi`. Its protobuf form is written by hand, since most attributes are not kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Csi {
+    /// The driver.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub driver: String,
+    /// The driver's name for the volume.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub volume_handle: String,
+    /// The attribute that proves dynamic origin, if it is there.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub volume_attributes: Entries<ProvisionerIdentity>,
+}
+
+/// Keeps the one attribute that proves dynamic origin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProvisionerIdentity;
+
+impl AllowList for ProvisionerIdentity {
+    fn allows(key: &str) -> bool {
+        key == PROVISIONER_IDENTITY
+    }
+}
+
+impl Message for Csi {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        string::encode(1, &self.driver, buf);
+        string::encode(2, &self.volume_handle, buf);
+        self.volume_attributes.encode(5, buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
+            2 => string::merge(wire_type, &mut self.volume_handle, buf, ctx),
+            5 => self.volume_attributes.merge(wire_type, buf, ctx),
+            _ => skip_field(wire_type, tag, buf, ctx),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        string::encoded_len(1, &self.driver)
+            + string::encoded_len(2, &self.volume_handle)
+            + self.volume_attributes.encoded_len(5)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

@@ -1,0 +1,289 @@
+//! The lines of our own dumps that are no Kubernetes objects.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::{Cluster, Coverage, Gap, Reach};
+use crate::model::{
+    Answer, ClaimKey, Interner, Kind, Metadata, Question, Role, Row, Server, Sighting, Time,
+    format_time, parse_time,
+};
+
+/// Kind of a line with an answer.
+pub const ANSWER: &str = "Answer";
+/// Kind of a line with what an earlier run recorded.
+pub const SIGHTING: &str = "Sighting";
+/// Kind of a line that tells how far a kind was seen.
+pub const COVERAGE: &str = "Coverage";
+/// Kind of the line that tells when and of what the dump was taken.
+pub const TAKEN: &str = "Taken";
+
+/// The first line.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// When, and of what, where that is known at the beginning.
+    pub metadata: Taken,
+    /// Kinds of which the file holds every object, in files written by hand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub complete: Vec<String>,
+}
+
+/// When and of what a dump was taken.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Taken {
+    /// The server's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<String>,
+    /// The cluster.
+    pub cluster: Identity,
+    /// The tool's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
+/// Which cluster.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<Box<str>>,
+    /// Major and minor version whose behaviour is to be expected, where it is not that of `version`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behaves_as: Option<(u32, u32)>,
+}
+
+impl Header {
+    /// The header of a dump that is about to be taken.
+    pub fn now() -> Self {
+        let tool = Some(env!("CARGO_PKG_VERSION").to_owned());
+        Self { metadata: Taken { tool, ..Taken::default() }, complete: Vec::new() }
+    }
+}
+
+impl Taken {
+    /// What is known of a cluster once it was read.
+    pub fn new(cluster: &Cluster) -> Self {
+        let server = cluster.server().cloned().unwrap_or_default();
+        Self {
+            taken_at: cluster.clock().as_ref().map(format_time),
+            cluster: Identity {
+                uid: server.cluster_uid,
+                server: server.url,
+                version: server.git_version,
+                behaves_as: server.version,
+            },
+            tool: None,
+        }
+    }
+
+    /// The clock.
+    ///
+    /// # Errors
+    /// When it is no time.
+    pub fn clock(&self) -> Result<Option<Time>, String> {
+        let Some(text) = &self.taken_at else { return Ok(None) };
+        parse_time(text).map_err(|error| format!("takenAt {text:?} is no time: {error}"))
+    }
+
+    /// What the server said of itself; `None` when nothing is known.
+    pub fn server(&self) -> Option<Server> {
+        let Identity { uid, server, version, behaves_as } = self.cluster.clone();
+        if uid.is_none() && server.is_none() && version.is_none() {
+            return None;
+        }
+        let parsed = behaves_as.or_else(|| major_minor(version.as_deref()?));
+        Some(Server { cluster_uid: uid, url: server, git_version: version, version: parsed })
+    }
+}
+
+/// Reads `v1.36.3` as 1.36.
+fn major_minor(git_version: &str) -> Option<(u32, u32)> {
+    let mut parts = git_version.trim_start_matches('v').split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// A question with its answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Answered {
+    question: Asked,
+    answer: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Asked {
+    ClaimExists { namespace: String, name: String },
+    SecretExists { namespace: String, name: String },
+    #[serde(rename_all = "camelCase")]
+    MayPatchVolumes { namespace: String, service_account: String },
+}
+
+impl Answered {
+    /// Puts an answer into its saved form.
+    pub fn new(question: &Question, answer: &Answer) -> Self {
+        let question = match question {
+            Question::ClaimExists(key) => Asked::ClaimExists {
+                namespace: key.namespace.to_string(),
+                name: key.name.to_string(),
+            },
+            Question::SecretExists { namespace, name } => {
+                Asked::SecretExists { namespace: namespace.to_string(), name: name.to_string() }
+            }
+            Question::MayPatchVolumes { namespace, service_account } => Asked::MayPatchVolumes {
+                namespace: namespace.to_string(),
+                service_account: service_account.to_string(),
+            },
+        };
+        let (answer, reason) = match answer {
+            Answer::Yes => ("yes", None),
+            Answer::No => ("no", None),
+            Answer::Forbidden => ("forbidden", None),
+            Answer::Unanswered(reason) => ("unanswered", Some(reason.clone())),
+        };
+        Self { question, answer: answer.to_owned(), reason }
+    }
+
+    /// Takes it out of its saved form.
+    ///
+    /// # Errors
+    /// When the answer is none of the four.
+    pub fn into_row(self, interner: &mut Interner) -> Result<Row, String> {
+        let question = match self.question {
+            Asked::ClaimExists { namespace, name } => Question::ClaimExists(ClaimKey {
+                namespace: interner.text(&namespace),
+                name: name.into(),
+            }),
+            Asked::SecretExists { namespace, name } => Question::SecretExists {
+                namespace: interner.text(&namespace),
+                name: interner.text(&name),
+            },
+            Asked::MayPatchVolumes { namespace, service_account } => Question::MayPatchVolumes {
+                namespace: interner.text(&namespace),
+                service_account: interner.text(&service_account),
+            },
+        };
+        let answer = match self.answer.as_str() {
+            "yes" => Answer::Yes,
+            "no" => Answer::No,
+            "forbidden" => Answer::Forbidden,
+            "unanswered" => Answer::Unanswered(self.reason.unwrap_or_default()),
+            other => return Err(format!("{other:?} is not yes, no, forbidden or unanswered")),
+        };
+        Ok(Row::Answer(question, answer))
+    }
+}
+
+/// What an earlier run recorded of a controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sighted {
+    role: String,
+    driver: String,
+    absent_since: String,
+}
+
+impl Sighted {
+    /// Puts a record into its saved form.
+    pub fn new(sighting: &Sighting) -> Self {
+        Self {
+            role: sighting.role.name().to_owned(),
+            driver: sighting.driver.to_string(),
+            absent_since: format_time(&sighting.absent_since),
+        }
+    }
+
+    /// Takes it out of its saved form.
+    ///
+    /// # Errors
+    /// When the role is not known, or the time is none.
+    pub fn into_sighting(self, interner: &mut Interner) -> Result<Sighting, String> {
+        let roles = [Role::Provisioner, Role::Attacher, Role::Snapshotter, Role::ControllerManager];
+        let role = roles.into_iter().find(|role| role.name() == self.role);
+        let absent_since = parse_time(&self.absent_since).ok().flatten();
+        Ok(Sighting {
+            role: role.ok_or_else(|| format!("{:?} is no role", self.role))?,
+            driver: interner.text(&self.driver),
+            absent_since: absent_since.ok_or_else(|| format!("{:?} is no time", self.absent_since))?,
+        })
+    }
+}
+
+/// How far a kind was seen.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Covered {
+    resource: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum State {
+    /// The list began and ended at these points in the order of everything that was read.
+    Seen { began: u64, ended: u64 },
+    Gap { reason: String },
+    NotServed,
+    NotConfigured,
+}
+
+impl Covered {
+    /// Puts coverage into its saved form.
+    pub fn new(reach: &Reach, coverage: &Coverage) -> Self {
+        let state = match coverage {
+            Coverage::Seen { began, ended } => State::Seen { began: *began, ended: *ended },
+            Coverage::Gap(gap) => State::Gap { reason: gap.reason.clone() },
+            Coverage::NotServed => State::NotServed,
+            Coverage::NotConfigured => State::NotConfigured,
+            Coverage::Listing { .. } => State::Gap { reason: "the list did not end".to_owned() },
+        };
+        let namespace = reach.namespace.as_ref().map(ToString::to_string);
+        Self { resource: reach.kind.plural().to_owned(), namespace, state }
+    }
+
+    /// Takes it out of its saved form.
+    ///
+    /// # Errors
+    /// When the resource is not known.
+    pub fn into_coverage(self, interner: &mut Interner) -> Result<(Reach, Coverage), String> {
+        let kind = Kind::parse_resource(&self.resource)
+            .ok_or_else(|| format!("{:?} is no resource that an audit reads", self.resource))?;
+        let namespace = self.namespace.map(|namespace| interner.text(&namespace));
+        let coverage = match self.state {
+            State::Seen { began, ended } => Coverage::Seen { began, ended },
+            State::Gap { reason } => Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason }),
+            State::NotServed => Coverage::NotServed,
+            State::NotConfigured => Coverage::NotConfigured,
+        };
+        Ok((Reach { kind, namespace }, coverage))
+    }
+}
+
+/// The newest time that the server itself stamped on an object: creation, or a write that is
+/// recorded in managedFields. Never a status, a Lease or a deletion, which lie in the future or
+/// can be forged.
+pub fn newest_stamp(row: &Row) -> Option<Time> {
+    let metadata: &Metadata = match row {
+        Row::Volume(row) => &row.metadata,
+        Row::Claim(row) => &row.metadata,
+        Row::Node(row) => &row.metadata,
+        Row::Class(row) => &row.metadata,
+        Row::CsiDriver(row) => &row.metadata,
+        Row::CsiNode(row) => &row.metadata,
+        Row::Attachment(row) => &row.metadata,
+        Row::Snapshot(row) => &row.metadata,
+        Row::Lease(row) => return row.metadata.created,
+        Row::Pod(_) | Row::Workload(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) => {
+            return None;
+        }
+    };
+    let managed = metadata.managers.iter().filter_map(|owner| owner.time).max();
+    metadata.created.max(managed)
+}
