@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -76,7 +76,7 @@ fn tokens_only(folder: &Path) -> String {
 /// However the server goes away while it is being read: what was not read is a gap or an error, never an empty cluster.
 #[test]
 fn the_server_restarts_in_the_middle_of_a_list() {
-    const VOLUMES: usize = 20_000;
+    const VOLUMES: usize = 4_000;
     let folder = tempfile::tempdir().expect("because the temporary folder is writable");
     let volumes: Vec<_> = (0..VOLUMES)
         .map(|number| {
@@ -94,13 +94,15 @@ fn the_server_restarts_in_the_middle_of_a_list() {
     let whole = on.audit(&[]);
     assert_eq!(whole.json["summary"]["volumes"], VOLUMES, "{}", whole.json["summary"]);
 
-    for delay in [100, 300, 700] {
+    for delay in [100, 300, 600] {
+        let started = Instant::now();
         let running = Run::of(&["audit", "-o", "json"]).kubeconfig(cluster.kubeconfig()).start();
         sleep(Duration::from_millis(delay));
         cluster.signal_component("apiserver", "KILL");
         cluster.start_component("apiserver");
         let outcome = running.finish();
-        say(&format!("killed after {delay} ms: exit code {:?}", outcome.code));
+        let took = started.elapsed().as_secs_f32();
+        say(&format!("killed after {delay} ms: exit code {:?} after {took:.1} s", outcome.code));
         match outcome.code {
             Some(0) => {
                 let report = outcome.report();
