@@ -7,12 +7,11 @@
 mod connection;
 mod coverage;
 mod deletion_order;
-// mod dump;
+mod dump;
 mod finalizers;
 mod guards;
 mod healthy;
 mod in_tree;
 mod last_phase_transition;
-// mod leaky;
-// mod record;
+mod leaky;
 mod support;
