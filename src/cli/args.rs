@@ -1,10 +1,6 @@
 //! What can be typed.
 
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
-};
+use std::{path::{Path, PathBuf}, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
@@ -155,8 +151,7 @@ impl FromStr for ThresholdSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, duration) =
-            text.split_once('=').ok_or("expected NAME=DURATION, such as stuck=2h")?;
+        let (name, duration) = text.split_once('=').ok_or("expected NAME=DURATION, such as stuck=2h")?;
         let threshold = Threshold::parse(name).ok_or_else(|| {
             let names: Vec<_> = Threshold::ALL.into_iter().map(Threshold::name).collect();
             format!("there is no threshold {name:?}; there are {}", names.join(", "))

@@ -104,8 +104,7 @@ impl AuditArgs {
             return Ok(From::Live { connection, namespace: self.namespace.as_deref() });
         }
         let taken_at = self.taken_at.as_deref().map(time).transpose()?;
-        let complete =
-            self.complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
+        let complete = self.complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
         Ok(From::Dumps {
             inputs: self.filename.iter().map(Input::parse).collect(),
             complete: complete.into_iter().flatten().collect(),
@@ -131,9 +130,7 @@ impl AuditArgs {
         let selector = self.selector.as_deref().map(Selector::parse).transpose();
         settings.scope = Scope {
             namespace: self.namespace.as_deref().map(Text::from),
-            selector: selector
-                .map_err(|error| Failure::usage(error.to_string()))?
-                .unwrap_or_default(),
+            selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
             rules: ids(&self.rule)?,
             ignored: ids(&self.ignore)?,
         };
@@ -192,14 +189,12 @@ pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
     let file = match format.file() {
         None => String::new(),
         Some(path) => std::fs::read_to_string(path).map_err(|error| {
-            let error =
-                anyhow::Error::new(error).context(format!("failed to read {}", path.display()));
+            let error = anyhow::Error::new(error).context(format!("failed to read {}", path.display()));
             Failure { exit: Exit::Usage, error, hint: None }
         })?,
     };
     let template = |text: &str| {
-        Template::parse(text)
-            .map_err(|error| Failure::usage(format!("cannot read the template: {error}")))
+        Template::parse(text).map_err(|error| Failure::usage(format!("cannot read the template: {error}")))
     };
     let columns = |parsed: Result<Columns, crate::output::columns::ColumnsError>| {
         parsed.map(Printer::Columns).map_err(|error| Failure {
@@ -263,19 +258,18 @@ fn severity(text: &str) -> Result<Severity, Failure> {
 }
 
 fn time(text: &str) -> Result<Time, Failure> {
-    parse_time(text)
-        .ok()
-        .flatten()
-        .ok_or_else(|| Failure::usage(format!("{text:?} is no time such as 2026-01-31T12:00:00Z")))
+    parse_time(text).ok().flatten().ok_or_else(|| {
+        Failure::usage(format!("{text:?} is no time such as 2026-01-31T12:00:00Z"))
+    })
 }
 
 fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
     if name == "all" {
         return Ok(Kind::ALL.to_vec());
     }
-    Kind::parse_resource(name)
-        .map(|kind| vec![kind])
-        .ok_or_else(|| Failure::usage(format!("{name:?} is no kind that an audit reads")))
+    Kind::parse_resource(name).map(|kind| vec![kind]).ok_or_else(|| {
+        Failure::usage(format!("{name:?} is no kind that an audit reads"))
+    })
 }
 
 /// The summary in one or two lines.

@@ -18,9 +18,7 @@ use crate::model::{Kind, escape_control, format_age};
 #[derive(Debug)]
 pub enum Printer {
     /// One line per finding; `true` for more columns.
-    Table {
-        wide: bool,
-    },
+    Table { wide: bool },
     Json,
     Yaml,
     Name,
@@ -94,8 +92,7 @@ fn table(
 ) -> io::Result<()> {
     const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
     const WIDE: [&str; 11] = [
-        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT",
-        "WHAT",
+        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT", "WHAT",
     ];
     let headers: &[&str] = if wide { &WIDE } else { &NARROW };
     let width = if wide { None } else { page.width };

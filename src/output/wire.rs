@@ -366,10 +366,7 @@ fn summary(cluster: &Cluster, tally: &Tally) -> Summary {
     Summary {
         volumes,
         claims,
-        by_severity: Severity::ALL
-            .into_iter()
-            .map(|it| (it.name().to_owned(), count(it)))
-            .collect(),
+        by_severity: Severity::ALL.into_iter().map(|it| (it.name().to_owned(), count(it))).collect(),
         by_id: tally.by_rule.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect(),
         exempted: tally.exempted,
         reclaimable: format_bytes(tally.reclaimable),

@@ -56,8 +56,10 @@ pub async fn ask(
 async fn reply(reader: &Reader, question: &Question) -> Reply {
     let answer = match question {
         Question::ClaimExists(key) => {
-            let path =
-                format!("/api/v1/namespaces/{}/persistentvolumeclaims/{}", key.namespace, key.name);
+            let path = format!(
+                "/api/v1/namespaces/{}/persistentvolumeclaims/{}",
+                key.namespace, key.name
+            );
             match reader.get::<PersistentVolumeClaim>(&path).await {
                 Ok(answer) => return Reply::Claim(Box::new(answer.value)),
                 Err(error) => refusal(&error),

@@ -113,11 +113,7 @@ impl Intake {
                     1 => first.clone(),
                     _ => format!("{count} objects could not be read, the first: {first}"),
                 };
-                self.apply(Change::Lost(Gap {
-                    kind: reach.kind,
-                    namespace: reach.namespace,
-                    reason,
-                }));
+                self.apply(Change::Lost(Gap { kind: reach.kind, namespace: reach.namespace, reason }));
             }
         }
     }

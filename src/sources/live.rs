@@ -9,7 +9,7 @@ use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::{
     client::{
-        self, ListEvent, ListRequest, ListSink, Listed, ReadError, Reader, Served, ServedKinds,
+        self, Listed, ListEvent, ListRequest, ListSink, ReadError, Reader, Served, ServedKinds,
     },
     dump::DumpError,
     intake::Intake,
@@ -109,8 +109,7 @@ pub async fn read(
     while let Some(message) = receiver.recv().await {
         match message {
             Message::Change(change) => {
-                let lost_volumes =
-                    matches!(&change, Change::Lost(gap) if gap.kind == Kind::PersistentVolume);
+                let lost_volumes = matches!(&change, Change::Lost(gap) if gap.kind == Kind::PersistentVolume);
                 intake.apply(change);
                 if lost_volumes {
                     volumes_done.send_replace(true);
