@@ -1,6 +1,10 @@
 //! What can be typed.
 
-use std::{path::{Path, PathBuf}, str::FromStr, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
@@ -31,12 +35,12 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Report what is wrong with volumes and claims; changes nothing
-    Audit(AuditArgs),
+    Audit(Box<AuditArgs>),
     /// Save what an audit needs to a file, for offline work
     Dump(DumpArgs),
     /// Explain a finding: what it means, why it is dangerous, what can be done
     Explain(ExplainArgs),
-    /// Print the smallest ClusterRole for a command, or check what is lacking
+    /// Print the smallest cluster role for a command, or check what is lacking
     Rbac(RbacArgs),
     /// Print the version
     Version(VersionArgs),
@@ -121,7 +125,7 @@ impl ConnectionArgs {
             insecure_skip_tls_verify: self.insecure_skip_tls_verify,
             tls_server_name: self.tls_server_name.clone(),
             disable_compression: self.disable_compression,
-            request_timeout: self.request_timeout.clone().unwrap_or_default(),
+            request_timeout: self.request_timeout.unwrap_or_default(),
         }
     }
 
@@ -151,7 +155,8 @@ impl FromStr for ThresholdSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, duration) = text.split_once('=').ok_or("expected NAME=DURATION, such as stuck=2h")?;
+        let (name, duration) =
+            text.split_once('=').ok_or("expected NAME=DURATION, such as stuck=2h")?;
         let threshold = Threshold::parse(name).ok_or_else(|| {
             let names: Vec<_> = Threshold::ALL.into_iter().map(Threshold::name).collect();
             format!("there is no threshold {name:?}; there are {}", names.join(", "))

@@ -26,7 +26,6 @@ use crate::{
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags are")]
 pub struct AuditArgs {
     /// Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
@@ -104,7 +103,8 @@ impl AuditArgs {
             return Ok(From::Live { connection, namespace: self.namespace.as_deref() });
         }
         let taken_at = self.taken_at.as_deref().map(time).transpose()?;
-        let complete = self.complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
+        let complete =
+            self.complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
         Ok(From::Dumps {
             inputs: self.filename.iter().map(Input::parse).collect(),
             complete: complete.into_iter().flatten().collect(),
@@ -130,7 +130,9 @@ impl AuditArgs {
         let selector = self.selector.as_deref().map(Selector::parse).transpose();
         settings.scope = Scope {
             namespace: self.namespace.as_deref().map(Text::from),
-            selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
+            selector: selector
+                .map_err(|error| Failure::usage(error.to_string()))?
+                .unwrap_or_default(),
             rules: ids(&self.rule)?,
             ignored: ids(&self.ignore)?,
         };
@@ -189,12 +191,14 @@ pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
     let file = match format.file() {
         None => String::new(),
         Some(path) => std::fs::read_to_string(path).map_err(|error| {
-            let error = anyhow::Error::new(error).context(format!("failed to read {}", path.display()));
+            let error =
+                anyhow::Error::new(error).context(format!("failed to read {}", path.display()));
             Failure { exit: Exit::Usage, error, hint: None }
         })?,
     };
     let template = |text: &str| {
-        Template::parse(text).map_err(|error| Failure::usage(format!("cannot read the template: {error}")))
+        Template::parse(text)
+            .map_err(|error| Failure::usage(format!("cannot read the template: {error}")))
     };
     let columns = |parsed: Result<Columns, crate::output::columns::ColumnsError>| {
         parsed.map(Printer::Columns).map_err(|error| Failure {
@@ -258,18 +262,19 @@ fn severity(text: &str) -> Result<Severity, Failure> {
 }
 
 fn time(text: &str) -> Result<Time, Failure> {
-    parse_time(text).ok().flatten().ok_or_else(|| {
-        Failure::usage(format!("{text:?} is no time such as 2026-01-31T12:00:00Z"))
-    })
+    parse_time(text)
+        .ok()
+        .flatten()
+        .ok_or_else(|| Failure::usage(format!("{text:?} is no time such as 2026-01-31T12:00:00Z")))
 }
 
 fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
     if name == "all" {
         return Ok(Kind::ALL.to_vec());
     }
-    Kind::parse_resource(name).map(|kind| vec![kind]).ok_or_else(|| {
-        Failure::usage(format!("{name:?} is no kind that an audit reads"))
-    })
+    Kind::parse_resource(name)
+        .map(|kind| vec![kind])
+        .ok_or_else(|| Failure::usage(format!("{name:?} is no kind that an audit reads")))
 }
 
 /// The summary in one or two lines.
@@ -281,7 +286,8 @@ fn summary(summary: &wire::Summary) -> String {
             (count > 0).then(|| format!("{count} {}", severity.name()))
         })
         .collect();
-    let seen = format!("{} volumes, {} claims", summary.volumes, summary.claims);
+    let seen =
+        format!("{}, {}", counted(summary.volumes, "volume"), counted(summary.claims, "claim"));
     let exempted = match summary.exempted {
         0 => String::new(),
         count => format!("; {count} exempted"),
@@ -297,6 +303,10 @@ fn summary(summary: &wire::Summary) -> String {
         summary.leaking,
         summary.at_risk
     )
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// The first that applies.

@@ -6,12 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Failure,
-    args::ConnectionArgs,
-    progress::Progress,
-    terminal,
-};
+use super::{Failure, args::ConnectionArgs, progress::Progress, terminal};
 use crate::{
     journal::{self, sightings},
     model::{Kind, Settings, Sighting, Time},
@@ -84,7 +79,8 @@ pub(super) async fn collect(
         }
         From::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
-            let read = dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
+            let read =
+                dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);
             collected.judge(settings);
         }
@@ -123,7 +119,7 @@ impl Collected {
         }
         drop(progress);
         if let Some(known) = known {
-            self.record(known);
+            self.record(&known);
         }
         Ok(())
     }
@@ -156,9 +152,11 @@ impl Collected {
     }
 
     /// Records which controllers were not there, for later runs.
-    fn record(&mut self, known: Vec<Sighting>) {
-        let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else { return };
-        let next = sightings::update(known.clone(), &self.assessor.absences(), now);
+    fn record(&mut self, known: &[Sighting]) {
+        let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else {
+            return;
+        };
+        let next = sightings::update(known.to_vec(), &self.assessor.absences(), now);
         if next == known {
             return;
         }

@@ -1,15 +1,14 @@
 //! Completion on behalf of kubectl: the program, called as `kubectl_complete-…`.
 
-use std::{
-    ffi::OsString,
-    path::Path,
-    process::ExitCode,
-};
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use clap_complete::CompletionCandidate;
 
 use super::terminal;
-use crate::{model::{Kind, Severity, Threshold}, rules::REGISTRY};
+use crate::{
+    model::{Kind, Severity, Threshold},
+    rules::REGISTRY,
+};
 
 /// kubectl's directive "no file names".
 const NO_FILES: &str = ":4";
@@ -23,7 +22,8 @@ pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     words.extend(arguments.iter().skip(1).cloned());
     let index = words.len() - 1;
     let mut command = super::command(&format!("kubectl-{plugin}"));
-    let candidates = clap_complete::engine::complete(&mut command, words, index, None).unwrap_or_default();
+    let candidates =
+        clap_complete::engine::complete(&mut command, words, index, None).unwrap_or_default();
     let printed = terminal::print(|out| {
         for candidate in &candidates {
             let value = candidate.get_value().to_string_lossy();
@@ -39,7 +39,10 @@ pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
 
 /// Ids of findings, with their titles.
 pub fn rule_ids() -> Vec<CompletionCandidate> {
-    REGISTRY.iter().map(|rule| CompletionCandidate::new(rule.id).help(Some(rule.title.into()))).collect()
+    REGISTRY
+        .iter()
+        .map(|rule| CompletionCandidate::new(rule.id).help(Some(rule.title.into())))
+        .collect()
 }
 
 /// Names of thresholds, each with the equals sign.

@@ -26,7 +26,9 @@ impl DumpArgs {
         let collected = collect(from, &Settings::default(), Some(&self.file)).await?;
         if let Some(count) = collected.saved {
             let file = self.file.display();
-            terminal::note(&format!("saved {count} objects and answers to {file}; no Secrets, no ConfigMaps, no environment variables"));
+            terminal::note(&format!(
+                "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps, no environment variables"
+            ));
         }
         tell(&collected);
         let whole = collected.intake.cluster.gaps().next().is_none();

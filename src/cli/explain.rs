@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{Exit, Failure, terminal};
-use crate::rules::{self, REGISTRY, Rule};
+use crate::{
+    output::report::wrap,
+    rules::{self, REGISTRY, Rule},
+};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -53,19 +56,4 @@ fn explain(out: &mut dyn Write, rule: &Rule) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Breaks text into lines of at most `width` characters, where words allow it.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

@@ -97,7 +97,13 @@ fn role() -> ClusterRole {
         let twin = rules.iter_mut().find(|rule| rule.api_groups == [group] && rule.verbs == verbs);
         match twin {
             Some(rule) => rule.resources.push(resource),
-            None => rules.push(PolicyRule { api_groups: vec![group], resources: vec![resource], verbs }),
+            None => {
+                rules.push(PolicyRule {
+                    api_groups: vec![group],
+                    resources: vec![resource],
+                    verbs,
+                });
+            }
         }
     }
     ClusterRole {
@@ -154,12 +160,13 @@ struct ReviewStatus {
 
 async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
     let options = connection.options(None);
-    let connected = client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
-        .await
-        .map_err(|error| {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        })?;
+    let connected =
+        client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
+            .await
+            .map_err(|error| {
+                let hint = error.hint();
+                Failure::error(error).hint(hint)
+            })?;
     let reader = Reader::new(&connected);
     let asked = rights().into_iter().map(|right| {
         let reader = reader.clone();
@@ -203,6 +210,8 @@ async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
         terminal::note("nothing is lacking for audit");
         return Ok(Exit::Done);
     }
-    terminal::note("an audit would be incomplete; `rbac audit` prints the role that grants everything");
+    terminal::note(
+        "an audit would be incomplete; `rbac audit` prints the role that grants everything",
+    );
     Ok(Exit::Incomplete)
 }

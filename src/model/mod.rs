@@ -56,7 +56,7 @@ pub use server::Server;
 pub use settings::{Scope, Selector, SelectorError, Settings};
 pub use snapshot::{SnapshotContent, SnapshotSource};
 pub use text::{Interner, Text, escape_control};
-pub use threshold::{Threshold, Thresholds, parse_duration};
+pub use threshold::{Threshold, Thresholds, format_duration, parse_duration};
 pub use time::{Time, format_age, format_time, parse_time};
 pub use uid::Uid;
 pub use volume::{

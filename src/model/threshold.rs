@@ -1,6 +1,6 @@
 //! Every duration that a judgement compares with, named in one place.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 /// A named duration; the only ones that rules may compare an age with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -151,6 +151,22 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Prints a duration so that [`parse_duration`] reads it back: `7d`, `1h30m`, `500ms`.
+pub fn format_duration(duration: Duration) -> String {
+    let mut rest = duration.as_secs();
+    let mut text = String::new();
+    for (length, unit) in [(DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (1, "s")] {
+        if rest >= length {
+            let _ = write!(text, "{}{unit}", rest / length);
+            rest %= length;
+        }
+    }
+    if duration.subsec_millis() > 0 {
+        let _ = write!(text, "{}ms", duration.subsec_millis());
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +176,14 @@ mod tests {
         for (index, threshold) in Threshold::ALL.into_iter().enumerate() {
             assert_eq!(threshold as usize, index);
             assert_eq!(Threshold::parse(threshold.name()), Some(threshold));
+        }
+    }
+
+    #[test]
+    fn durations_print_as_they_are_read() {
+        for text in ["7d", "1d12h", "1h30m", "30s", "500ms", "20m"] {
+            let duration = parse_duration(text).expect("a duration");
+            assert_eq!(format_duration(duration), text);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     columns::Columns,
@@ -18,7 +19,9 @@ use crate::model::{Kind, escape_control, format_age};
 #[derive(Debug)]
 pub enum Printer {
     /// One line per finding; `true` for more columns.
-    Table { wide: bool },
+    Table {
+        wide: bool,
+    },
     Json,
     Yaml,
     Name,
@@ -84,6 +87,9 @@ impl Format {
     }
 }
 
+/// Below this width a line per finding leaves no room for what it says.
+const ONE_LINE: u16 = 140;
+
 fn table(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
@@ -92,8 +98,12 @@ fn table(
 ) -> io::Result<()> {
     const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
     const WIDE: [&str; 11] = [
-        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT", "WHAT",
+        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT",
+        "WHAT",
     ];
+    if let Some(width) = page.width.filter(|width| !wide && *width < ONE_LINE) {
+        return two_lines(out, findings, width, page.headers);
+    }
     let headers: &[&str] = if wide { &WIDE } else { &NARROW };
     let width = if wide { None } else { page.width };
     let look = Look { headers: page.headers, width, escape: escape_control };
@@ -104,6 +114,48 @@ fn table(
         table.row(cells(finding, wide))?;
     }
     if any { table.finish() } else { Ok(()) }
+}
+
+/// The table on a narrow terminal: names of volumes are long and must stay whole, to be copied,
+/// so what is wrong with them stands beneath.
+fn two_lines(
+    out: &mut dyn Write,
+    findings: &mut dyn Iterator<Item = Finding>,
+    width: u16,
+    headers: bool,
+) -> io::Result<()> {
+    let mut first = true;
+    for finding in findings {
+        if first && headers {
+            writeln!(out, "{:<10}{:<7}{:<8}OBJECT", "SEVERITY", "AGE", "SIZE")?;
+        }
+        first = false;
+        let id = finding.id.clone();
+        let [severity, _, object, age, size, what] = <[String; 6]>::try_from(cells(finding, false))
+            .expect("because a narrow row has six cells");
+        let object = escape_control(&object);
+        writeln!(out, "{severity:<10}{age:<7}{size:<8}{object}")?;
+        for line in wrap(&escape_control(&format!("{id}: {what}")), usize::from(width).max(40) - 4)
+        {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Breaks text into lines of at most `width` columns, where words allow it.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn cells(finding: Finding, wide: bool) -> Vec<String> {

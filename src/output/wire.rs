@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::cluster::{self, Cluster};
-use crate::model::{self, Settings, Severity, Threshold, Time, format_time};
+use crate::model::{self, Settings, Severity, Threshold, Time, format_duration, format_time};
 use crate::output::format::format_bytes;
 use crate::rules::{self, Tally};
 
@@ -354,9 +354,7 @@ fn gap(gap: &cluster::Gap) -> Gap {
 }
 
 fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
-    let text = |threshold: Threshold| {
-        humantime::format_duration(settings.thresholds.get(threshold)).to_string().replace(' ', "")
-    };
+    let text = |threshold: Threshold| format_duration(settings.thresholds.get(threshold));
     Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
 }
 
@@ -366,7 +364,10 @@ fn summary(cluster: &Cluster, tally: &Tally) -> Summary {
     Summary {
         volumes,
         claims,
-        by_severity: Severity::ALL.into_iter().map(|it| (it.name().to_owned(), count(it))).collect(),
+        by_severity: Severity::ALL
+            .into_iter()
+            .map(|it| (it.name().to_owned(), count(it)))
+            .collect(),
         by_id: tally.by_rule.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect(),
         exempted: tally.exempted,
         reclaimable: format_bytes(tally.reclaimable),

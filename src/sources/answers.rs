@@ -45,7 +45,7 @@ pub async fn ask(
         match reply {
             Reply::Answer(answer) => intake.answer(question, answer)?,
             Reply::Claim(claim) => {
-                intake.object(*claim)?;
+                intake.object(&*claim)?;
                 intake.answer(question, Answer::Yes)?;
             }
         }
@@ -56,10 +56,8 @@ pub async fn ask(
 async fn reply(reader: &Reader, question: &Question) -> Reply {
     let answer = match question {
         Question::ClaimExists(key) => {
-            let path = format!(
-                "/api/v1/namespaces/{}/persistentvolumeclaims/{}",
-                key.namespace, key.name
-            );
+            let path =
+                format!("/api/v1/namespaces/{}/persistentvolumeclaims/{}", key.namespace, key.name);
             match reader.get::<PersistentVolumeClaim>(&path).await {
                 Ok(answer) => return Reply::Claim(Box::new(answer.value)),
                 Err(error) => refusal(&error),

@@ -215,7 +215,9 @@ impl Reading {
                     complete.insert(kind);
                 }
                 None if name == "all" => complete.extend(Kind::ALL),
-                None => self.broken_anywhere.push(format!("{name:?} is no kind that can be complete")),
+                None => {
+                    self.broken_anywhere.push(format!("{name:?} is no kind that can be complete"));
+                }
             }
         }
         self.cover(summaries, &complete, &options.kinds, intake);
@@ -251,10 +253,13 @@ impl Reading {
             }
             // What broke before its kind was known may have been of any kind that is shown.
             let shown = self.evidence.contains_key(&kind);
-            if let Some(first) = self.broken_anywhere.first().filter(|_| shown || known.is_empty()) {
+            if let Some(first) = self.broken_anywhere.first().filter(|_| shown || known.is_empty())
+            {
                 let reason = match self.broken_anywhere.len() {
                     1 => first.clone(),
-                    count => format!("{count} pieces of the dump could not be read, the first: {first}"),
+                    count => {
+                        format!("{count} pieces of the dump could not be read, the first: {first}")
+                    }
                 };
                 intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
                 continue;
@@ -284,11 +289,11 @@ impl Reading {
             if !summary.intact {
                 continue;
             }
-            let shown = self
-                .evidence
-                .get(&kind)
-                .and_then(|evidence| evidence.by_list.get(&(std::sync::Arc::clone(&summary.path), true)));
-            let listed = typed(summary) || shown.is_some() && summary.lists.iter().any(|it| it.complete);
+            let shown = self.evidence.get(&kind).and_then(|evidence| {
+                evidence.by_list.get(&(std::sync::Arc::clone(&summary.path), true))
+            });
+            let listed =
+                typed(summary) || shown.is_some() && summary.lists.iter().any(|it| it.complete);
             if !listed {
                 continue;
             }
@@ -308,10 +313,12 @@ impl Reading {
             intake.apply(Change::Whole(Reach::all(kind)));
             return;
         }
-        let loose = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
+        let unlisted = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
         if namespaces.is_empty() {
-            let why = if loose {
-                format!("the dump holds single objects, not a list: if they are all there are, pass --complete {plural}")
+            let why = if unlisted {
+                format!(
+                    "the dump holds single objects, not a list: if they are all there are, pass --complete {plural}"
+                )
             } else {
                 format!("the dump shows no {plural}: if there are none, pass --complete {plural}")
             };
@@ -319,7 +326,12 @@ impl Reading {
             return;
         }
         let names = namespaces.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
-        lose(intake, format!("the dump shows only namespace {names}: if that is all, pass --complete {plural}"));
+        lose(
+            intake,
+            format!(
+                "the dump shows only namespace {names}: if that is all, pass --complete {plural}"
+            ),
+        );
         for namespace in namespaces {
             intake.apply(Change::Whole(Reach { kind, namespace: Some(namespace) }));
         }
@@ -349,7 +361,8 @@ impl Reading {
                 }
             }
             None => self.notes.notes.push(
-                "the dump does not tell when it was taken, so nothing has an age: pass --taken-at".to_owned(),
+                "the dump does not tell when it was taken, so nothing has an age: pass --taken-at"
+                    .to_owned(),
             ),
         }
     }
@@ -357,7 +370,7 @@ impl Reading {
 
 fn decode<T: Object>(object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
     match serde_json::from_str::<T>(object.body) {
-        Ok(decoded) => intake.object(decoded),
+        Ok(decoded) => intake.object(&decoded),
         Err(error) => {
             let name = crate::model::escape_control(object.name).into_owned();
             let reason = format!("{} {} {name}: {error}", object.origin, T::KIND);

@@ -9,7 +9,7 @@ use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::{
     client::{
-        self, Listed, ListEvent, ListRequest, ListSink, ReadError, Reader, Served, ServedKinds,
+        self, ListEvent, ListRequest, ListSink, Listed, ReadError, Reader, Served, ServedKinds,
     },
     dump::DumpError,
     intake::Intake,
@@ -57,7 +57,7 @@ trait Batch: Send {
 
 impl<T: Object + 'static> Batch for Vec<T> {
     fn take_in(self: Box<Self>, intake: &mut Intake) -> Result<(), DumpError> {
-        self.into_iter().try_for_each(|object| intake.object(object))
+        self.iter().try_for_each(|object| intake.object(object))
     }
 }
 
@@ -109,7 +109,8 @@ pub async fn read(
     while let Some(message) = receiver.recv().await {
         match message {
             Message::Change(change) => {
-                let lost_volumes = matches!(&change, Change::Lost(gap) if gap.kind == Kind::PersistentVolume);
+                let lost_volumes =
+                    matches!(&change, Change::Lost(gap) if gap.kind == Kind::PersistentVolume);
                 intake.apply(change);
                 if lost_volumes {
                     volumes_done.send_replace(true);

@@ -119,10 +119,19 @@ pub struct Answered {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Asked {
-    ClaimExists { namespace: String, name: String },
-    SecretExists { namespace: String, name: String },
+    ClaimExists {
+        namespace: String,
+        name: String,
+    },
+    SecretExists {
+        namespace: String,
+        name: String,
+    },
     #[serde(rename_all = "camelCase")]
-    MayPatchVolumes { namespace: String, service_account: String },
+    MayPatchVolumes {
+        namespace: String,
+        service_account: String,
+    },
 }
 
 impl Answered {
@@ -210,7 +219,8 @@ impl Sighted {
         Ok(Sighting {
             role: role.ok_or_else(|| format!("{:?} is no role", self.role))?,
             driver: interner.text(&self.driver),
-            absent_since: absent_since.ok_or_else(|| format!("{:?} is no time", self.absent_since))?,
+            absent_since: absent_since
+                .ok_or_else(|| format!("{:?} is no time", self.absent_since))?,
         })
     }
 }
@@ -228,8 +238,13 @@ pub struct Covered {
 #[serde(rename_all = "camelCase")]
 enum State {
     /// The list began and ended at these points in the order of everything that was read.
-    Seen { began: u64, ended: u64 },
-    Gap { reason: String },
+    Seen {
+        began: u64,
+        ended: u64,
+    },
+    Gap {
+        reason: String,
+    },
     NotServed,
     NotConfigured,
 }
@@ -258,7 +273,9 @@ impl Covered {
         let namespace = self.namespace.map(|namespace| interner.text(&namespace));
         let coverage = match self.state {
             State::Seen { began, ended } => Coverage::Seen { began, ended },
-            State::Gap { reason } => Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason }),
+            State::Gap { reason } => {
+                Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason })
+            }
             State::NotServed => Coverage::NotServed,
             State::NotConfigured => Coverage::NotConfigured,
         };

@@ -1,3 +1,4 @@
-//! Tests that see the package from outside.
+//! Tests that see the package from outside, without a cluster.
 
 mod krew_manifest;
+mod rules;

@@ -79,14 +79,17 @@ impl Object for VolumeAttachment {
             }
             VolumeAttachmentSource { inline_volume_spec: Some(inline), .. } => {
                 match backend::key(metadata, inline, folder) {
-                    Some(key) => AttachmentSource::Inline { driver: key.driver, handle: key.handle },
+                    Some(key) => {
+                        AttachmentSource::Inline { driver: key.driver, handle: key.handle }
+                    }
                     None => AttachmentSource::None,
                 }
             }
             _ => AttachmentSource::None,
         };
         // An error without words is still an error.
-        let message = |error: &Option<VolumeError>| error.as_ref().map(|error| error.message.as_str().into());
+        let message =
+            |error: &Option<VolumeError>| error.as_ref().map(|error| error.message.as_str().into());
         let row = Attachment {
             metadata: metadata.fold(folder)?,
             attacher: folder.text(&spec.attacher),

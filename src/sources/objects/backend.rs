@@ -94,7 +94,8 @@ fn ebs_volume(id: &str) -> &str {
 
 /// Returns `zones/Z` or, for a disk in several zones, `regions/R`.
 fn gce_place(metadata: &ManagedMeta, affinity: Option<&NodeSelector>) -> Option<String> {
-    let label = ZONE_KEYS.iter().find_map(|key| metadata.labels.get(key).filter(|zone| !zone.is_empty()));
+    let label =
+        ZONE_KEYS.iter().find_map(|key| metadata.labels.get(key).filter(|zone| !zone.is_empty()));
     let zones = match label {
         Some(label) => label.split("__").collect(),
         None => zones_of(affinity?)?,

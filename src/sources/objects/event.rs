@@ -83,7 +83,8 @@ impl Object for Event {
             "" => &self.source.component,
             component => component,
         };
-        let namespace = if kind.is_namespaced() { Some(folder.text(&about.namespace)) } else { None };
+        let namespace =
+            if kind.is_namespaced() { Some(folder.text(&about.namespace)) } else { None };
         let row = model::Event {
             namespace: folder.text(&self.metadata.namespace),
             name: self.metadata.name.as_str().into(),

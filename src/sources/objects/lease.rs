@@ -1,6 +1,8 @@
 //! `Lease`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, scalar::Timestamp, slim::slim, unshared};
+use super::{
+    Folded, Folder, Identity, Object, ObjectMeta, Problem, scalar::Timestamp, slim::slim, unshared,
+};
 use crate::model::{self, Kind, Row};
 
 slim! {
@@ -44,7 +46,9 @@ impl Object for Lease {
             holder: spec.holder_identity.as_deref().and_then(unshared),
             renewed: spec.renew_time.fold("spec.renewTime")?,
             // The API server takes positive ones only.
-            duration_seconds: spec.lease_duration_seconds.and_then(|seconds| u32::try_from(seconds).ok()),
+            duration_seconds: spec
+                .lease_duration_seconds
+                .and_then(|seconds| u32::try_from(seconds).ok()),
         };
         Ok(Folded::Row(Row::Lease(Box::new(row))))
     }

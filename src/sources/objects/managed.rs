@@ -202,7 +202,8 @@ impl FieldsV1 {
                 Field::RetentionPolicy => ("f:spec", RETENTION_POLICY),
                 Field::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
                 Field::Finalizer(name) => {
-                    finalizers.insert(format!("v:{}", Value::from(name.as_str())), Map::new().into());
+                    finalizers
+                        .insert(format!("v:{}", Value::from(name.as_str())), Map::new().into());
                     continue;
                 }
             };

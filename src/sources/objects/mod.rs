@@ -193,7 +193,9 @@ impl Folder {
     }
 
     fn affinity(&mut self, affinity: NodeAffinity) -> Arc<NodeAffinity> {
-        Arc::clone(self.affinities.get_or_insert_with(&affinity, |affinity| Arc::new(affinity.clone())))
+        Arc::clone(
+            self.affinities.get_or_insert_with(&affinity, |affinity| Arc::new(affinity.clone())),
+        )
     }
 }
 

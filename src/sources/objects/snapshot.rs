@@ -1,7 +1,10 @@
 //! `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources come as JSON only;
 //! the tags are those of external-snapshotter's types.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim, volume::ObjectReference};
+use super::{
+    Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim,
+    volume::ObjectReference,
+};
 use crate::model::{Kind, Row, SnapshotContent, SnapshotSource, Text};
 
 slim! {

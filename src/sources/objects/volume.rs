@@ -108,7 +108,8 @@ impl Object for PersistentVolume {
 
     fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
         let Self { metadata, spec, status } = self;
-        let annotation = |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
+        let annotation =
+            |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
         let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
         let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
         let has_secret = secret_name.is_some() || secret_namespace.is_some();

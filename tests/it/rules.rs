@@ -1,0 +1,162 @@
+//! Every rule on its fixtures: what it has to find, and the near miss that it must not.
+//!
+//! `tests/rules/<id>/found.yaml` and `clean.yaml` are dumps; `expected.yaml` lists what the rule
+//! finds in the former; `settings.yaml` holds what the user would have asked for.
+
+use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
+
+use kubectl_storage::{
+    model::{Settings, Text, Threshold, parse_duration},
+    rules::{self, Assessor, REGISTRY, Rule},
+    sources::{
+        dump::Input,
+        dumped::{self, DumpOptions},
+        intake::Intake,
+    },
+};
+use serde::Deserialize;
+
+/// What a rule is expected to find.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    object: String,
+    severity: String,
+    verdict: String,
+    #[serde(default)]
+    reason: String,
+    summary: String,
+}
+
+/// What the user would have asked for.
+#[expect(clippy::struct_excessive_bools, reason = "flags are")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Asked {
+    thresholds: std::collections::BTreeMap<String, String>,
+    driver_absent: Vec<String>,
+    accept_leak: bool,
+    rolled_back: bool,
+    include_unknown_age: bool,
+    include_recreated: bool,
+}
+
+impl Asked {
+    fn settings(self) -> Settings {
+        let mut settings = Settings {
+            absent_drivers: self.driver_absent.iter().map(|it| Text::from(&**it)).collect(),
+            accept_leak: self.accept_leak,
+            rolled_back: self.rolled_back,
+            include_unknown_age: self.include_unknown_age,
+            include_recreated: self.include_recreated,
+            ..Settings::default()
+        };
+        for (name, duration) in self.thresholds {
+            let threshold = Threshold::parse(&name).expect("a threshold of that name");
+            let duration: Duration = parse_duration(&duration).expect("a duration");
+            settings.thresholds.set(threshold, duration);
+        }
+        settings
+    }
+}
+
+fn folder(rule: &Rule) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(rule.id)
+}
+
+struct Look {
+    intake: Intake,
+    settings: Settings,
+    assessor: Assessor,
+}
+
+fn look(rule: &Rule, file: &str) -> Look {
+    let path = folder(rule).join(file);
+    let settings = fs::read_to_string(folder(rule).join("settings.yaml"));
+    let asked: Asked = settings.map_or_else(
+        |_| Asked::default(),
+        |text| serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", rule.id)),
+    );
+    let settings = asked.settings();
+    let kinds: BTreeSet<_> = REGISTRY.iter().flat_map(|rule| rule.looks_at()).collect();
+    let options = DumpOptions { kinds: kinds.into_iter().collect(), ..DumpOptions::default() };
+    let mut intake = Intake::new(None);
+    let inputs = [Input::Path(path.clone())];
+    let notes = dumped::read(&inputs, &mut std::io::empty(), &options, &mut intake)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(notes.notes.is_empty(), "{}: {:?}", path.display(), notes.notes);
+    assert_eq!(intake.complaints(), [] as [String; 0], "{}", path.display());
+    let mut assessor = Assessor::default();
+    assessor.update(&intake.cluster, &settings, std::mem::take(&mut intake.dirty));
+    Look { intake, settings, assessor }
+}
+
+impl Look {
+    fn findings(&self, rule: &Rule) -> Vec<Expected> {
+        self.assessor
+            .findings(&self.intake.cluster, &self.settings)
+            .filter(|finding| finding.rule == rule.id)
+            .map(|finding| Expected {
+                object: finding.object.to_string(),
+                severity: finding.severity.name().to_owned(),
+                verdict: finding.verdict.state.name().to_owned(),
+                reason: finding.verdict.reason,
+                summary: finding.summary,
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn every_rule_finds_what_its_fixture_expects() {
+    let mut wrong = Vec::new();
+    for rule in REGISTRY.iter() {
+        let expected = fs::read_to_string(folder(rule).join("expected.yaml"));
+        let Ok(expected) = expected else {
+            wrong.push(format!("{}: there is no expected.yaml", rule.id));
+            continue;
+        };
+        let expected: Vec<Expected> = serde_yaml::from_str(&expected)
+            .unwrap_or_else(|error| panic!("{}: expected.yaml: {error}", rule.id));
+        assert!(!expected.is_empty(), "{}: a fixture that expects nothing proves nothing", rule.id);
+        let found = look(rule, "found.yaml").findings(rule);
+        if found != expected {
+            wrong.push(format!("{}:\n  found    {found:#?}\n  expected {expected:#?}", rule.id));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_rule_raises_a_false_alarm_on_its_near_miss() {
+    let mut wrong = Vec::new();
+    for rule in REGISTRY.iter() {
+        if !folder(rule).join("clean.yaml").exists() {
+            wrong.push(format!("{}: there is no clean.yaml", rule.id));
+            continue;
+        }
+        let look = look(rule, "clean.yaml");
+        let gaps: Vec<_> = look.intake.cluster.gaps().collect();
+        if !gaps.is_empty() {
+            wrong.push(format!("{}: was not judged: {gaps:?}", rule.id));
+        }
+        if look.intake.cluster.count() == (0, 0) {
+            wrong.push(format!("{}: its near miss is empty", rule.id));
+        }
+        let found = look.findings(rule);
+        if !found.is_empty() {
+            wrong.push(format!("{}: false alarm: {found:#?}", rule.id));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_folder_of_fixtures_belongs_to_a_rule() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
+    for entry in fs::read_dir(root).expect("tests/rules") {
+        let name = entry.expect("readable").file_name();
+        let name = name.to_string_lossy();
+        assert!(rules::find(&name).is_some(), "tests/rules/{name} belongs to no rule");
+    }
+}
