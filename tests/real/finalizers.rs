@@ -34,12 +34,65 @@ fn d_14_finalizer_of_an_uninstalled_driver() {
     stale.expect("medium", "blocked");
     report.finding("pv-or-pvc-unknown-finalizer", &object).says(&["example.com/backup"]);
 
-    let word = ["--driver-absent", "d14.csi.example"];
+    // The volume itself shows that the provisioner worked a minute ago.
+    let report = on.audit(&[&soon[..], &["--driver-absent", "d14.csi.example"]].concat());
+    report.expect_not(&object, "pv-ext-finalizer-orphaned-driver");
+
+    let word = ["--driver-absent", "d14.csi.example", "--threshold", "driver-action=1s"];
     let report = on.audit(&[&soon[..], &word].concat());
     let orphaned = report.finding("pv-ext-finalizer-orphaned-driver", &object);
     orphaned.expect("high", "fixable").says(&["d14.csi.example", &on.handle(&name)]);
     assert!(driver.has(&on.handle(&name)));
     assert_eq!(driver.delete_calls(&on.handle(&name)), 0);
+}
+
+/// A provisioner that is scaled to zero will come back: it is not absent, whatever anybody says.
+#[test]
+fn d_16_finalizer_of_a_driver_scaled_to_zero() {
+    let on = Scenario::on(shared());
+    let driver = shared().start_driver("d16.csi.example", &DriverOptions::default());
+    on.create(&claim("data", &driver.class_delete));
+    let name = on.bound("data");
+    let (object, handle) = (format!("pv/{name}"), on.handle(&name));
+    on.wait_finalizer(&object, PROTECTION, true);
+    driver.stop("scale-to-zero");
+    on.delete("pvc/data");
+    on.wait_phase(&object, "Released");
+    sleep(Duration::from_secs(2));
+
+    let soon = ["--threshold", "driver-action=1s", "--threshold", "stuck=1s", "--driver-absent", "d16.csi.example"];
+    let report = on.audit(&soon);
+    report.expect_not(&object, "pv-ext-finalizer-orphaned-driver");
+    report.expect_not("csidriver/d16.csi.example", "provisioner-absent");
+    report.finding("pv-released-delete-stuck", &object).severe("high").says(&["d16.csi.example"]);
+    assert!(driver.has(&handle));
+
+    driver.resume();
+    on.wait_gone(&object);
+    assert!(!driver.has(&handle));
+}
+
+/// The backend refuses, and the report quotes it.
+#[test]
+fn a_backend_that_cannot_delete() {
+    let on = Scenario::on(shared());
+    let driver = shared().start_driver("broken.csi.example", &DriverOptions::default());
+    on.create(&claim("data", &driver.class_delete));
+    let name = on.bound("data");
+    let (object, handle) = (format!("pv/{name}"), on.handle(&name));
+    driver.fault(&json!({"DeleteVolume": {"fail": {"code": "INTERNAL", "message": "disk on fire"}}}));
+    on.delete("pvc/data");
+    eventually("the driver was asked", || driver.delete_calls(&handle) > 0);
+    sleep(Duration::from_secs(2));
+
+    let report = on.audit(&["--threshold", "stuck=1s"]);
+    let finding = report.finding("pv-released-delete-stuck", &object);
+    finding.severe("high").not_fixable().says(&["disk on fire"]);
+    assert!(driver.has(&handle));
+
+    driver.fault(&json!({}));
+    on.wait_gone(&object);
+    assert!(!driver.has(&handle));
 }
 
 /// The provisioner may delete volumes, and may not take its finalizer off them.

@@ -109,7 +109,10 @@ pub(super) fn bound(volume: &Old, namespace: &str, name: &str) -> [(String, Valu
     });
     volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] = json!("yes");
     let volume_name = volume["metadata"]["name"].as_str().expect("because volumes have names");
-    let claim = claim(namespace, name, &class, volume_name);
+    let mut claim = claim(namespace, name, &class, volume_name);
+    let size = &volume["spec"]["capacity"]["storage"];
+    claim.1["spec"]["resources"]["requests"]["storage"] = size.clone();
+    claim.1["status"]["capacity"]["storage"] = size.clone();
     [Old(volume).stored(), claim]
 }
 
@@ -142,4 +145,18 @@ pub(super) fn namespace(name: &str) -> (String, Value) {
         "status": {"phase": "Active"},
     });
     (format!("namespaces/{name}"), namespace)
+}
+
+/// A class of the driver that is installed.
+pub(super) fn class(name: &str, policy: &str, default: bool) -> (String, Value) {
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+        "metadata": {
+            "name": name, "uid": uid(name), "creationTimestamp": days_ago(AGE),
+            "annotations": {"storageclass.kubernetes.io/is-default-class": default.to_string()},
+        },
+        "provisioner": super::LIVE, "reclaimPolicy": policy, "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": true,
+    });
+    (format!("storageclasses/{name}"), class)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::old::{Old, bound, claim, namespace};
+use super::old::{Old, bound, claim, class, namespace};
 use super::{GONE, LIVE};
 use crate::support::PersistentVolume;
 
@@ -20,7 +20,11 @@ pub(super) const USED: [(&str, &str); 6] = [
 
 /// A volume that a driver once provisioned.
 fn provisioned(name: &str, driver: &str, policy: &str) -> PersistentVolume {
-    let class = if policy == "Delete" { "fast" } else { "fast-retain" };
+    let class = match (driver, policy) {
+        (GONE, _) => "legacy",
+        (_, "Delete") => "fast",
+        _ => "fast-retain",
+    };
     let mut volume =
         by_hand(name, driver, &format!("vol-{name}"), policy).provisioned_by(driver).class(class);
     volume.0["spec"]["csi"]["volumeAttributes"]["storage.kubernetes.io/csiProvisionerIdentity"] =
@@ -36,6 +40,7 @@ fn by_hand(name: &str, driver: &str, handle: &str, policy: &str) -> PersistentVo
 /// All objects, each with its key in etcd.
 pub(super) fn objects() -> Vec<(String, Value)> {
     let mut all: Vec<_> = ["shop", "analytics", "wiki"].map(namespace).into();
+    all.extend([class("fast", "Delete", true), class("fast-retain", "Retain", false)]);
     all.extend(healthy());
     all.extend(released());
     all.extend(terminating());
@@ -72,13 +77,13 @@ fn released() -> Vec<(String, Value)> {
         // Released under a server that did not stamp it yet.
         volume("invoices", "invoices", 300).size("100Gi").unrecorded().stored(),
         // The stamp is of a time when stamping was off.
-        volume("sessions", "sessions", 12).stamped(390).stored(),
+        volume("sessions", "sessions", 12).size("40Gi").stamped(390).stored(),
         // The claim was made again, and has another volume now.
         volume("orders-1", "orders", 150).size("200Gi").stored(),
-        Old::volume(secret, "Released", 60).stored(),
+        Old::volume(secret, "Released", 60).size("10Gi").stored(),
         // The same disk as team-a-db.
-        Old::volume(twin, "Released", 45).stored(),
-        Old::volume(provisioned("mail", LIVE, "Retain"), "Available", 30).stored(),
+        Old::volume(twin, "Released", 45).size("250Gi").stored(),
+        Old::volume(provisioned("mail", LIVE, "Retain"), "Available", 30).size("60Gi").stored(),
         // The driver that would delete it is gone.
         Old::volume(
             provisioned("metrics", GONE, "Delete").left_by("analytics", "metrics"),
@@ -104,12 +109,12 @@ fn terminating() -> Vec<(String, Value)> {
             "payments",
         ),
         bound(&events.terminating(2), "analytics", "events"),
-        bound(&Old::volume(in_tree, "Bound", 400).terminating(40), "wiki", "pages"),
+        bound(&Old::volume(in_tree, "Bound", 400).size("8Gi").terminating(40), "wiki", "pages"),
     ]
     .concat();
     let cache =
         Old::volume(cache, "Released", 35).held_by(&["external-attacher/legacy-csi-example"]);
-    all.push(cache.terminating(34).stored());
+    all.push(cache.size("30Gi").terminating(34).stored());
     all
 }
 
@@ -125,25 +130,23 @@ fn undeletable() -> Vec<(String, Value)> {
     rbd.0["spec"]["rbd"] =
         serde_json::json!({"monitors": ["10.0.0.7:6789"], "image": "ceph-0007", "pool": "rbd"});
     let archive = provisioned("archive", GONE, "Retain").finalizers(&[EXTERNAL]);
+    let archive = Old::volume(archive, "Bound", 300).size("4Ti");
+    let legacy = by_hand("legacy-db", LIVE, "vol-0007", "Delete");
+    let legacy = Old::volume(legacy, "Bound", 300).size("500Gi");
+    let team_a = by_hand("team-a-db", LIVE, "vol-shared-0042", "Delete");
+    let team_a = Old::volume(team_a, "Bound", 300).size("250Gi");
+    let cart = Old::volume(provisioned("cart", LIVE, "Delete"), "Bound", 400).size("25Gi");
     let mut all = [
-        bound(
-            &Old::volume(by_hand("legacy-db", LIVE, "vol-0007", "Delete"), "Bound", 300),
-            "shop",
-            "legacy-db",
-        ),
-        bound(
-            &Old::volume(by_hand("team-a-db", LIVE, "vol-shared-0042", "Delete"), "Bound", 300),
-            "analytics",
-            "db",
-        ),
-        bound(&Old::volume(archive, "Bound", 300).size("4Ti"), "analytics", "archive"),
-        bound(&Old::volume(provisioned("cart", LIVE, "Delete"), "Bound", 400), "shop", "cart"),
+        bound(&archive, "analytics", "archive"),
+        bound(&legacy, "shop", "legacy-db"),
+        bound(&team_a, "analytics", "db"),
+        bound(&cart, "shop", "cart"),
     ]
     .concat();
     all.extend([
-        Old::volume(reports.left_by("analytics", "reports"), "Released", 20).stored(),
-        Old::volume(scratch, "Available", 90).stored(),
-        Old::volume(rbd.left_by("wiki", "attachments"), "Released", 150).stored(),
+        Old::volume(reports.left_by("analytics", "reports"), "Released", 20).size("15Gi").stored(),
+        Old::volume(scratch, "Available", 90).size("5Gi").stored(),
+        Old::volume(rbd.left_by("wiki", "attachments"), "Released", 150).size("120Gi").stored(),
     ]);
     all
 }
