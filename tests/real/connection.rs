@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::last_phase_transition::seed_file;
 use crate::support::{Cluster, Options, Outcome, PersistentVolume, Run, Scenario, say, shared};
 
 /// Panics unless a run failed for a reason that it names, and printed no report.
@@ -77,19 +76,17 @@ fn tokens_only(folder: &Path) -> String {
 #[test]
 fn the_server_restarts_in_the_middle_of_a_list() {
     const VOLUMES: usize = 4_000;
-    let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-    let volumes: Vec<_> = (0..VOLUMES)
+    let seed: Vec<_> = (0..VOLUMES)
         .map(|number| {
             let name = format!("pv-{number:05}");
             let mut volume = PersistentVolume::csi(&name, "any.csi.example", &name).0;
             volume["metadata"]["uid"] = json!(format!("00000000-0000-4000-8000-{number:012}"));
             volume["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
             volume["status"] = json!({"phase": "Available"});
-            volume
+            (format!("persistentvolumes/{name}"), volume)
         })
         .collect();
-    let seed = seed_file(folder.path(), &volumes);
-    let cluster = Cluster::start(Options { seed: Some(&seed), ..Options::default() });
+    let cluster = Cluster::start(Options { seed: &seed, ..Options::default() });
     let on = Scenario::on(&cluster);
     let whole = on.audit(&[]);
     assert_eq!(whole.json["summary"]["volumes"], VOLUMES, "{}", whole.json["summary"]);

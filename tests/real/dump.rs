@@ -74,5 +74,6 @@ fn kubectl_output_says_the_same_where_it_can() {
 
 /// Only a live audit can ask for a Secret, for the rights of a `ServiceAccount`, and for the server's version.
 fn only_asked(id: &str) -> bool {
-    ["pv-deletion-secret-missing", "provisioner-rbac-missing-patch", "pv-intree-plugin-removed"].contains(&id)
+    ["pv-deletion-secret-missing", "provisioner-rbac-missing-patch", "pv-intree-plugin-removed"]
+        .contains(&id)
 }

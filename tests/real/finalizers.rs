@@ -60,7 +60,14 @@ fn d_16_finalizer_of_a_driver_scaled_to_zero() {
     on.wait_phase(&object, "Released");
     sleep(Duration::from_secs(2));
 
-    let soon = ["--threshold", "driver-action=1s", "--threshold", "stuck=1s", "--driver-absent", "d16.csi.example"];
+    let soon = [
+        "--threshold",
+        "driver-action=1s",
+        "--threshold",
+        "stuck=1s",
+        "--driver-absent",
+        "d16.csi.example",
+    ];
     let report = on.audit(&soon);
     report.expect_not(&object, "pv-ext-finalizer-orphaned-driver");
     report.expect_not("csidriver/d16.csi.example", "provisioner-absent");
@@ -80,7 +87,8 @@ fn a_backend_that_cannot_delete() {
     on.create(&claim("data", &driver.class_delete));
     let name = on.bound("data");
     let (object, handle) = (format!("pv/{name}"), on.handle(&name));
-    driver.fault(&json!({"DeleteVolume": {"fail": {"code": "INTERNAL", "message": "disk on fire"}}}));
+    driver
+        .fault(&json!({"DeleteVolume": {"fail": {"code": "INTERNAL", "message": "disk on fire"}}}));
     on.delete("pvc/data");
     eventually("the driver was asked", || driver.delete_calls(&handle) > 0);
     sleep(Duration::from_secs(2));

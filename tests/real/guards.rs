@@ -73,11 +73,7 @@ fn d_29_deletion_secret_is_missing() {
     // Who may not ask for the Secret learns nothing about it, and nothing is planned on that.
     shared().grant("user-1", &rights_without(&[]));
     let report = shared().audit_as(&shared().kubeconfig_of("user-1"), &soon);
-    assert_eq!(
-        report.gaps(),
-        [json!(0); 0],
-        "a Secret that is nobody's business is no gap: {report}"
-    );
+    assert!(report.gaps().is_empty(), "a Secret that is nobody's business is no gap: {report}");
     report.expect_ids(&object, &[PAST]);
     report.finding(PAST, &object).expect("medium", "unseen");
 

@@ -1,6 +1,5 @@
 //! How long a volume has been in its phase, and how far that can be believed (D-76 to D-83).
 
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -141,7 +140,7 @@ fn d_80_impossible_stamps_are_not_believed() {
 }
 
 /// As a server of 1.27 left it: Released, and no `lastPhaseTransitionTime`.
-fn of_1_27(name: &str, managed: Option<&str>) -> Value {
+fn of_1_27(name: &str, managed: Option<&str>) -> (String, Value) {
     let mut volume = PersistentVolume::csi(name, "old.csi.example", name).left_by("old", "gone").0;
     volume["metadata"]["uid"] = json!(format!("00000000-0000-4000-8000-{:012}", name.len()));
     volume["metadata"]["creationTimestamp"] = json!("2023-05-01T08:00:00Z");
@@ -154,31 +153,13 @@ fn of_1_27(name: &str, managed: Option<&str>) -> Value {
             "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {"f:phase": {}}}, "subresource": "status",
         }]);
     }
-    volume
-}
-
-pub(crate) fn seed_file(folder: &Path, volumes: &[Value]) -> std::path::PathBuf {
-    let lines: String = volumes
-        .iter()
-        .map(|volume| {
-            let name = volume["metadata"]["name"].as_str().expect("because volumes have names");
-            format!(
-                "{}\n",
-                json!({"key": format!("/registry/persistentvolumes/{name}"), "value": volume})
-            )
-        })
-        .collect();
-    let file = folder.join("seed.jsonl");
-    std::fs::write(&file, lines).expect("because the folder is ours");
-    file
+    (format!("persistentvolumes/{name}"), volume)
 }
 
 #[test]
 fn d_81_volumes_of_an_old_server() {
-    let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-    let volumes = [of_1_27("silent", None), of_1_27("recorded", Some("2023-06-01T08:00:00Z"))];
-    let seed = seed_file(folder.path(), &volumes);
-    let cluster = Cluster::start(Options { seed: Some(&seed), ..Options::CONTROLLERS });
+    let seed = [of_1_27("silent", None), of_1_27("recorded", Some("2023-06-01T08:00:00Z"))];
+    let cluster = Cluster::start(Options { seed: &seed, ..Options::CONTROLLERS });
     let on = Scenario::on(&cluster);
     on.wait_phase("pv/silent", "Released");
 

@@ -28,16 +28,8 @@ pub(crate) fn leaky() -> &'static Cluster {
 }
 
 fn plant() -> Cluster {
-    let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-    let seed = folder.path().join("seed.jsonl");
-    let lines: String = plant::objects()
-        .iter()
-        .map(|(key, value)| {
-            format!("{}\n", json!({"key": format!("/registry/{key}"), "value": value}))
-        })
-        .collect();
-    std::fs::write(&seed, lines).expect("because the folder is ours");
-    let cluster = Cluster::start(Options { seed: Some(&seed), ..Options::COMPLETE });
+    let seed = plant::objects();
+    let cluster = Cluster::start(Options { seed: &seed, ..Options::COMPLETE });
     cluster.start_driver(LIVE, &DriverOptions::default());
     for (namespace, claim) in plant::USED {
         let mut pod = pod(claim, claim);

@@ -1,5 +1,6 @@
 //! Clusters: one that most scenarios share, and others with flags of their own.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 
@@ -18,7 +19,8 @@ pub(crate) struct Options<'a> {
     pub(crate) kwok: bool,
     pub(crate) nodes: u32,
     pub(crate) controller_args: &'a [&'a str],
-    pub(crate) seed: Option<&'a Path>,
+    /// Objects by their keys in etcd beneath `/registry`, written before the API server looks.
+    pub(crate) seed: &'a [(String, Value)],
 }
 
 impl Options<'_> {
@@ -30,7 +32,7 @@ impl Options<'_> {
         kwok: true,
         nodes: 3,
         controller_args: &[],
-        seed: None,
+        seed: &[],
     };
 
     /// The API server and the controller manager.
@@ -72,8 +74,9 @@ impl Cluster {
         if !options.version.is_empty() {
             request["version"] = json!(options.version);
         }
-        if let Some(seed) = options.seed {
-            request["etcd_seed"] = json!(seed);
+        let seed = seed_file(options.seed);
+        if !options.seed.is_empty() {
+            request["etcd_seed"] = json!(seed.path());
         }
         let reply = testbed().request("cluster.start", request);
         Self {
@@ -88,10 +91,6 @@ impl Cluster {
     /// Whether other scenarios use it too.
     pub(super) fn is_shared(&self) -> bool {
         self.shared
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     /// The URL of the API server.
@@ -157,6 +156,16 @@ impl Cluster {
         request["component"] = json!(component);
         testbed().request(&format!("component.{verb}"), request);
     }
+}
+
+fn seed_file(objects: &[(String, Value)]) -> tempfile::NamedTempFile {
+    let mut file =
+        tempfile::NamedTempFile::new().expect("because the temporary folder is writable");
+    for (key, value) in objects {
+        let line = json!({"key": format!("/registry/{key}"), "value": value});
+        writeln!(file, "{line}").expect("because the temporary folder has room");
+    }
+    file
 }
 
 impl Drop for Cluster {

@@ -66,10 +66,10 @@ impl<'a> Scenario<'a> {
         self.wait_phase(&format!("pv/{volume}"), "Bound"); // the claim is bound a moment before
         self.remember(Some(&volume));
         let object = self.read(&format!("pv/{volume}"));
-        if let Some(path) = object["spec"]["hostPath"]["path"].as_str().map(Path::new) {
-            if path.starts_with(HOST_PATHS) {
-                self.folders.borrow_mut().push(path.to_owned()); // goes in any case
-            }
+        if let Some(path) = object["spec"]["hostPath"]["path"].as_str().map(Path::new)
+            && path.starts_with(HOST_PATHS)
+        {
+            self.folders.borrow_mut().push(path.to_owned()); // goes in any case
         }
         volume
     }
