@@ -195,9 +195,7 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
 pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
     let known = deletes_static(&claimed_versions(cx, driver));
     if known != Some(true) {
-        let kinds =
-            [Kind::Pod, Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
-        kinds.into_iter().try_for_each(|kind| cx.all_of(kind))?;
+        provisioners_seen(cx)?;
     }
     Ok(known)
 }

@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         Kind::Deployment,
         Kind::ReplicaSet,
         Kind::DaemonSet,
+        Kind::Lease,
     ],
     remedies: &[&remedies::RETAIN],
     title: "A volume made by hand has the policy Delete, and its provisioner now obeys it",
