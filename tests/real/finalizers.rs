@@ -5,15 +5,20 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{DriverOptions, PersistentVolume, Scenario, claim, eventually, shared};
+use crate::support::{
+    Cluster, DriverOptions, Options, PersistentVolume, Scenario, claim, eventually, shared,
+};
 
 const PROTECTION: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 
 /// The driver is uninstalled; its finalizer, and somebody else's, stay on a Terminating volume.
+///
+/// In a cluster of its own: a provisioner that does not say for whom it works might work for this driver.
 #[test]
 fn d_14_finalizer_of_an_uninstalled_driver() {
-    let on = Scenario::on(shared());
-    let driver = shared().start_driver("d14.csi.example", &DriverOptions::default());
+    let cluster = Cluster::start(Options::COMPLETE);
+    let on = Scenario::on(&cluster);
+    let driver = cluster.start_driver("d14.csi.example", &DriverOptions::default());
     on.create(&claim("data", &driver.class_retain));
     let name = on.bound("data");
     let object = format!("pv/{name}");

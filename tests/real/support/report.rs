@@ -103,7 +103,9 @@ impl Report {
         self.findings()
             .find(|finding| finding.id() == id && finding.object() == object)
             .unwrap_or_else(|| {
-                panic!("no {id} about {object}, only {:?}\n{self}", self.ids_of(object))
+                let others = self.findings().filter(|finding| finding.object() == object);
+                let others: String = others.map(|finding| finding.to_string()).collect();
+                panic!("no {id} about {object}, only {others}\n{self}")
             })
     }
 
