@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
              for good. Volumes that are to be kept can be set to Retain. A driver is only called absent when its \
              Lease, pods, workloads, registration and latest acts were looked for and not found, for a day, or because \
              --driver-absent says so.",
-    source: "R-2644-14; csi-provisioner.go (name of its Lease); csi-lib-utils leader_election.go",
+    source: "csi-provisioner.go (name of its Lease); csi-lib-utils leader_election.go",
     judge: &[Judge::Driver(judge)],
 };
 

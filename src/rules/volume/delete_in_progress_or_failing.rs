@@ -33,7 +33,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "None by the tool, and nothing by hand: its controller tries again until the disk is gone, and trying \
              again is always safe. The evidence shows the last error, what still has the volume attached, and \
              whether the provisioner may finish what it began. For information only, until it has been stuck for a while.",
-    source: "R-2644-9; library controller.go, deleteVolumeOperation",
+    source: "sig-storage-lib-external-provisioner controller.go, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
              volumes that are kept anyway. A bound volume is left alone: this is not what holds it. A released \
              volume of policy Delete waits for its driver to be reinstalled; one that is being deleted already is \
              let go only with --accept-leak, which names the disk that stays.",
-    source: "R-2644-14; KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
+    source: "KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };
 
