@@ -310,23 +310,19 @@ fn a_provisioner_that_is_not_csi_is_never_absent() {
 
 #[test]
 fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
-    let stale = || lease("kube-controller-manager", "kube-system", ago(9 * DAY), Some("a"));
+    let old = || lease("kube-controller-manager", "kube-system", ago(9 * DAY), Some("a"));
     let foreign = lease("kube-controller-manager", "elsewhere", ago(5), Some("a"));
     let fresh = lease("kube-controller-manager", "kube-system", ago(5), Some("a"));
     let long_ago = || sighting(Role::ControllerManager, "", 2 * DAY);
     let manager = "kube-controller-manager";
     for (rows, declared, expected) in [
         (vec![fresh, long_ago()], true, Liveness::Alive),
-        (vec![stale(), long_ago()], false, Liveness::Absent),
-        (vec![stale()], false, Liveness::Unknown),
+        (vec![old(), long_ago()], false, Liveness::Absent),
+        (vec![old()], false, Liveness::Unknown),
         (vec![long_ago()], false, Liveness::Unknown),
         (vec![foreign, long_ago()], false, Liveness::Unknown),
         (vec![], true, Liveness::Absent),
-        (
-            vec![stale(), long_ago(), event("persistentvolume-controller", 60)],
-            true,
-            Liveness::Alive,
-        ),
+        (vec![old(), long_ago(), event("persistentvolume-controller", 60)], true, Liveness::Alive),
     ] {
         let settings = if declared { declaring(manager) } else { Settings::default() };
         let case = format!("{rows:?} {declared}");
