@@ -16,4 +16,5 @@ mod healthy;
 mod in_tree;
 mod last_phase_transition;
 mod leaky;
+mod published;
 mod support;

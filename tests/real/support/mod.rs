@@ -18,3 +18,8 @@ pub(crate) use patience::{eventually, never, say};
 pub(crate) use report::Report;
 pub(crate) use run::{Outcome, Run};
 pub(crate) use scenario::Scenario;
+
+/// The path of one of the testbed's programs.
+pub(crate) fn program(name: &str) -> std::path::PathBuf {
+    testbed::testbed().program(name)
+}
