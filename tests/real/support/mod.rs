@@ -6,6 +6,7 @@ mod driver;
 mod kubectl;
 mod objects;
 mod patience;
+mod record;
 mod report;
 mod run;
 mod scenario;
