@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Judged, REGISTRY, Rule, Stake};
-use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Subject};
+use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject};
 use crate::model::{
     Bytes, Fact, FactKey, Finding, Metadata, ObjectKey, Phase, Question, Role, RuleId, Settings,
     Severity, Text, Time, VerdictState,
@@ -60,6 +60,20 @@ impl Assessor {
         judge(&cx, cluster, subject, rule)
     }
 
+    /// Returns everything that judging one rule on one subject looks at, for tests of what it
+    /// depends on.
+    pub fn looks(
+        &self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subject: &Subject,
+        rule: &Rule,
+    ) -> Vec<Lookup> {
+        let cx = Cx::new(cluster, settings, &self.facts);
+        cx.listen();
+        judge(&cx, cluster, subject, rule).looked
+    }
+
     /// Takes in what changed: judges what is dirty, and what time has made due.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = if dirty.everything {
@@ -68,8 +82,17 @@ impl Assessor {
         } else {
             self.dirty_subjects(cluster, settings, dirty)
         };
+        let drivers = match subjects.iter().any(|it| matches!(it, Subject::Driver(_))) {
+            true => cluster.drivers(),
+            false => BTreeSet::new(),
+        };
         let cx = Cx::new(cluster, settings, &self.facts);
         for subject in subjects {
+            if matches!(&subject, Subject::Driver(name) if !drivers.contains(name)) {
+                // Nothing names it any more: there is nobody left to say anything about.
+                self.cases.remove(&subject);
+                continue;
+            }
             let mut noted = Noted::default();
             for rule in REGISTRY.iter() {
                 let judged = judge(&cx, cluster, &subject, rule);
@@ -216,12 +239,15 @@ impl Assessor {
                 self.facts.borrow_mut().insert(key, (fact, wake));
             }
         }
-        for (id, volume) in cluster.volumes() {
-            // The controller manager's fact has no driver, and bears on every volume.
-            let of =
-                |driver: &Text| driver.is_empty() || volume.drivers().any(|it| *it == **driver);
-            if changed.iter().any(of) {
-                subjects.insert(Subject::Volume(id));
+        if !changed.is_empty() {
+            // The controller manager's fact has no driver, and the attacher whose finalizer a
+            // volume has may be one that nothing names: such a fact may bear on every volume.
+            let known = cluster.drivers();
+            let anybody = changed.iter().any(|driver| !known.contains(driver));
+            for (id, volume) in cluster.volumes() {
+                if anybody || volume.drivers().any(|driver| changed.contains(driver)) {
+                    subjects.insert(Subject::Volume(id));
+                }
             }
         }
         if dirty.all_drivers {
@@ -241,12 +267,12 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
             Some(Err(unseen)) => judged.unseen = Some(unseen),
         }
     }
-    judged.wake = cx.take_notes().1;
+    (judged.looked, judged.wake) = cx.take_notes();
     judged
 }
 
 /// Everything that can be judged.
-fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
+pub fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
     let volumes = cluster.volumes().map(|(id, _)| Subject::Volume(id));
     let claims = cluster.claims().map(|(id, _)| Subject::Claim(id));
     let drivers = cluster.drivers().into_iter().map(Subject::Driver);
