@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::controller::{image_name, mentions, plays, provisioner_leases, sanitize};
+use super::names::{image_name, mentions, plays, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, PodPhase, Question, Role,
