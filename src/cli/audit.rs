@@ -56,7 +56,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
     ignore: Vec<String>,
     /// How long a volume must have been Released [default: 7d]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     older_than: Option<Age>,
     /// Change a threshold, such as stuck=2h; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
@@ -170,7 +170,7 @@ impl AuditArgs {
         })
         .map_err(Failure::error)?;
         if printer.is_for_people() {
-            terminal::note(&summary(&head.summary));
+            terminal::note(&summary(&head.summary, tail.gaps.is_empty()));
         }
         if self.verbose > 0 {
             for (kind, count) in collected.intake.seen() {
@@ -278,7 +278,7 @@ fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
 }
 
 /// The summary in one or two lines.
-fn summary(summary: &wire::Summary) -> String {
+fn summary(summary: &wire::Summary, whole: bool) -> String {
     let counts: Vec<_> = Severity::ALL
         .into_iter()
         .filter_map(|severity| {
@@ -293,7 +293,8 @@ fn summary(summary: &wire::Summary) -> String {
         count => format!("; {count} exempted"),
     };
     if counts.is_empty() {
-        return format!("nothing wrong found: {seen}{exempted}");
+        let where_looked = if whole { "" } else { " in what was seen" };
+        return format!("nothing wrong found{where_looked}: {seen}{exempted}");
     }
     format!(
         "{}: {seen}{exempted}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",

@@ -1,12 +1,12 @@
 //! Looking at a cluster, live or saved: what `audit` and `dump` share.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
 };
 
-use super::{Failure, args::ConnectionArgs, progress::Progress, terminal};
+use super::{Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
     journal::{self, sightings},
     model::{Kind, Settings, Sighting, Time},
@@ -186,21 +186,14 @@ fn dump_failure(error: DumpError) -> Failure {
 
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(super) fn tell(collected: &Collected) {
-    for note in &collected.notes {
-        terminal::note(&format!("note: {}", crate::model::escape_control(note)));
+    let cluster = &collected.intake.cluster;
+    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
+        // What is a gap as well is told once.
+        if !cluster.gaps().any(|gap| gap.reason == *note) {
+            terminal::note(&format!("note: {}", crate::model::escape_control(note)));
+        }
     }
-    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for gap in collected.intake.cluster.gaps() {
-        let what = match &gap.namespace {
-            Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
-            None => gap.kind.plural().to_owned(),
-        };
-        // One line for all kinds that were not seen for the same reason.
-        let reason = gap.reason.replace(gap.kind.plural(), "them");
-        by_reason.entry(reason).or_default().push(what);
-    }
-    for (reason, what) in by_reason {
-        let what = what.join(", ");
-        terminal::note(&format!("not seen: {what}: {}", crate::model::escape_control(&reason)));
+    for line in gaps::lines(cluster.gaps()) {
+        terminal::note(&format!("not seen: {}", crate::model::escape_control(&line)));
     }
 }

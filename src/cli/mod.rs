@@ -8,6 +8,7 @@ mod completion;
 mod dump;
 mod exit;
 mod explain;
+mod gaps;
 mod progress;
 mod rbac;
 mod terminal;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 pub use args::{Cli, Command};
+pub use completion::script as completion_script;
 pub use exit::{Exit, Failure};
 
 /// Runs the command line, and returns the exit code.

@@ -60,6 +60,11 @@ pub fn read(
     if let Some(error) = failed {
         return Err(error);
     }
+    // A list without items is something to go by; a page of HTML is not.
+    let listed = summaries.iter().any(|it| it.records > 0 || it.lists.iter().any(|it| it.complete));
+    if intake.seen().is_empty() && !listed {
+        return Err(reading.useless(&summaries));
+    }
     Ok(reading.conclude(&summaries, options, intake))
 }
 
@@ -76,6 +81,8 @@ struct Reading {
     taken: Option<saved::Taken>,
     notes: DumpNotes,
     broken_anywhere: Vec<String>,
+    /// What can be done about the first of them.
+    hint: Option<&'static str>,
 }
 
 /// What a foreign dump shows of a kind.
@@ -102,6 +109,7 @@ impl Reading {
                 Ok(())
             }
             Piece::Broken(broken) => {
+                self.hint = self.hint.or(broken.flaw.hint());
                 self.broken_anywhere.push(broken.to_string());
                 Ok(())
             }
@@ -196,6 +204,17 @@ impl Reading {
         Ok(read)
     }
 
+    /// Says why nothing that was read is of any use.
+    fn useless(self, summaries: &[FileSummary]) -> DumpError {
+        const EXPECTED: &str = "expected is what `kubectl get pv,pvc,… -A -o json` writes, a must-gather or a dump of ours";
+        let (first, hint) = (self.broken_anywhere.into_iter().next(), self.hint);
+        let reason = first.unwrap_or_else(|| {
+            let names: Vec<_> = summaries.iter().take(3).map(|it| it.path.to_string()).collect();
+            format!("{} holds no object that an audit looks at", names.join(", "))
+        });
+        DumpError::Useless { reason, hint: Some(hint.unwrap_or(EXPECTED)) }
+    }
+
     /// Draws the conclusions that only the end of everything allows.
     fn conclude(
         mut self,
@@ -223,9 +242,7 @@ impl Reading {
         }
         self.cover(summaries, &complete, &options.kinds, intake);
         self.tell_time(summaries, options, intake);
-        for reason in self.broken_anywhere {
-            self.notes.notes.push(reason);
-        }
+        self.notes.notes.extend(self.broken_anywhere);
         self.notes
     }
 
