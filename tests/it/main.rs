@@ -1,4 +1,11 @@
 //! Tests that see the package from outside, without a cluster.
 
+mod architecture;
+mod cli;
+mod completions;
+mod incremental;
 mod krew_manifest;
+mod registry;
 mod rules;
+mod schema;
+mod support;

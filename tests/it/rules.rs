@@ -60,17 +60,17 @@ impl Asked {
     }
 }
 
-fn folder(rule: &Rule) -> PathBuf {
+pub(crate) fn folder(rule: &Rule) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(rule.id)
 }
 
-struct Look {
-    intake: Intake,
-    settings: Settings,
-    assessor: Assessor,
+pub(crate) struct Look {
+    pub intake: Intake,
+    pub settings: Settings,
+    pub assessor: Assessor,
 }
 
-fn look(rule: &Rule, file: &str) -> Look {
+pub(crate) fn look(rule: &Rule, file: &str) -> Look {
     let path = folder(rule).join(file);
     let settings = fs::read_to_string(folder(rule).join("settings.yaml"));
     let asked: Asked = settings.map_or_else(
