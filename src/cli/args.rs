@@ -35,12 +35,12 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Report what is wrong with volumes and claims; changes nothing
-    Audit(AuditArgs),
+    Audit(Box<AuditArgs>),
     /// Save what an audit needs to a file, for offline work
     Dump(DumpArgs),
     /// Explain a finding: what it means, why it is dangerous, what can be done
     Explain(ExplainArgs),
-    /// Print the smallest ClusterRole for a command, or check what is lacking
+    /// Print the smallest cluster role for a command, or check what is lacking
     Rbac(RbacArgs),
     /// Print the version
     Version(VersionArgs),
@@ -125,7 +125,7 @@ impl ConnectionArgs {
             insecure_skip_tls_verify: self.insecure_skip_tls_verify,
             tls_server_name: self.tls_server_name.clone(),
             disable_compression: self.disable_compression,
-            request_timeout: self.request_timeout.clone().unwrap_or_default(),
+            request_timeout: self.request_timeout.unwrap_or_default(),
         }
     }
 

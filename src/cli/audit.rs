@@ -26,7 +26,6 @@ use crate::{
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags are")]
 pub struct AuditArgs {
     /// Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]

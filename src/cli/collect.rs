@@ -119,7 +119,7 @@ impl Collected {
         }
         drop(progress);
         if let Some(known) = known {
-            self.record(known);
+            self.record(&known);
         }
         Ok(())
     }
@@ -152,11 +152,11 @@ impl Collected {
     }
 
     /// Records which controllers were not there, for later runs.
-    fn record(&mut self, known: Vec<Sighting>) {
+    fn record(&mut self, known: &[Sighting]) {
         let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else {
             return;
         };
-        let next = sightings::update(known.clone(), &self.assessor.absences(), now);
+        let next = sightings::update(known.to_vec(), &self.assessor.absences(), now);
         if next == known {
             return;
         }

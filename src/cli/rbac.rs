@@ -98,7 +98,11 @@ fn role() -> ClusterRole {
         match twin {
             Some(rule) => rule.resources.push(resource),
             None => {
-                rules.push(PolicyRule { api_groups: vec![group], resources: vec![resource], verbs })
+                rules.push(PolicyRule {
+                    api_groups: vec![group],
+                    resources: vec![resource],
+                    verbs,
+                });
             }
         }
     }

@@ -67,7 +67,7 @@ impl Cluster {
                 }
             }
             // A lease's or a workload's name does not tell which driver it serves.
-            TouchedRow::Lease(_) | TouchedRow::Workload(_) => dirty.all_drivers = true,
+            TouchedRow::Lease | TouchedRow::Workload => dirty.all_drivers = true,
         }
     }
 

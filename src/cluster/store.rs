@@ -71,6 +71,19 @@ impl Index {
     }
 }
 
+/// Names a row that is touched, by its place where that matters.
+macro_rules! touched {
+    (Workload, $id:expr) => {
+        TouchedRow::Workload
+    };
+    (Lease, $id:expr) => {
+        TouchedRow::Lease
+    };
+    ($link:ident, $id:expr) => {
+        TouchedRow::$link($id)
+    };
+}
+
 /// Puts a row into its table and its indexes, and notes what it touches before and after.
 macro_rules! put {
     ($self:ident, $dirty:ident, $table:ident, $link:ident, $row:expr) => {{
@@ -84,14 +97,14 @@ macro_rules! put {
                 let _ = $self.$table.insert(row, $self.sequence);
                 return;
             }
-            $self.touch(TouchedRow::$link(id), $dirty);
+            $self.touch(touched!($link, id), $dirty);
             let known = $self.$table.get(id).expect("because it was just found");
             $self.indexes.$table(Op::Remove, id, known);
         }
         let id = $self.$table.insert(row, $self.sequence);
         let new = $self.$table.get(id).expect("because it was just put there");
         $self.indexes.$table(Op::Add, id, new);
-        $self.touch(TouchedRow::$link(id), $dirty);
+        $self.touch(touched!($link, id), $dirty);
     }};
 }
 
@@ -100,7 +113,7 @@ macro_rules! take {
     ($self:ident, $dirty:ident, $table:ident, $link:ident, $id:expr) => {{
         let id = $id;
         if $self.$table.get(id).is_some() {
-            $self.touch(TouchedRow::$link(id), $dirty);
+            $self.touch(touched!($link, id), $dirty);
         }
         if let Some(row) = $self.$table.get(id) {
             $self.indexes.$table(Op::Remove, id, row);
@@ -115,13 +128,15 @@ pub(super) enum TouchedRow {
     Volume(ObjectId),
     Claim(ObjectId),
     Pod(ObjectId),
-    Workload(ObjectId),
+    /// Few, and all looked at alike.
+    Workload,
     Node(ObjectId),
     Class(ObjectId),
     CsiDriver(ObjectId),
     CsiNode(ObjectId),
     Attachment(ObjectId),
-    Lease(ObjectId),
+    /// Its name does not tell whose it is.
+    Lease,
     Event(ObjectId),
     Snapshot(ObjectId),
 }

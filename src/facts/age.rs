@@ -70,8 +70,9 @@ pub fn untrusted_reason(cx: &Cx, volume: &Volume) -> Option<String> {
     if before_creation(stated, volume.metadata.created) {
         return Some("it is earlier than the volume's creation".to_owned());
     }
-    let managed = volume.metadata.last_change(&ManagedField::Phase)?;
-    if (stated - managed).abs().to_std().is_ok_and(|gap| gap > AGREEMENT) {
+    let managed = volume.metadata.last_change(&ManagedField::Phase);
+    let apart = |managed: Time| (stated - managed).abs().to_std().is_ok_and(|gap| gap > AGREEMENT);
+    if managed.is_some_and(apart) {
         return Some("the manager of the phase last changed it at another time".to_owned());
     }
     let writers = volume.metadata.managers_of(&ManagedField::LastPhaseTransitionTime);

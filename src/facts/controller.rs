@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
     ControllerState, Fact, FactKey, Kind, Liveness, ObjectRef, PodPhase, Probe, Role, Sidecars,
-    Text, Threshold, Time,
+    Text, Threshold, Time, Volume,
 };
 
 /// A Lease counts as renewed for this many times its own duration.
@@ -36,9 +37,37 @@ fn state(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
     }
 }
 
+/// Whether a driver's controller is absent, rather than alive or unknown. One that is installed is
+/// not absent, whatever else was not seen.
+///
+/// # Errors
+/// When what was not seen decides it.
+pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> {
+    match (state.liveness, &state.unseen) {
+        (Liveness::Absent, _) => Ok(true),
+        (Liveness::Alive, _) | (Liveness::Unknown, None) => Ok(false),
+        (Liveness::Unknown, Some(_)) if !state.runs_in.is_empty() => Ok(false),
+        (Liveness::Unknown, Some((kind, reason))) => match cx.csi_driver(driver) {
+            Ok(Some(_)) => Ok(false),
+            Ok(None) | Err(_) => {
+                Err(Unseen { kind: *kind, namespace: None, reason: reason.clone() })
+            }
+        },
+    }
+}
+
 /// Derives the state of a controller from what is seen now.
 pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
-    Search { cx, role, driver, probes: Vec::new(), runs_in: Vec::new() }.state()
+    Search {
+        cx,
+        role,
+        driver,
+        probes: Vec::new(),
+        runs_in: Vec::new(),
+        last_sign: None,
+        lease: false,
+    }
+    .state()
 }
 
 /// Replaces what neither finalizers nor Leases may contain
@@ -58,6 +87,10 @@ struct Search<'a, 'b> {
     driver: &'b Text,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
+    /// The latest sign of life of any age.
+    last_sign: Option<Time>,
+    /// Whether it has a Lease, however old.
+    lease: bool,
 }
 
 /// What one probe says.
@@ -81,33 +114,15 @@ impl Search<'_, '_> {
             self.registration(),
             self.recent_action(),
         ];
-        let (role, driver) = (self.role, self.driver);
         let all_negative = answers.iter().all(|says| matches!(says, Says::Nothing));
-        let declared = self.cx.settings().absent_drivers.contains(driver);
-        let sighting = self.cx.sighting(role, driver);
-        let wait = self.cx.settings().thresholds.get(Threshold::DriverAbsent);
         let (liveness, because) = if answers.iter().any(|says| matches!(says, Says::Alive)) {
-            (Liveness::Alive, "it is at work".to_owned())
+            (Liveness::Alive, "it is at work")
         } else if answers.iter().any(|says| matches!(says, Says::Unseen(_))) {
-            (Liveness::Unknown, "not everything that would show it was seen".to_owned())
-        } else if !all_negative {
-            (
-                Liveness::Unknown,
-                "it is installed, or half removed, but was not seen at work".to_owned(),
-            )
-        } else if role == Role::ControllerManager {
-            // Its Lease is the only trace it leaves, and it can be told not to keep one.
-            (Liveness::Unknown, "it keeps no Lease that was seen".to_owned())
-        } else if declared {
-            (Liveness::Absent, "nothing of it was found, and --driver-absent says so".to_owned())
-        } else if sighting.is_some_and(|since| self.cx.passed(since, wait)) {
-            (Liveness::Absent, "nothing of it was found, now and for long enough".to_owned())
+            (Liveness::Unknown, "not everything that would show it was seen")
+        } else if all_negative {
+            self.absent()
         } else {
-            (
-                Liveness::Unknown,
-                "nothing of it was found, but not for long enough: it may be half of a reinstall"
-                    .to_owned(),
-            )
+            (Liveness::Unknown, "it is installed, or half removed, but was not seen at work")
         };
         let unseen = answers.into_iter().find_map(|says| match says {
             Says::Unseen(unseen) if liveness == Liveness::Unknown => {
@@ -118,11 +133,42 @@ impl Search<'_, '_> {
         ControllerState {
             unseen,
             liveness,
-            because,
+            because: because.to_owned(),
             probes: self.probes,
             all_negative,
             runs_in: self.runs_in,
         }
+    }
+
+    /// What it means that every probe was made and found nothing.
+    fn absent(&self) -> (Liveness, &'static str) {
+        let settings = self.cx.settings();
+        let name = match self.role {
+            Role::ControllerManager => Role::ControllerManager.name(),
+            Role::Provisioner | Role::Attacher | Role::Snapshotter => self.driver,
+        };
+        if self.role == Role::Provisioner && !is_csi(self.cx, self.driver) {
+            // local-path, nfs-subdir…: their pods look like any other pod (SEMANTICS 0.2).
+            return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
+        }
+        if settings.absent_drivers.contains(name) {
+            return (Liveness::Absent, "nothing of it was found, and --driver-absent says so");
+        }
+        if self.role == Role::ControllerManager && !self.lease {
+            // It can be told to keep no Lease, and then leaves no trace.
+            return (Liveness::Unknown, "it keeps no Lease that was seen");
+        }
+        // Whatever was a sign of life after an earlier run saw nothing starts the wait anew.
+        let since = self.cx.sighting(self.role, self.driver).max(self.last_sign);
+        let seen_before = self.cx.sighting(self.role, self.driver).is_some();
+        let wait = settings.thresholds.get(Threshold::DriverAbsent);
+        if seen_before && since.is_some_and(|since| self.cx.passed(since, wait)) {
+            return (Liveness::Absent, "nothing of it was found, now and for long enough");
+        }
+        (
+            Liveness::Unknown,
+            "nothing of it was found, but not for long enough: it may be half of a reinstall",
+        )
     }
 
     fn probe(&mut self, what: &'static str, found: String, says: Says) -> Says {
@@ -130,9 +176,15 @@ impl Search<'_, '_> {
         says
     }
 
+    /// Notes a sign of life, and tells whether it is a recent one.
+    fn sign(&mut self, time: Option<Time>, within: Duration) -> bool {
+        self.last_sign = self.last_sign.max(time);
+        time.is_some_and(|time| !self.cx.passed(time, within))
+    }
+
     fn lease(&mut self) -> Says {
         let mut names = match self.role {
-            Role::Provisioner => vec![sanitize(self.driver), self.driver.replace('/', "-")],
+            Role::Provisioner => provisioner_leases(self.driver),
             Role::Attacher => vec![format!("external-attacher-leader-{}", sanitize(self.driver))],
             Role::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
             Role::ControllerManager => vec!["kube-controller-manager".to_owned()],
@@ -155,15 +207,16 @@ impl Search<'_, '_> {
                 let period = lease
                     .duration_seconds
                     .map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()));
-                let fresh = lease.renewed.is_some_and(|time| {
-                    lease.holder.is_some() && !self.cx.passed(time, period * LEASE_PERIODS)
-                });
-                if fresh {
+                let renewed = self.sign(lease.renewed, period * LEASE_PERIODS);
+                // A holder that lets go leaves its name empty.
+                let held = lease.holder.as_deref().is_some_and(|holder| !holder.is_empty());
+                if renewed && held {
                     return self.probe("lease", format!("{object} is being renewed"), Says::Alive);
                 }
                 stale = Some(object);
             }
         }
+        self.lease = stale.is_some();
         match stale {
             // A driver's Leases outlive its uninstallation: old ones prove nothing.
             Some(object) => {
@@ -212,7 +265,7 @@ impl Search<'_, '_> {
             return self.probe("workload", text, Says::Trace);
         }
         let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
-        match kinds.into_iter().map(|kind| self.cx.all_of(kind)).collect::<Seen<()>>() {
+        match kinds.into_iter().try_for_each(|kind| self.cx.all_of(kind)) {
             Ok(()) => self.probe("workload", "no workload would run it".to_owned(), Says::Nothing),
             Err(unseen) => self.probe("workload", unseen.reason.clone(), Says::Unseen(unseen)),
         }
@@ -249,38 +302,51 @@ impl Search<'_, '_> {
     /// What it was last seen to do: writes to volumes, and events.
     fn recent_action(&mut self) -> Says {
         let within = self.cx.settings().thresholds.get(Threshold::DriverAction);
-        let recent = |time: Option<Time>| time.is_some_and(|time| !self.cx.passed(time, within));
         let manager = match self.role {
             Role::Provisioner => "csi-provisioner",
             Role::Attacher => "csi-attacher",
             Role::Snapshotter => "snapshot-controller",
             Role::ControllerManager => "kube-controller-manager",
         };
-        let wrote = self.cx.volumes_of_driver(self.driver).find(|volume| {
-            volume
-                .metadata
-                .managers
-                .iter()
-                .any(|owner| owner.manager.contains(manager) && recent(owner.time))
-        });
-        if let Some(volume) = wrote {
-            let found = format!("{manager} wrote to {} lately", volume.object());
+        let wrote = self
+            .cx
+            .volumes_of_driver(self.driver)
+            .flat_map(|volume| volume.metadata.managers.iter())
+            .filter(|owner| owner.manager.contains(manager))
+            .filter_map(|owner| owner.time)
+            .max();
+        if self.sign(wrote, within) {
+            let found = format!("{manager} wrote to one of its volumes lately");
             return self.probe("recent action", found, Says::Alive);
         }
-        // The source of csi-provisioner's events is `<driver>_<pod>_<uuid>`.
-        let prefix = format!("{}_", self.driver);
-        let spoke = self.role == Role::Provisioner
-            && !self.driver.is_empty()
-            && self
-                .cx
-                .events()
-                .any(|event| event.component.starts_with(&prefix) && recent(event.last_seen));
-        if spoke {
+        let said = self
+            .cx
+            .events()
+            .filter(|event| self.speaks_as(&event.component))
+            .filter_map(|event| event.last_seen)
+            .max();
+        if self.sign(said, within) {
             return self.probe("recent action", "it wrote events lately".to_owned(), Says::Alive);
         }
         match self.cx.all_of(Kind::Event).and_then(|()| self.cx.all_of(Kind::PersistentVolume)) {
             Ok(()) => self.probe("recent action", "none seen".to_owned(), Says::Nothing),
             Err(unseen) => self.probe("recent action", unseen.reason.clone(), Says::Unseen(unseen)),
+        }
+    }
+
+    /// Whether this is how the controller signs its events.
+    fn speaks_as(&self, component: &str) -> bool {
+        match self.role {
+            // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
+            Role::Provisioner => {
+                component.strip_prefix(&**self.driver).is_some_and(|rest| rest.starts_with('_'))
+            }
+            // It writes none about volumes and claims.
+            Role::Attacher => false,
+            Role::Snapshotter => component == "snapshot-controller",
+            Role::ControllerManager => {
+                matches!(component, "persistentvolume-controller" | "attachdetach-controller")
+            }
         }
     }
 
@@ -297,13 +363,7 @@ impl Search<'_, '_> {
     }
 
     fn plays_role(&self, sidecars: &Sidecars) -> bool {
-        let name = match self.role {
-            Role::Provisioner => "csi-provisioner",
-            Role::Attacher => "csi-attacher",
-            Role::Snapshotter => "snapshot-controller",
-            Role::ControllerManager => "kube-controller-manager",
-        };
-        sidecars.containers.iter().any(|container| image_name(&container.image).ends_with(name))
+        sidecars.containers.iter().any(|container| plays(self.role, &container.image))
     }
 
     /// Whether these sidecars name a driver, and not this one.
@@ -312,6 +372,36 @@ impl Search<'_, '_> {
             .mentions
             .iter()
             .any(|text| named_driver(text).is_some_and(|name| name != &**self.driver))
+    }
+}
+
+/// Whether anything shows a driver to be CSI, and not just the name of another provisioner.
+pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
+    let of_csi = |volume: &Volume| {
+        volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
+    };
+    cx.volumes_of_driver(driver).any(of_csi)
+        || cx.csi_driver(driver).is_ok_and(|found| found.is_some())
+        || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())
+}
+
+/// The names that a driver's provisioner may give its Lease: csi-provisioner, and others that
+/// use the library's own election.
+pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
+    vec![sanitize(driver), driver.replace('/', "-")]
+}
+
+/// Whether an image is that of a role's sidecar, under one of the names it is published by.
+pub(super) fn plays(role: Role, image: &str) -> bool {
+    let name = image_name(image);
+    let published = |sidecar: &str, upstream: &str| {
+        name.ends_with(sidecar) || name == upstream || name.ends_with(&format!("csi-{upstream}"))
+    };
+    match role {
+        Role::Provisioner => published("csi-provisioner", "external-provisioner"),
+        Role::Attacher => published("csi-attacher", "external-attacher"),
+        Role::Snapshotter => name.ends_with("snapshot-controller"),
+        Role::ControllerManager => name.ends_with("kube-controller-manager"),
     }
 }
 
@@ -333,17 +423,19 @@ pub(super) fn mentions(text: &str, driver: &str) -> bool {
 }
 
 /// Returns the driver that a text names in one of the usual ways: `--drivername=X`,
-/// `--driver-name=X`, or a kubelet plugin folder.
+/// `--driver-name=X`, or a kubelet plugin folder. A variable names nobody, and kubelet's own
+/// folder belongs to every driver.
 fn named_driver(text: &str) -> Option<&str> {
     let flag = text.trim_start_matches('-');
     for name in ["drivername=", "driver-name=", "driver_name="] {
         if let Some(driver) = flag.strip_prefix(name) {
-            return Some(driver);
+            return (!driver.contains('$') && !driver.is_empty()).then_some(driver);
         }
     }
     let (_, rest) = text.split_once("/kubelet/plugins/")?;
     let folder = rest.split('/').next()?;
-    folder.contains('.').then_some(folder)
+    let is_name = folder.contains('.') && !folder.contains('$') && folder != "kubernetes.io";
+    is_name.then_some(folder)
 }
 
 #[cfg(test)]
@@ -381,6 +473,27 @@ mod tests {
         assert!(!mentions("--drivername=a.example.org", "a.example"));
         assert_eq!(named_driver("--drivername=b"), Some("b"));
         assert_eq!(named_driver("/var/lib/kubelet/plugins/b.example/"), Some("b.example"));
-        assert_eq!(named_driver("--v=5"), None);
+        for nobody in [
+            "--v=5",
+            "--drivername=$(DRIVER)",
+            "/var/lib/kubelet/plugins/kubernetes.io",
+            "/var/lib/kubelet/plugins/$(DRIVER).x/",
+            "/var/lib/kubelet/plugins/csi-hostpath",
+        ] {
+            assert_eq!(named_driver(nobody), None, "{nobody}");
+        }
+    }
+
+    #[test]
+    fn sidecars_are_known_by_the_names_they_are_published_by() {
+        for (image, is_provisioner) in [
+            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", true),
+            ("public.ecr.aws/eks-distro/kubernetes-csi/external-provisioner:v5.1.0-eks-1", true),
+            ("registry.redhat.io/openshift4/ose-csi-external-provisioner:v4.15.0", true),
+            ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
+            ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
+        ] {
+            assert_eq!(plays(Role::Provisioner, image), is_provisioner, "{image}");
+        }
     }
 }

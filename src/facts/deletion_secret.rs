@@ -32,7 +32,7 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
             return Ok(SecretState::NotNeeded);
         };
         let siblings = siblings_name_one(cx, driver);
-        let forgotten = siblings && volume.is_dynamic() && cx.class(class)?.is_none();
+        let forgotten = siblings && cx.class(class)?.is_none();
         return Ok(if forgotten { SecretState::Forgotten } else { SecretState::NotNeeded });
     };
     if secret.name.is_empty() || secret.namespace.is_empty() {

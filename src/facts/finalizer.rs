@@ -1,7 +1,7 @@
 //! Which controller sets and removes which finalizer (SEMANTICS 0.1).
 
 use super::controller::sanitize;
-use crate::model::{Metadata, Text};
+use crate::model::{Metadata, Text, Volume};
 
 /// Set and removed by csi-provisioner on volumes whose backend it would delete.
 pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
@@ -66,7 +66,19 @@ pub fn attacher_finalizer(driver: &str) -> String {
 
 /// Whether any attacher's finalizer is present.
 pub fn has_attacher_finalizer(metadata: &Metadata) -> bool {
-    metadata.finalizers.iter().any(|finalizer| finalizer.starts_with(ATTACHER))
+    set_by_attacher(metadata).is_some()
+}
+
+/// Returns the finalizer that an attacher set, if there is one.
+pub fn set_by_attacher(metadata: &Metadata) -> Option<&Text> {
+    metadata.finalizers.iter().find(|finalizer| finalizer.starts_with(ATTACHER))
+}
+
+/// Returns the driver whose attacher set its finalizer on a volume. The finalizer names it in a
+/// form that cannot be read back: it is one of the drivers that the volume names, or not known.
+pub fn attacher_of(volume: &Volume) -> Option<Text> {
+    let wanted = set_by_attacher(&volume.metadata)?;
+    volume.drivers().find(|driver| *attacher_finalizer(driver) == **wanted).map(Text::from)
 }
 
 #[cfg(test)]

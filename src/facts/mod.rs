@@ -3,22 +3,34 @@
 mod age;
 mod controller;
 mod deletion_secret;
+mod event;
 mod finalizer;
 mod node;
+mod obstacle;
 mod owner;
+mod protection;
 mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use controller::{attacher, controller_manager, provisioner, sanitize};
+pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner, sanitize};
 pub use deletion_secret::{SecretState, deletion_secret};
+pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};
 pub use finalizer::{
     EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
-    attacher_finalizer, has_attacher_finalizer, owner_of,
+    attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub use node::node_gone;
+pub use obstacle::{Obstacle, obstacle};
 pub use owner::{Owner, known_deletable, owner};
-pub use provisioner::{Defect, claimed_versions, defect, honors_reclaim_policy};
+pub use protection::{
+    always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,
+    last_failed_delete, looks_rolled_back, server_version,
+};
+pub use provisioner::{
+    Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,
+    may_patch_volumes, provisioners_seen,
+};
 pub use released::{ClaimState, claim_state, semantically_released};
 
 use crate::cluster::Cx;

@@ -5,11 +5,19 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::controller::{image_name, mentions};
-use crate::cluster::Cx;
-use crate::model::{ClaimedVersion, Container, Fact, FactKey, ObjectRef, Sidecars, Text};
+use super::controller::{image_name, mentions, plays, provisioner_leases, sanitize};
+use crate::cluster::{Cx, Seen};
+use crate::model::{
+    Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, PodPhase, Question, Role,
+    Sidecars, Text,
+};
 
-/// Returns what every pod and workload that names the driver claims to run as csi-provisioner.
+/// Returns what everything that runs a driver's csi-provisioner claims to run.
+///
+/// One deployment speaks more than once here, by its pods and by itself; during an upgrade it
+/// says different things. Whoever asks what the driver can do takes the weakest answer.
+/// What does not run any more says nothing: finished pods, the `ReplicaSet`s of earlier revisions,
+/// and workloads without replicas while others have some.
 pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     let key = FactKey::ProvisionerVersions(Text::clone(driver));
     match &*cx.fact(key, || Fact::ProvisionerVersions(derive(cx, driver))) {
@@ -19,22 +27,56 @@ pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
 }
 
 pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
-    let pods = cx.sidecar_pods().filter_map(|pod| {
-        pod.sidecars.as_deref().map(|sidecars| (pod.object(), &pod.namespace, sidecars))
-    });
-    let workloads = cx
-        .sidecar_workloads()
-        .map(|workload| (workload.object(), &workload.namespace, &workload.sidecars));
-    let mut versions: Vec<_> = pods
-        .chain(workloads)
-        .filter(|(_, _, sidecars)| sidecars.mentions.iter().any(|text| mentions(text, driver)))
-        .flat_map(|(object, namespace, sidecars)| {
-            let of = move |container| claimed(object.clone(), namespace, sidecars, container);
-            sidecars.containers.iter().filter_map(of)
-        })
-        .collect();
+    let leaders = leaders(cx, driver);
+    let names_driver =
+        |sidecars: &Sidecars| sidecars.mentions.iter().any(|text| mentions(text, driver));
+    let mut running = Vec::new();
+    for pod in cx.sidecar_pods() {
+        let Some(sidecars) = &pod.sidecars else { continue };
+        let finished = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
+        let leads = leaders.contains(&(Text::clone(&pod.namespace), sanitize(&pod.name)));
+        if !finished && (leads || names_driver(sidecars)) {
+            running.extend(claims(&pod.object(), &pod.namespace, sidecars));
+        }
+    }
+    let mut idle = Vec::new();
+    for workload in cx.sidecar_workloads().filter(|it| names_driver(&it.sidecars)) {
+        let claims = claims(&workload.object(), &workload.namespace, &workload.sidecars);
+        match workload.replicas {
+            Some(0) if workload.kind == Kind::ReplicaSet => {}
+            Some(0) => idle.extend(claims),
+            Some(_) | None => running.extend(claims),
+        }
+    }
+    let mut versions = if running.is_empty() { idle } else { running };
     versions.sort_by(|a, b| a.object.cmp(&b.object));
     versions
+}
+
+/// Whether everything that may run a csi-provisioner was seen.
+///
+/// # Errors
+/// What was not seen.
+pub fn provisioners_seen(cx: &Cx) -> Seen<()> {
+    [Kind::Pod, Kind::StatefulSet, Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet]
+        .into_iter()
+        .try_for_each(|kind| cx.all_of(kind))
+}
+
+/// The pods that hold the driver's Lease, by namespace and sanitised name: the Lease tells whose
+/// provisioner they run, where their arguments do not.
+fn leaders(cx: &Cx, driver: &Text) -> BTreeSet<(Text, String)> {
+    let leases = provisioner_leases(driver).into_iter();
+    leases
+        .filter_map(|name| cx.leases_named(&name).ok())
+        .flatten()
+        .filter_map(|lease| Some((Text::clone(&lease.namespace), lease.holder.as_deref()?.into())))
+        .collect()
+}
+
+fn claims(object: &ObjectRef, namespace: &Text, sidecars: &Sidecars) -> Vec<ClaimedVersion> {
+    let of = |container| claimed(object.clone(), namespace, sidecars, container);
+    sidecars.containers.iter().filter_map(of).collect()
 }
 
 fn claimed(
@@ -43,20 +85,25 @@ fn claimed(
     sidecars: &Sidecars,
     container: &Container,
 ) -> Option<ClaimedVersion> {
-    if !image_name(&container.image).ends_with("csi-provisioner") {
+    if !plays(Role::Provisioner, &container.image) {
         return None;
     }
-    let account = sidecars.service_account.as_ref().filter(|account| !account.is_empty());
+    let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
+    let account = named.unwrap_or_else(|| "default".into());
     Some(ClaimedVersion {
         object,
         image: Text::clone(&container.image),
         version: tag_version(&container.image),
         honor_flag: honor_flag(&container.args),
-        service_account: account.map(|account| (Text::clone(namespace), Text::clone(account))),
+        service_account: Some((Text::clone(namespace), account)),
     })
 }
 
 fn tag_version(image: &str) -> Option<Version> {
+    let name = image_name(image);
+    if !name.ends_with("csi-provisioner") && name != "external-provisioner" {
+        return None; // Distributions tag their own images with versions of their own.
+    }
     let image = image.split_once('@').map_or(image, |(name, _)| name);
     let (_, tag) = image.rsplit_once('/').map_or(image, |(_, name)| name).split_once(':')?;
     Version::parse(tag.strip_prefix('v').unwrap_or(tag)).ok()
@@ -76,7 +123,32 @@ fn honor_flag(args: &[Text]) -> Option<bool> {
     }
     let value =
         gates.into_iter().find_map(|gate| gate.trim().strip_prefix("HonorPVReclaimPolicy="))?;
-    value.parse().ok()
+    match &*value.to_ascii_lowercase() {
+        "true" | "t" | "1" => Some(true),
+        "false" | "f" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns whether a claimed csi-provisioner may patch volumes, which it has to from 5.0 on
+/// (R-2644-20). `Ok(None)` when it need not, or nobody may say.
+///
+/// # Errors
+/// When it was not asked.
+pub fn may_patch_volumes(cx: &Cx, claimed: &ClaimedVersion) -> Seen<Option<bool>> {
+    let patches = claimed.version.as_ref().is_some_and(|version| version.major >= 5);
+    let Some((namespace, account)) = claimed.service_account.as_ref().filter(|_| patches) else {
+        return Ok(None);
+    };
+    let question = Question::MayPatchVolumes {
+        namespace: Text::clone(namespace),
+        service_account: Text::clone(account),
+    };
+    Ok(match cx.answer(question)? {
+        Answer::Yes => Some(true),
+        Answer::No => Some(false),
+        Answer::Forbidden | Answer::Unanswered(_) => None,
+    })
 }
 
 /// What is known to be wrong with a version of csi-provisioner.
@@ -107,17 +179,59 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
     let version = claimed.version.as_ref()?;
     Some(match (version.major, version.minor) {
         (0..=2, _) | (3, 0) => false,
-        (3, _) | (4, _) => claimed.honor_flag == Some(true),
+        (3 | 4, _) => claimed.honor_flag == Some(true),
         // Locked on from 5.3.
         (5, 0..=2) => claimed.honor_flag != Some(false),
         _ => true,
     })
 }
 
+/// Whether a driver's csi-provisioner deletes volumes that were made by hand, which it does from
+/// 3.5 on (R-2644-8). `None` when no version is known, or not all of them, and the known ones do
+/// not.
+///
+/// # Errors
+/// When none that does was seen, and not everything that might run one was.
+pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
+    let known = deletes_static(&claimed_versions(cx, driver));
+    if known != Some(true) {
+        let kinds =
+            [Kind::Pod, Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
+        kinds.into_iter().try_for_each(|kind| cx.all_of(kind))?;
+    }
+    Ok(known)
+}
+
+fn deletes_static(claimed: &[ClaimedVersion]) -> Option<bool> {
+    let new_enough = |it: &ClaimedVersion| {
+        it.version.as_ref().map(|version| (version.major, version.minor) >= (3, 5))
+    };
+    if claimed.iter().any(|it| new_enough(it) == Some(true)) {
+        return Some(true);
+    }
+    let all_old = !claimed.is_empty() && claimed.iter().all(|it| new_enough(it) == Some(false));
+    all_old.then_some(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Kind, ObjectKey};
+    use crate::model::ObjectKey;
+
+    #[test]
+    fn hand_made_volumes_are_deleted_from_3_5_on() {
+        for (images, deletes) in [
+            (&["csi-provisioner:v3.5.0"][..], Some(true)),
+            (&["csi-provisioner:v3.4.1"], Some(false)),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner:v6.3.0"], Some(true)),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner@sha256:00"], None),
+            (&["csi-provisioner@sha256:00"], None),
+            (&[], None),
+        ] {
+            let claimed: Vec<_> = images.iter().map(|image| claiming(image, &[])).collect();
+            assert_eq!(deletes_static(&claimed), deletes, "{images:?}");
+        }
+    }
 
     fn claiming(image: &str, args: &[&str]) -> ClaimedVersion {
         ClaimedVersion {
@@ -151,6 +265,8 @@ mod tests {
             ("r/csi-provisioner@sha256:00", &[], None, None),
             ("r/csi-provisioner:latest", &[], None, None),
             ("host:5000/csi-provisioner", &[], None, None),
+            ("r/external-provisioner:v5.0.1-eks-1", &[], Some(Defect::EmptyPatch), Some(true)),
+            ("r/ose-csi-external-provisioner:v4.15.0", &[], None, None),
         ] {
             let claimed = claiming(image, args);
             assert_eq!(defect(&claimed), found, "{image} {args:?}");

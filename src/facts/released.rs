@@ -33,7 +33,7 @@ pub fn claim_state<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<ClaimState<'a>> {
 }
 
 /// Whether the volume is released by what upstream's volume controller would see now, whatever
-/// its phase says (pv_controller.go, `isVolumeReleased`).
+/// its phase says (`pv_controller.go`, `isVolumeReleased`).
 ///
 /// # Errors
 /// When claims of that namespace were not seen.

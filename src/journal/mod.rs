@@ -20,10 +20,12 @@ pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) ->
     let id = cluster_uid.filter(plain).filter(|uid| !uid.is_empty()).map_or_else(
         || {
             let mut hash = Sha256::new_with_prefix(server);
-            authority.iter().for_each(|certificate| hash.update(certificate));
+            for certificate in authority {
+                hash.update(certificate);
+            }
             let digest = hash.finalize();
-            let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-            format!("server-{hex}")
+            let short: [u8; 16] = std::array::from_fn(|index| digest[index]);
+            format!("server-{:032x}", u128::from_be_bytes(short))
         },
         str::to_owned,
     );

@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 use super::{Labels, Text, Thresholds};
 
 /// What the user asked for: none of it is a fact about the cluster.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own, named when it is used"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Durations.

@@ -1,6 +1,6 @@
 //! Every duration that a judgement compares with, named in one place.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 /// A named duration; the only ones that rules may compare an age with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -157,12 +157,12 @@ pub fn format_duration(duration: Duration) -> String {
     let mut text = String::new();
     for (length, unit) in [(DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (1, "s")] {
         if rest >= length {
-            text.push_str(&format!("{}{unit}", rest / length));
+            let _ = write!(text, "{}{unit}", rest / length);
             rest %= length;
         }
     }
     if duration.subsec_millis() > 0 {
-        text.push_str(&format!("{}ms", duration.subsec_millis()));
+        let _ = write!(text, "{}ms", duration.subsec_millis());
     }
     if text.is_empty() { "0s".to_owned() } else { text }
 }

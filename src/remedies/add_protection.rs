@@ -13,7 +13,6 @@ pub static REMEDY: Remedy = Remedy {
     propose,
 };
 
-#[expect(clippy::unnecessary_wraps, reason = "the shape of every remedy")]
 fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let effect = Effect {
         what: format!("adds finalizer {PV_PROTECTION}, which keeps the object while it is bound"),

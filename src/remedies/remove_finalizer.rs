@@ -3,31 +3,31 @@
 
 use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
+use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION};
 use crate::model::{
     Action, ControllerState, Effect, Kind, Liveness, Phase, Proposal, ReclaimPolicy, Refusal, Text,
     Undo, Volume,
 };
 
-const PROBES: &[Kind] = &[
+const NEEDS: &[Kind] = &[
     Kind::PersistentVolume,
     Kind::PersistentVolumeClaim,
     Kind::Pod,
-    Kind::Lease,
     Kind::CsiDriver,
     Kind::CsiNode,
-    Kind::Deployment,
-    Kind::StatefulSet,
-    Kind::DaemonSet,
-    Kind::ReplicaSet,
-    Kind::Event,
     Kind::VolumeAttachment,
+    Kind::StatefulSet,
+    Kind::Deployment,
+    Kind::ReplicaSet,
+    Kind::DaemonSet,
+    Kind::Lease,
+    Kind::Event,
 ];
 
 /// Removes the finalizer of csi-provisioner.
 pub static EXTERNAL: Remedy = Remedy {
     id: "remove-external-finalizer",
-    needs: PROBES,
+    needs: NEEDS,
     writes: &[("patch", "persistentvolumes")],
     propose: |cx, volume| propose(cx, volume, EXTERNAL_PROVISIONER, external),
 };
@@ -35,7 +35,12 @@ pub static EXTERNAL: Remedy = Remedy {
 /// Removes the finalizer of kube-controller-manager's volume controller.
 pub static IN_TREE_FINALIZER: Remedy = Remedy {
     id: "remove-in-tree-finalizer",
-    needs: PROBES,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::PersistentVolumeClaim,
+        Kind::VolumeAttachment,
+        Kind::Event,
+    ],
     writes: &[("patch", "persistentvolumes")],
     propose: |cx, volume| propose(cx, volume, IN_TREE, in_tree),
 };
@@ -43,11 +48,25 @@ pub static IN_TREE_FINALIZER: Remedy = Remedy {
 /// Removes the finalizer of external-attacher.
 pub static ATTACHER: Remedy = Remedy {
     id: "remove-attacher-finalizer",
-    needs: PROBES,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::PersistentVolumeClaim,
+        Kind::Pod,
+        Kind::Node,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::VolumeAttachment,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
     writes: &[("patch", "persistentvolumes")],
     propose: |cx, volume| {
-        let finalizer = attacher_finalizer(volume);
-        propose(cx, volume, finalizer.as_deref().unwrap_or("external-attacher/"), attached)
+        let finalizer = facts::set_by_attacher(&volume.metadata);
+        propose(cx, volume, finalizer.map_or("external-attacher/", |it| &**it), attached)
     },
 };
 
@@ -79,7 +98,7 @@ fn propose(
             Some(_) => Undo::Never("the object may go at once"),
             None => Undo::Revert,
         },
-        notices: Vec::new(),
+        notices: leak(volume, finalizer).into_iter().collect(),
     }))
 }
 
@@ -92,78 +111,139 @@ fn effect(volume: &Volume, finalizer: &str) -> Effect {
         (true, false) => format!("removes {finalizer}; other finalizers still hold the object"),
         (false, _) => format!("removes {finalizer}"),
     };
-    Effect {
-        what,
-        risk: "if its controller was only away, the backend volume is leaked".to_owned(),
-    }
+    let risk = if finalizer == EXTERNAL_PROVISIONER || finalizer == IN_TREE {
+        "if its controller was only away, the backend volume is leaked"
+    } else {
+        "if a node still has it attached, nothing detaches it any more"
+    };
+    Effect { what, risk: risk.to_owned() }
+}
+
+/// What is lost with the object, where its policy says that the backend should have been deleted
+/// and no other finalizer says who will.
+fn leak(volume: &Volume, finalizer: &str) -> Option<String> {
+    let lost = volume.metadata.deleting.is_some()
+        && volume.reclaim_policy == ReclaimPolicy::Delete
+        && !guarded_beside(volume, finalizer);
+    lost.then(|| match &volume.backend {
+        Some(backend) => format!("nobody will delete the backend volume: {backend}"),
+        None => "nobody will delete the backend volume".to_owned(),
+    })
+}
+
+/// Whether another finalizer keeps the object until its backend volume is deleted.
+fn guarded_beside(volume: &Volume, finalizer: &str) -> bool {
+    let guards = [EXTERNAL_PROVISIONER, IN_TREE];
+    guards.iter().any(|guard| *guard != finalizer && volume.metadata.has_finalizer(guard))
 }
 
 /// The finalizer of csi-provisioner: F23, F24, F30.
 fn external(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
-    let terminating = volume.metadata.deleting.is_some();
-    let deletes = volume.reclaim_policy == ReclaimPolicy::Delete;
     match facts::owner(volume) {
         Owner::Csi(driver) => {
             let state = facts::provisioner(cx, &driver);
             if let Err(reason) = gone(&state, &format!("csi-provisioner of {driver}"))? {
                 return Ok(Err(reason));
             }
-            if volume.phase == Phase::Bound {
-                return Ok(Err("it is bound: this finalizer is not what holds it".to_owned()));
-            }
-            Ok(match (deletes, terminating) {
-                (false, _) => Ok(()),
-                (true, false) => {
-                    Err("its policy is Delete: reinstall the driver, which then deletes it"
-                        .to_owned())
-                }
-                (true, true) if cx.settings().accept_leak => Ok(()),
-                (true, true) => {
-                    Err("the backend volume would be leaked: needs --accept-leak".to_owned())
-                }
-            })
+            external_of_csi(cx, volume)
         }
-        Owner::InTree(_) => Ok(match !deletes || volume.metadata.has_finalizer(IN_TREE) {
-            true => Ok(()),
-            false => Err(format!(
-                "nothing else protects the backend volume: {IN_TREE} is absent and the policy is Delete"
-            )),
-        }),
+        Owner::InTree(_) => external_of_in_tree(cx, volume),
         owner @ (Owner::External(_) | Owner::StaticInTree(_)) => {
             Ok(Err(format!("who should remove it is not known: {}", owner.describe())))
         }
     }
 }
 
+/// The sub-verdicts of F24; the provisioner is absent.
+fn external_of_csi(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    let refuse = |reason: &str| Ok(Err(reason.to_owned()));
+    match &volume.reclaim_policy {
+        ReclaimPolicy::Retain | ReclaimPolicy::Recycle => {}
+        ReclaimPolicy::Delete => {
+            let terminating = volume.metadata.deleting.is_some();
+            if volume.phase == Phase::Bound {
+                return refuse("it is bound: this finalizer is not what holds it");
+            }
+            if !terminating && volume.phase == Phase::Released {
+                return refuse("its policy is Delete: reinstall the driver, which then deletes it");
+            }
+            if !terminating {
+                return refuse("it is not being deleted: the finalizer holds up nothing");
+            }
+            if !cx.settings().accept_leak {
+                return refuse("the backend volume would be leaked: needs --accept-leak");
+            }
+        }
+        ReclaimPolicy::Other(policy) => {
+            return Ok(Err(format!("what its policy {policy} means is not known")));
+        }
+    }
+    may_vanish(cx, volume)
+}
+
+/// F30: only a controller manager that does not honour the reclaim policy leaves it there.
+fn external_of_in_tree(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    if let Err(reason) = does_not_honor(cx) {
+        return Ok(Err(reason));
+    }
+    if volume.metadata.has_finalizer(IN_TREE) {
+        return Ok(Ok(()));
+    }
+    match volume.reclaim_policy {
+        ReclaimPolicy::Retain => may_vanish(cx, volume),
+        _ => Ok(Err(format!(
+            "nothing else protects the backend volume: {IN_TREE} is absent and the policy is {}",
+            volume.reclaim_policy
+        ))),
+    }
+}
+
 /// The finalizer of the controller manager: F27 on volumes that are not in-tree any more, F39 on
 /// those that are.
 fn in_tree(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
-    let terminating = volume.metadata.deleting.is_some();
-    let deletes = volume.reclaim_policy == ReclaimPolicy::Delete;
-    Ok(match facts::owner(volume) {
-        Owner::Csi(_) => {
-            let guarded = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
-            match !terminating || !deletes || guarded {
-                true => Ok(()),
-                false => Err(format!("it is the last guard of the backend volume: {EXTERNAL_PROVISIONER} is absent and the policy is Delete")),
-            }
+    match facts::owner(volume) {
+        Owner::Csi(_) => in_tree_of_csi(cx, volume),
+        Owner::InTree(_) => in_tree_of_in_tree(cx, volume),
+        owner @ (Owner::External(_) | Owner::StaticInTree(_)) => {
+            Ok(Err(format!("who should remove it is not known: {}", owner.describe())))
         }
-        Owner::InTree(_) if !cx.settings().rolled_back => Err(
+    }
+}
+
+fn in_tree_of_csi(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    if volume.metadata.deleting.is_none() || volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) {
+        return Ok(Ok(()));
+    }
+    match volume.reclaim_policy {
+        ReclaimPolicy::Retain => may_vanish(cx, volume),
+        _ => Ok(Err(format!(
+            "it is the last guard of the backend volume: {EXTERNAL_PROVISIONER} is absent and the policy is {}",
+            volume.reclaim_policy
+        ))),
+    }
+}
+
+fn in_tree_of_in_tree(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    if !cx.settings().rolled_back {
+        return Ok(Err(
             "a slow deletion looks the same: needs --rolled-back, your word that HonorPVReclaimPolicy is off in the controller manager"
                 .to_owned(),
-        ),
-        Owner::InTree(_) if !deletes || cx.settings().accept_leak => {
-            let attachments = cx.attachments_of(volume.name())?;
-            match attachments.is_empty() {
-                true => Ok(()),
-                false => Err("it is still attached".to_owned()),
-            }
-        }
-        Owner::InTree(_) => Err("the backend volume may be leaked: needs --accept-leak".to_owned()),
-        owner @ (Owner::External(_) | Owner::StaticInTree(_)) => {
-            Err(format!("who should remove it is not known: {}", owner.describe()))
-        }
-    })
+        ));
+    }
+    if let Err(reason) = does_not_honor(cx) {
+        return Ok(Err(reason));
+    }
+    if volume.metadata.deleting.is_none() {
+        return Ok(Ok(()));
+    }
+    if !facts::looks_rolled_back(cx, volume)? {
+        return Ok(Err("its deletion may still be going on".to_owned()));
+    }
+    match volume.reclaim_policy {
+        ReclaimPolicy::Retain => may_vanish(cx, volume),
+        _ if cx.settings().accept_leak => may_vanish(cx, volume),
+        _ => Ok(Err("the backend volume may be leaked: needs --accept-leak".to_owned())),
+    }
 }
 
 /// The finalizer of external-attacher: F31.
@@ -176,27 +256,46 @@ fn attached(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     if volume.phase == Phase::Bound {
         return Ok(Err("it is bound: this finalizer is not what holds it".to_owned()));
     }
-    if let Err(reason) = checks::not_attached(cx, volume)? {
-        return Ok(Err(reason));
+    for check in [may_vanish(cx, volume)?, checks::on_no_node(cx, volume)?] {
+        if let Err(reason) = check {
+            return Ok(Err(reason));
+        }
     }
-    if let Err(reason) = checks::on_no_node(cx, volume)? {
-        return Ok(Err(reason));
-    }
-    let driver = attacher_driver(volume);
-    if let Err(reason) =
-        gone(&facts::attacher(cx, &driver), &format!("external-attacher of {driver}"))?
-    {
+    let Some(driver) = facts::attacher_of(volume) else {
+        return Ok(Err("whose attacher set it is not known".to_owned()));
+    };
+    let state = facts::attacher(cx, &driver);
+    if let Err(reason) = gone(&state, &format!("external-attacher of {driver}"))? {
         return Ok(Err(reason));
     }
     let leaks = volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
-    Ok(match leaks && !cx.settings().accept_leak {
-        true => Err(
+    if leaks && !cx.settings().accept_leak {
+        return Ok(Err(
             "the backend volume will not be deleted by anyone once this goes: needs --accept-leak"
                 .to_owned(),
-        ),
-        false => Ok(()),
-    })
+        ));
+    }
+    Ok(Ok(()))
+}
+
+/// A terminating object may go with its finalizer: nobody uses it, or something else holds it.
+fn may_vanish(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    if volume.metadata.deleting.is_none() {
+        return Ok(Ok(()));
+    }
+    if volume.phase == Phase::Bound {
+        let held = volume.metadata.has_finalizer(PV_PROTECTION);
+        return Ok(held.then_some(()).ok_or_else(|| {
+            "it is bound, and nothing else keeps the object: its claim would be lost".to_owned()
+        }));
+    }
+    if let ClaimState::Live(claim) = facts::claim_state(cx, volume)?
+        && claim.volume_name.as_deref().is_none_or(|bound| bound == volume.name())
+    {
+        return Ok(Err(format!("{} still exists", claim.object())));
+    }
+    checks::not_attached(cx, volume)
 }
 
 /// The controller that should remove the finalizer is proven absent.
@@ -213,17 +312,17 @@ fn gone(state: &ControllerState, who: &str) -> Seen<checks::Checked> {
     })
 }
 
-/// Returns the attacher's finalizer on a volume, if there is one.
-fn attacher_finalizer(volume: &Volume) -> Option<Text> {
-    let prefix = "external-attacher/";
-    volume.metadata.finalizers.iter().find(|finalizer| finalizer.starts_with(prefix)).cloned()
-}
-
-/// Returns the driver whose attacher set the finalizer: the one of the volume's own that is
-/// written like it, else what the finalizer says.
-fn attacher_driver(volume: &Volume) -> Text {
-    let finalizer = attacher_finalizer(volume);
-    let wanted = finalizer.as_deref().unwrap_or_default();
-    let own = volume.drivers().find(|driver| facts::attacher_finalizer(driver) == wanted);
-    own.unwrap_or_else(|| wanted.trim_start_matches("external-attacher/")).into()
+/// The controller manager does not remove finalizers by itself, as far as that can be known: the
+/// server is too old for it always to do so, and the user says that it does not.
+fn does_not_honor(cx: &Cx) -> checks::Checked {
+    match facts::always_honors_reclaim_policy(cx) {
+        Some(true) => Err("kube-controller-manager removes it itself: look why it does not"
+            .to_owned()),
+        None => Err("whether kube-controller-manager removes it itself is not known: the server's version was not seen".to_owned()),
+        Some(false) if !cx.settings().rolled_back => Err(
+            "needs --rolled-back, your word that HonorPVReclaimPolicy is off in the controller manager"
+                .to_owned(),
+        ),
+        Some(false) => Ok(()),
+    }
 }

@@ -41,8 +41,9 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     match facts::claim_state(cx, volume)? {
         ClaimState::Absent => {}
         ClaimState::Recreated(claim) => {
-            let unbound = claim.phase == ClaimPhase::Pending && claim.volume_name.is_none();
-            if !unbound {
+            // A claim that asks for this very volume is what reserving is for.
+            let elsewhere = claim.volume_name.as_deref().is_some_and(|it| it != volume.name());
+            if claim.phase != ClaimPhase::Pending || elsewhere {
                 return refuse(format!("{} is already bound to another volume", claim.object()));
             }
         }

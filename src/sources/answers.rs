@@ -45,7 +45,7 @@ pub async fn ask(
         match reply {
             Reply::Answer(answer) => intake.answer(question, answer)?,
             Reply::Claim(claim) => {
-                intake.object(*claim)?;
+                intake.object(&*claim)?;
                 intake.answer(question, Answer::Yes)?;
             }
         }

@@ -162,7 +162,8 @@ impl Reading {
             serde_json::from_str(body).map_err(|error| error.to_string())
         }
         let read = match record.kind {
-            "Dump" => parse(record.body).map(|header| {
+            // An excerpt is written by hand: it has a header, and no end line to prove its end.
+            "Dump" | "Excerpt" => parse(record.body).map(|header| {
                 self.own = true;
                 self.header = header;
             }),
@@ -216,7 +217,7 @@ impl Reading {
                 }
                 None if name == "all" => complete.extend(Kind::ALL),
                 None => {
-                    self.broken_anywhere.push(format!("{name:?} is no kind that can be complete"))
+                    self.broken_anywhere.push(format!("{name:?} is no kind that can be complete"));
                 }
             }
         }
@@ -313,9 +314,9 @@ impl Reading {
             intake.apply(Change::Whole(Reach::all(kind)));
             return;
         }
-        let loose = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
+        let unlisted = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
         if namespaces.is_empty() {
-            let why = if loose {
+            let why = if unlisted {
                 format!(
                     "the dump holds single objects, not a list: if they are all there are, pass --complete {plural}"
                 )
@@ -370,7 +371,7 @@ impl Reading {
 
 fn decode<T: Object>(object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
     match serde_json::from_str::<T>(object.body) {
-        Ok(decoded) => intake.object(decoded),
+        Ok(decoded) => intake.object(&decoded),
         Err(error) => {
             let name = crate::model::escape_control(object.name).into_owned();
             let reason = format!("{} {} {name}: {error}", object.origin, T::KIND);

@@ -55,10 +55,10 @@ impl Intake {
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn object<T: Object>(&mut self, object: T) -> Result<(), DumpError> {
+    pub fn object<T: Object>(&mut self, object: &T) -> Result<(), DumpError> {
         *self.seen.entry(T::KIND).or_default() += 1;
         if let Some(saving) = &mut self.saving {
-            saving.object_as(&T::KIND.api_version(), T::KIND.name(), &object)?;
+            saving.object_as(&T::KIND.api_version(), T::KIND.name(), object)?;
         }
         match object.fold(&mut self.folder) {
             Ok(Folded::Row(row)) => {

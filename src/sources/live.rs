@@ -57,7 +57,7 @@ trait Batch: Send {
 
 impl<T: Object + 'static> Batch for Vec<T> {
     fn take_in(self: Box<Self>, intake: &mut Intake) -> Result<(), DumpError> {
-        self.into_iter().try_for_each(|object| intake.object(object))
+        self.iter().try_for_each(|object| intake.object(object))
     }
 }
 

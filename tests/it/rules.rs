@@ -29,6 +29,7 @@ struct Expected {
 }
 
 /// What the user would have asked for.
+#[expect(clippy::struct_excessive_bools, reason = "flags are")]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Asked {

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-leak-imminent",
     severity: Severity::Critical,
     stake: Stake::Leak,
-    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
     title: "A volume is being deleted before its claim, and nothing protects its backend from being leaked",
     danger: "When the claim goes, the object goes with it and no controller deletes the disk: it is billed for \

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-terminating-bound",
     severity: Severity::High,
     stake: Stake::Data,
-    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
     title: "A volume is being deleted while its claim still exists",
     danger: "A deletion cannot be taken back. Whatever happens when the claim goes is decided by the policy at \

@@ -1,0 +1,82 @@
+//! Which volumes the controller manager protects with a finalizer, and which of these finalizers
+//! nobody removes any more (R-2644-4, R-2644-5, R-2644-15).
+
+use super::{IN_TREE, Owner, known_deletable, owner};
+use crate::cluster::{Cx, Seen};
+use crate::model::{
+    Age, Event, Phase, ReclaimPolicy, Threshold, Volume, VolumeSource, migrated_driver,
+};
+
+/// A deletion of the backend volume failed.
+const FAILED_DELETE: &str = "VolumeFailedDelete";
+/// The plugin asks for more time, because the volume is still in use.
+const DELETE: &str = "VolumeDelete";
+
+/// Whether kube-controller-manager keeps its finalizer on a volume, in any phase: it was
+/// provisioned by an in-tree plugin that is not migrated, and its policy is Delete.
+pub fn expects_in_tree_finalizer(volume: &Volume) -> bool {
+    matches!(owner(volume), Owner::InTree(_)) && volume.reclaim_policy == ReclaimPolicy::Delete
+}
+
+/// Whether the in-tree finalizer does not belong on a volume: it is CSI, or was migrated to it.
+pub fn in_tree_finalizer_is_stale(volume: &Volume) -> bool {
+    let by_plugin = volume.provisioned_by.as_deref().and_then(migrated_driver).is_some();
+    let migrated = volume.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
+    let csi = matches!(volume.source, VolumeSource::Csi { .. });
+    volume.metadata.has_finalizer(IN_TREE) && (by_plugin || migrated || csi)
+}
+
+/// Whether kube-controller-manager always honours the reclaim policy, with no way to switch it
+/// off: from 1.33 on. `None` when the version is not known. The API server's version is only a
+/// hint at the controller manager's.
+pub fn always_honors_reclaim_policy(cx: &Cx) -> Option<bool> {
+    cx.server().and_then(|server| server.at_least(1, 33))
+}
+
+/// Returns the server's version as evidence shows it.
+pub fn server_version<'a>(cx: &Cx<'a>) -> &'a str {
+    cx.server().and_then(|server| server.git_version.as_deref()).unwrap_or("<unknown>")
+}
+
+/// Whether a terminating in-tree volume looks as if its controller manager had been rolled back
+/// to one that removes no finalizers. A slow deletion that says nothing looks the same.
+///
+/// # Errors
+/// When attachments or events were not seen.
+pub fn looks_rolled_back(cx: &Cx, volume: &Volume) -> Seen<bool> {
+    let Owner::InTree(plugin) = owner(volume) else { return Ok(false) };
+    let held = volume.metadata.has_finalizer(IN_TREE)
+        && matches!(volume.phase, Phase::Released | Phase::Failed)
+        && known_deletable(&plugin, cx.server()) == Some(true)
+        && always_honors_reclaim_policy(cx) == Some(false)
+        && cx.older_than(&Age::stamped(volume.metadata.deleting), Threshold::Finalizer);
+    Ok(held
+        && cx.attachments_of(volume.name())?.is_empty()
+        && !events_since_deletion(cx, volume)?
+            .iter()
+            .any(|event| matches!(&*event.reason, FAILED_DELETE | DELETE)))
+}
+
+/// Returns the last failed deletion of a volume's backend.
+///
+/// # Errors
+/// When events were not seen.
+pub fn last_failed_delete<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Option<&'a Event>> {
+    let mut events = events_since_deletion(cx, volume)?;
+    events.retain(|event| &*event.reason == FAILED_DELETE);
+    Ok(events.pop())
+}
+
+/// The events about this very volume since it began to terminate. One without a time counts.
+fn events_since_deletion<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Event>> {
+    let mut events = cx.events_of(&volume.object().key)?;
+    events.retain(|event| {
+        let namesake = event.about_uid.is_some()
+            && volume.metadata.uid.is_some()
+            && event.about_uid != volume.metadata.uid;
+        let earlier =
+            event.last_seen.zip(volume.metadata.deleting).is_some_and(|(seen, from)| seen < from);
+        !namesake && !earlier
+    });
+    Ok(events)
+}

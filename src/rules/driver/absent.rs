@@ -1,0 +1,50 @@
+//! F38: volumes of a driver whose provisioner does not exist any more.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Finding, Kind, Severity, Text};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "provisioner-absent",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[],
+    title: "Volumes name a CSI driver whose provisioner is gone",
+    danger: "Nobody deletes the disks of these volumes, whatever their policy says, and nobody removes the \
+             finalizers that the provisioner left on them.",
+    remedy: "None by the tool: reinstall the driver, and let it delete what is to be deleted, before it is removed \
+             for good. Volumes that are to be kept can be set to Retain. A driver is only called absent when its \
+             Lease, pods, workloads, registration and deeds were looked for and not found, for a day, or because \
+             --driver-absent says so.",
+    source: "SEMANTICS 0.7; R-2644-14",
+    judge: &[Judge::Driver(judge)],
+};
+
+fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
+    if !facts::is_csi(cx, driver) {
+        return Ok(None);
+    }
+    let state = facts::provisioner(cx, driver);
+    if !facts::is_absent(cx, &state, driver)? {
+        return Ok(None);
+    }
+    let finding = RULE
+        .on_driver(driver, "volumes name it, but nothing of its provisioner is left in the cluster")
+        .shows_controller(&state);
+    Ok(Some(finding.report_only(
+        "reinstall the driver, or set its volumes to Retain and delete their disks at the storage system",
+    )))
+}

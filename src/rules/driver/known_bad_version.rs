@@ -1,0 +1,75 @@
+//! F37: a csi-provisioner of a version that is known to lose or hang volumes.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, Defect};
+use crate::model::{Finding, Kind, Severity, Text};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "provisioner-known-bad-version",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+    ],
+    remedies: &[],
+    title: "A csi-provisioner claims a version that is known to leak volumes, or to let them hang",
+    danger: "5.0.0 and 5.0.1 delete the disk and then cannot remove their finalizer. 3.1 to 4 protect nothing \
+             unless HonorPVReclaimPolicy is switched on: a volume that is deleted before its claim is leaked. \
+             Before 3.1 there is no such protection at all, and finalizers that a later version set stay for ever.",
+    remedy: "None by the tool: upgrade to 5.0.2 or later. The version is what the image's tag claims; a digest \
+             tells nothing, and a fork may have repaired it.",
+    source: "R-2644-22; SEMANTICS F (versions); external-provisioner changelogs 3.1, 5.0, 5.1",
+    judge: &[Judge::Driver(judge)],
+};
+
+fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
+    let mut bad: Vec<_> = facts::claimed_versions(cx, driver)
+        .into_iter()
+        .filter_map(|claimed| facts::defect(&claimed).map(|defect| (defect, claimed)))
+        .collect();
+    bad.sort_by_key(|(defect, _)| rank(*defect));
+    let Some((worst, _)) = bad.first() else {
+        return facts::provisioners_seen(cx).map(|()| None);
+    };
+    let (summary, reason) = match worst {
+        Defect::EmptyPatch => (
+            "its provisioner claims to be 5.0.0 or 5.0.1: deleted volumes hang after their disk is gone",
+            "upgrade csi-provisioner to 5.0.2 or later: what hangs then goes by itself",
+        ),
+        Defect::TooOld => (
+            "its provisioner claims to be older than 3.1: volumes deleted before their claims are leaked",
+            "upgrade csi-provisioner to 5.0.2 or later",
+        ),
+        Defect::Unprotected => (
+            "its provisioner runs without deletion protection: volumes deleted first are leaked",
+            "switch HonorPVReclaimPolicy on, or upgrade csi-provisioner to 5.0.2 or later",
+        ),
+    };
+    let mut finding = RULE.on_driver(driver, summary);
+    for (_, claimed) in bad {
+        let gate = match claimed.honor_flag {
+            Some(on) => format!("HonorPVReclaimPolicy={on}"),
+            None => "HonorPVReclaimPolicy not set".to_owned(),
+        };
+        let shown = format!("{}, {gate}", claimed.image);
+        finding = finding
+            .shows_of(&claimed.object, "claimed version", shown)
+            .relates([claimed.object.clone()]);
+    }
+    Ok(Some(finding.report_only(reason)))
+}
+
+/// Worst first.
+fn rank(defect: Defect) -> u8 {
+    match defect {
+        Defect::EmptyPatch => 0,
+        Defect::TooOld => 1,
+        Defect::Unprotected => 2,
+    }
+}

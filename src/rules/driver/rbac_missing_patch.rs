@@ -1,0 +1,60 @@
+//! F36: a csi-provisioner that may not patch volumes.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Finding, Kind, Severity, Text};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "provisioner-rbac-missing-patch",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::SubjectAccessReview,
+    ],
+    remedies: &[],
+    title: "A csi-provisioner may not patch volumes, which it has to since 5.0",
+    danger: "It can neither protect existing volumes with its finalizer nor take the finalizer away: new volumes \
+             are deleted at the storage system and then hang for ever, while older ones are leaked when they are \
+             deleted before their claims.",
+    remedy: "None by the tool: permissions belong to whoever installed the driver. The rule that its ClusterRole \
+             needs is shown. Once it is there, everything that hangs goes by itself.",
+    source: "R-2644-20; external-provisioner changelog 5.0; kubernetes-csi/csi-driver-nfs#721",
+    judge: &[Judge::Driver(judge)],
+};
+
+fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
+    let mut denied = Vec::new();
+    let mut unseen = facts::provisioners_seen(cx).err();
+    for claimed in facts::claimed_versions(cx, driver) {
+        match facts::may_patch_volumes(cx, &claimed) {
+            Ok(Some(false)) => denied.push(claimed),
+            Ok(Some(true) | None) => {}
+            Err(missed) => unseen = unseen.or(Some(missed)),
+        }
+    }
+    if denied.is_empty() {
+        return unseen.map_or(Ok(None), Err);
+    }
+    let mut finding = RULE.on_driver(
+        driver,
+        "its provisioner may not patch volumes: they are leaked, or hang when they are deleted",
+    );
+    for claimed in denied {
+        finding = finding.shows_of(&claimed.object, "claimed version", &*claimed.image);
+        if let Some((namespace, account)) = &claimed.service_account {
+            let denied = format!("{namespace}/{account} may not patch persistentvolumes");
+            finding = finding.shows_of(&claimed.object, "ServiceAccount", denied);
+        }
+        finding = finding.relates([claimed.object]);
+    }
+    Ok(Some(finding.report_only(
+        "add to its ClusterRole: apiGroups [\"\"], resources [persistentvolumes], verbs [get, list, watch, create, patch, delete]",
+    )))
+}

@@ -1,0 +1,68 @@
+//! F11: a volume with somebody's data is up for grabs.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume, VolumeSource};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-available-was-bound",
+    severity: Severity::High,
+    stake: Stake::Data,
+    needs: &[Kind::PersistentVolume],
+    remedies: &[],
+    title: "A volume that was made for a claim, or was attached once, is free for any claim",
+    danger: "Its claimRef was removed, so the next claim that fits binds it and reads the old data. Deleting the \
+             object instead leaks the disk: provisioners delete only what is Released.",
+    remedy: "The tool changes nothing by itself, since only you know whose data it is. Give it a claimRef with \
+             the namespace and name of the claim that may have it, and no uid: then nobody else can bind it.",
+    source: "pv_controller.go, FindMatchingVolume and unbindVolume; sig-storage-lib-external-provisioner#185",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let free = volume.phase == Phase::Available && volume.claim_ref.is_none();
+    let made_for_a_claim = volume.is_dynamic() && !is_discovered_disk(volume);
+    let was_attached = facts::has_attacher_finalizer(&volume.metadata);
+    if !free || !(made_for_a_claim || was_attached) {
+        return Ok(None);
+    }
+    let class = volume.class.as_deref().filter(|class| !class.is_empty());
+    let takers = class.map_or_else(
+        || "any claim that asks for no class".to_owned(),
+        |class| format!("any claim of class {class}"),
+    );
+    let capacity = volume.capacity.map_or("<none>".to_owned(), |bytes| format!("{bytes} bytes"));
+    let finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "used before, and free for any claim that fits: whoever binds it reads the old data",
+        )
+        .aged(facts::phase_age(cx, volume))
+        .shows(
+            "annotation pv.kubernetes.io/provisioned-by",
+            volume.provisioned_by.as_deref().unwrap_or("<none>"),
+        )
+        .shows("spec.storageClassName", class.unwrap_or("<none>"))
+        .shows("spec.capacity.storage", capacity)
+        .shows("who can bind it", takers);
+    Ok(Some(finding.report_only(match volume.reclaim_policy {
+        ReclaimPolicy::Delete => {
+            "give it a claimRef without a uid; deleting the object would leak the disk, whatever the policy"
+        }
+        ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
+            "give it a claimRef without a uid, so that only the claim of that name can bind it"
+        }
+    })))
+}
+
+/// Whether it is a disk that the local static provisioner found and offers to everybody: that one
+/// says that it provisioned the volume, but makes it for no claim, and wipes it between claims
+/// (sig-storage-local-static-provisioner, `StartLocalController`).
+fn is_discovered_disk(volume: &Volume) -> bool {
+    let by_discovery = |provisioner: &str| provisioner.starts_with("local-volume-provisioner-");
+    matches!(volume.source, VolumeSource::Local(_))
+        && volume.provisioned_by.as_deref().is_some_and(by_discovery)
+}

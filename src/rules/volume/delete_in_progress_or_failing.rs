@@ -1,0 +1,106 @@
+//! F25: a deletion that is going on, or fails: hands off.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
+use crate::model::{
+    Age, ControllerState, Finding, Kind, Liveness, Phase, ReclaimPolicy, Severity, Threshold,
+    Volume,
+};
+use crate::rules::{Judge, Rule, Stake, judged::time};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-delete-in-progress-or-failing",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::VolumeAttachment,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+        Kind::SubjectAccessReview,
+    ],
+    remedies: &[],
+    title: "A volume is being deleted, and its finalizer waits for the disk to be deleted first",
+    danger: "This is what every deletion looks like for a moment, and a failing one for as long as it fails. \
+             Removing the finalizer now is how most disks are leaked: the object goes, the disk stays.",
+    remedy: "None by the tool, and nothing by hand: its controller tries again until the disk is gone, and trying \
+             again is always safe. The evidence shows the last error, what still has the volume attached, and \
+             whether the provisioner may finish what it began. Low severity until it has been stuck for a while.",
+    source: "R-2644-9; library controller.go, deleteVolumeOperation",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let deleting = volume.metadata.deleting.is_some()
+        && volume.phase == Phase::Released
+        && volume.reclaim_policy == ReclaimPolicy::Delete;
+    if !deleting {
+        return Ok(None);
+    }
+    let Some(state) = working_on_it(cx, volume)? else { return Ok(None) };
+    let age = Age::stamped(volume.metadata.deleting);
+    let stuck = cx.older_than(&age, Threshold::Stuck);
+    let (severity, summary) = if stuck {
+        (
+            Severity::High,
+            "its deletion makes no progress: removing the finalizer by hand would leak the disk",
+        )
+    } else {
+        (Severity::Info, "its disk is being deleted: leave the finalizer alone")
+    };
+    let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
+    let failure = match facts::last_failed_delete(cx, volume) {
+        Ok(Some(event)) => format!("{} at {}", event.message, time(event.last_seen)),
+        Ok(None) => "<none>".to_owned(),
+        Err(unseen) => unseen.reason,
+    };
+    finding = finding.shows("last VolumeFailedDelete", failure);
+    finding = match cx.attachments_of(volume.name()) {
+        Ok(attachments) => attachments.into_iter().fold(finding, |finding, it| {
+            finding.shows("attached by", format!("{} on node {}", it.metadata.name, it.node))
+        }),
+        Err(unseen) => finding.shows("attached by", unseen.reason),
+    };
+    if let Some(driver) = facts::owner(volume).csi() {
+        for claimed in facts::claimed_versions(cx, driver) {
+            let patch = match facts::may_patch_volumes(cx, &claimed) {
+                Ok(Some(true)) => "may patch volumes",
+                Ok(Some(false)) => "may not patch volumes: it cannot remove its finalizer",
+                Ok(None) | Err(_) => "whether it may patch volumes is not known",
+            };
+            let shown = format!("{}, {patch}", claimed.image);
+            finding = finding.shows_of(&claimed.object, "claimed version", shown);
+        }
+    }
+    Ok(Some(finding.shows_controller(&state).report_only(
+        "its controller goes on by itself: find out what it waits for, and leave the finalizer alone",
+    )))
+}
+
+/// Returns the state of the controller that holds the volume until its disk is deleted, unless
+/// that controller is gone, or looks as if it had given up.
+fn working_on_it(cx: &Cx, volume: &Volume) -> Seen<Option<ControllerState>> {
+    let state = match facts::owner(volume) {
+        Owner::Csi(driver) if volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) => {
+            facts::provisioner(cx, &driver)
+        }
+        Owner::InTree(plugin) if volume.metadata.has_finalizer(IN_TREE) => {
+            let able = facts::known_deletable(&plugin, cx.server()) != Some(false);
+            if !able || facts::looks_rolled_back(cx, volume)? {
+                return Ok(None);
+            }
+            facts::controller_manager(cx)
+        }
+        Owner::Csi(_) | Owner::External(_) | Owner::InTree(_) | Owner::StaticInTree(_) => {
+            return Ok(None);
+        }
+    };
+    Ok((state.liveness != Liveness::Absent).then_some(state))
+}

@@ -1,0 +1,81 @@
+//! F24: the finalizer of a csi-provisioner that does not exist any more.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, EXTERNAL_PROVISIONER};
+use crate::model::{Finding, Kind, ManagedField, Phase, ReclaimPolicy, Severity, Volume};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-ext-finalizer-orphaned-driver",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
+    title: "A volume carries the finalizer of a provisioner that is gone",
+    danger: "Nobody is left who deletes the disk or removes the finalizer. Removing it by hand before the disk is \
+             deleted leaks the disk, and a driver that is merely being reinstalled looks just like this.",
+    remedy: "A driver counts as absent only when its Lease, pods, workloads, registration and deeds were all looked \
+             for and not found, for a day, or because --driver-absent says so. Then the finalizer is removed from \
+             volumes that are kept anyway. A bound volume is left alone: this is not what holds it. A released \
+             volume of policy Delete waits for its driver to be reinstalled; one that is being deleted already is \
+             let go only with --accept-leak, which names the disk that stays.",
+    source: "R-2644-14; KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    if !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) {
+        return Ok(None);
+    }
+    let Some(driver) = facts::owner(volume).csi().cloned() else { return Ok(None) };
+    let state = facts::provisioner(cx, &driver);
+    if !facts::is_absent(cx, &state, &driver)? {
+        return Ok(None);
+    }
+    let (summary, consequence) = consequence(volume);
+    let finding = RULE
+        .on_volume(cx, volume, summary)
+        .shows("consequence", consequence)
+        .shows_manager(
+            &volume.metadata,
+            &ManagedField::Finalizer(EXTERNAL_PROVISIONER.into()),
+            "managers of the finalizer",
+        )
+        .shows_controller(&state);
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
+}
+
+/// The summary, and what comes of the finalizer.
+fn consequence(volume: &Volume) -> (&'static str, &'static str) {
+    let terminating = volume.metadata.deleting.is_some();
+    match &volume.reclaim_policy {
+        ReclaimPolicy::Retain | ReclaimPolicy::Recycle => (
+            "its provisioner is gone, and nobody removes the finalizer that it left behind",
+            "the object cannot be deleted; the disk is kept either way",
+        ),
+        _ if volume.phase == Phase::Bound => (
+            "its provisioner is gone: once its claim is deleted, nobody deletes the disk",
+            "none while it is bound; afterwards the volume hangs",
+        ),
+        _ if terminating => (
+            "being deleted, but its provisioner is gone: nobody deletes the disk, and the object hangs",
+            "without the finalizer the object goes, and the disk is leaked",
+        ),
+        _ => (
+            "its provisioner is gone: nobody deletes the disk, which its policy says to delete",
+            "waits for the driver to be reinstalled",
+        ),
+    }
+}

@@ -1,0 +1,61 @@
+//! F28: an in-tree volume of policy Delete without the finalizer of the controller manager.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, IN_TREE};
+use crate::model::{Finding, Kind, Severity, Threshold, Volume};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-intree-finalizer-missing",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[],
+    title: "An in-tree volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
+    danger: "kube-controller-manager puts its finalizer on every volume that one of its own plugins provisioned. \
+             Where it is missing, the controller manager is too old, has the feature HonorPVReclaimPolicy off, or \
+             does not run, and whoever deletes the volume before its claim leaks the disk.",
+    remedy: "None by hand: switch the feature on, or find out why the controller manager does not act. A finalizer \
+             that was added by hand would never be removed where the feature is off.",
+    source: "R-2644-4; kubernetes pv_controller_base.go, modifyDeletionFinalizers; TestModifyDeletionFinalizers",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let missing = facts::expects_in_tree_finalizer(volume)
+        && !volume.metadata.has_finalizer(IN_TREE)
+        && volume.metadata.deleting.is_none();
+    let age = facts::policy_age(cx, volume);
+    if !missing || !cx.older_than(&age, Threshold::Protection) {
+        return Ok(None);
+    }
+    let gate = match facts::always_honors_reclaim_policy(cx) {
+        Some(true) => "always on at this server version: kube-controller-manager should have acted",
+        Some(false) => "can be off at this server version",
+        None => "<unknown>",
+    };
+    let finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "unprotected by kube-controller-manager: deleted before its claim, the disk is leaked",
+        )
+        .aged(age)
+        .shows("missing protection", IN_TREE)
+        .shows("server version", facts::server_version(cx))
+        .shows("feature HonorPVReclaimPolicy", gate)
+        .shows_controller(&facts::controller_manager(cx));
+    Ok(Some(finding.report_only(
+        "kube-controller-manager adds it, once it runs with HonorPVReclaimPolicy: do not add it by hand",
+    )))
+}

@@ -1,0 +1,126 @@
+//! F97: no node is left from which a volume can be reached.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{
+    Finding, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase, Severity, Text, Volume,
+};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-node-gone",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume, Kind::Pod, Kind::Node, Kind::VolumeAttachment],
+    remedies: &[],
+    title: "A volume can be reached from certain nodes only, and none of them exists",
+    danger: "Pods that use it can never start. A volume on a disk of one machine went with that machine, or \
+             comes back with it. Nobody can delete it either: a provisioner that runs on every node serves \
+             only the volumes of its own node.",
+    remedy: "The tool changes nothing, and refuses to reclaim such a volume. Bring a node with these labels \
+             back, or delete the claim and the object knowing that the data is gone or has to be removed by hand.",
+    source: "R-2644-18; external-provisioner, csiProvisioner.Delete with --node-deployment",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    if !matches!(volume.phase, Phase::Bound | Phase::Released) {
+        return Ok(None);
+    }
+    let Some(affinity) = &volume.node_affinity else { return Ok(None) };
+    if !facts::node_gone(cx, volume)? {
+        return Ok(None);
+    }
+    let summary = match volume.phase {
+        Phase::Bound => "no node is left that can reach it: pods of its claim cannot start",
+        _ => "no node is left that can reach it: nobody can reclaim it",
+    };
+    let mut finding =
+        RULE.on_volume(cx, volume, summary).shows("spec.nodeAffinity.required", describe(affinity));
+    let nodes = last_nodes(cx, volume);
+    if !nodes.is_empty() {
+        finding = finding.shows("last node", nodes.join(", "));
+    }
+    Ok(Some(finding.report_only(
+        "bring a node with these labels back, or remove the disk by hand where it is",
+    )))
+}
+
+/// The nodes that attachments and pods still name.
+fn last_nodes(cx: &Cx, volume: &Volume) -> Vec<Text> {
+    let attachments = cx.attachments_of(volume.name()).unwrap_or_default();
+    let claim = volume.claim_ref.as_ref();
+    let pods = claim.and_then(|claim| cx.pods_of(&claim.key).ok()).unwrap_or_default();
+    let attached = attachments.into_iter().map(|attachment| Text::clone(&attachment.node));
+    let mut nodes: Vec<_> =
+        attached.chain(pods.into_iter().filter_map(|pod| pod.node.clone())).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// Writes an affinity as people read it: alternatives with "or", conditions with "and".
+fn describe(affinity: &NodeAffinity) -> String {
+    let terms: Vec<_> = affinity.terms.iter().map(describe_term).collect();
+    terms.join(" or ")
+}
+
+fn describe_term(term: &NodeTerm) -> String {
+    let parts: Vec<_> = term.labels.iter().chain(&term.fields).map(describe_requirement).collect();
+    if parts.is_empty() { "no node at all".to_owned() } else { parts.join(" and ") }
+}
+
+fn describe_requirement(requirement: &NodeRequirement) -> String {
+    let NodeRequirement { key, operator, values } = requirement;
+    match &**operator {
+        "In" if values.len() == 1 => format!("{key}={}", values.join(", ")),
+        "In" => format!("{key} in ({})", values.join(", ")),
+        "NotIn" => format!("{key} not in ({})", values.join(", ")),
+        "Exists" => key.to_string(),
+        "DoesNotExist" => format!("no {key}"),
+        _ => format!("{key} {operator} {}", values.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requirement(key: &str, operator: &str, values: &[&str]) -> NodeRequirement {
+        let values = values.iter().map(|value| Text::from(*value)).collect();
+        NodeRequirement { key: key.into(), operator: operator.into(), values }
+    }
+
+    #[test]
+    fn affinities_read_like_sentences() {
+        let term = |labels: Vec<NodeRequirement>, fields: Vec<NodeRequirement>| NodeTerm {
+            labels: labels.into(),
+            fields: fields.into(),
+        };
+        let host = || requirement("kubernetes.io/hostname", "In", &["node-1"]);
+        for (terms, text) in [
+            (vec![term(vec![host()], vec![])], "kubernetes.io/hostname=node-1"),
+            (
+                vec![
+                    term(vec![requirement("zone", "In", &["a", "b"]), host()], vec![]),
+                    term(vec![], vec![requirement("metadata.name", "NotIn", &["x"])]),
+                ],
+                "zone in (a, b) and kubernetes.io/hostname=node-1 or metadata.name not in (x)",
+            ),
+            (
+                vec![term(
+                    vec![
+                        requirement("ssd", "Exists", &[]),
+                        requirement("old", "DoesNotExist", &[]),
+                        requirement("cores", "Gt", &["4"]),
+                    ],
+                    vec![],
+                )],
+                "ssd and no old and cores Gt 4",
+            ),
+            (vec![term(vec![], vec![])], "no node at all"),
+        ] {
+            assert_eq!(describe(&NodeAffinity { terms: terms.into() }), text);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! F10: nobody has taken a new volume in.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, LastTransition};
+use crate::model::{Age, Finding, Kind, Phase, Severity, Threshold, Trust, Volume};
+use crate::rules::{Judge, Rule, Stake, judged::time};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-pending-too-long",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[],
+    title: "A new volume has been Pending for longer than the threshold",
+    danger: "A volume is Pending only until the volume controller sees it for the first time, which takes \
+             seconds. While it does not, no claim can bind, no claim is released, and nothing is deleted.",
+    remedy: "The tool changes nothing: look at kube-controller-manager. Creation counts as the beginning here, \
+             since a volume is never Pending again later.",
+    source: "KEP-3762, story 2; persistentvolume strategy, PrepareForCreate",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    if volume.phase != Phase::Pending {
+        return Ok(None);
+    }
+    let transition = LastTransition::of(cx, volume);
+    let latest = [transition.stated, transition.managed, volume.metadata.created];
+    let Some(since) = latest.into_iter().flatten().max() else { return Ok(None) };
+    let age = Age { since: Some(since), trust: Trust::LowerBound };
+    if !cx.older_than(&age, Threshold::PvPending) {
+        return Ok(None);
+    }
+    let mut finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "still Pending: kube-controller-manager has not looked at it since it was made",
+        )
+        .aged(age)
+        .shows("metadata.creationTimestamp", time(volume.metadata.created))
+        .shows_controller(&facts::controller_manager(cx));
+    if let Ok(Some(event)) = facts::last_event(cx, volume, &[]) {
+        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
+        finding = finding.shows("last event", said);
+    }
+    Ok(Some(finding.report_only(
+        "its volume controller does not work: look at the Lease and the log of kube-controller-manager",
+    )))
+}

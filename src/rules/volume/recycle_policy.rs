@@ -1,0 +1,36 @@
+//! F13: a volume with the deprecated policy Recycle.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-recycle-policy",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume],
+    remedies: &[&remedies::RETAIN],
+    title: "A volume has the deprecated reclaim policy Recycle",
+    danger: "When the claim goes, a pod deletes every file and the volume is offered to the next claim. \
+             Only hostPath and NFS volumes were ever recycled; everything else ends up Failed.",
+    remedy: "Setting the policy to Retain keeps the files when the claim goes.",
+    source: "pv_controller.go, recycleVolumeOperation; Kubernetes documentation on reclaim policies",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    if volume.reclaim_policy != ReclaimPolicy::Recycle {
+        return Ok(None);
+    }
+    let finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "its policy Recycle is deprecated, and deletes all files when the claim goes",
+        )
+        .shows("plugin", facts::owner(volume).name().to_string());
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+}

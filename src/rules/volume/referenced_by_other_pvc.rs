@@ -1,0 +1,114 @@
+//! F09: a claim asks for a volume that is not its own.
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{Claim, ClaimPhase, Finding, Kind, Severity, Volume};
+use crate::rules::{Judge, Rule, Stake, judged::uid};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-referenced-by-other-pvc",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    remedies: &[],
+    title: "A claim asks by name for a volume that belongs to another claim, or to none",
+    danger: "Somebody is about to use this volume, or believes that they do. Reclaiming it would take it away \
+             from under them; handing it over shows them the data of the claim before.",
+    remedy: "Reclaiming such a volume is refused. Whether the claim may have it is for its owner to decide; \
+             the volume then has to be reserved for that claim.",
+    source: "R-2644-21; pv_controller.go, syncUnboundClaim and bind",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let strangers: Vec<_> = cx
+        .claims_naming(volume.name())?
+        .into_iter()
+        .filter(|claim| is_stranger(volume, claim))
+        .collect();
+    let Some(first) = strangers.first() else { return Ok(None) };
+    let mut finding = RULE.on_volume(
+        cx,
+        volume,
+        "a claim asks for it by name, but the volume does not belong to that claim",
+    );
+    for claim in &strangers {
+        let object = claim.object();
+        let completed = if claim.bind_completed { "present" } else { "<none>" };
+        finding = finding
+            .shows_of(&object, "metadata.uid", uid(&claim.metadata))
+            .shows_of(&object, "status.phase", claim.phase.to_string())
+            .shows_of(&object, "annotation pv.kubernetes.io/bind-completed", completed)
+            .relates([object]);
+    }
+    let reason = if first.phase == ClaimPhase::Pending {
+        "if that claim may have the data, reserve the volume for it; else correct the claim"
+    } else {
+        "find out which of the two is right: the claim's spec.volumeName, or the volume's claimRef"
+    };
+    Ok(Some(finding.report_only(reason)))
+}
+
+/// Whether a claim that names the volume is not the one that the volume names. A volume that was
+/// reserved for the claim, and has not met it yet, is not a stranger's.
+fn is_stranger(volume: &Volume, claim: &Claim) -> bool {
+    let Some(claim_ref) = &volume.claim_ref else { return true };
+    match (&claim_ref.uid, &claim.metadata.uid) {
+        (Some(wanted), Some(uid)) => wanted != uid,
+        (None, _) | (_, None) => claim_ref.key != claim.key(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ClaimKey, ClaimRef, Metadata, Phase, ReclaimPolicy, Uid, VolumeSource};
+
+    fn volume(claim_ref: Option<(&str, Option<&str>)>) -> Volume {
+        let claim_ref = claim_ref.map(|(name, uid)| ClaimRef {
+            key: ClaimKey { namespace: "shop".into(), name: name.into() },
+            uid: uid.and_then(Uid::parse),
+        });
+        Volume {
+            metadata: Metadata { name: "data".into(), ..Metadata::default() },
+            phase: Phase::Available,
+            message: None,
+            reason: None,
+            last_phase_transition: None,
+            reclaim_policy: ReclaimPolicy::Retain,
+            claim_ref,
+            source: VolumeSource::HostPath("/data".into()),
+            backend: None,
+            class: None,
+            capacity: None,
+            node_affinity: None,
+            provisioned_by: None,
+            migrated_to: None,
+            bound_by_controller: false,
+            deletion_secret: None,
+            backend_state: None,
+        }
+    }
+
+    #[test]
+    fn only_the_claim_that_the_volume_names_is_no_stranger() {
+        let claim = Claim {
+            metadata: Metadata { name: "a".into(), uid: Uid::parse("1"), ..Metadata::default() },
+            namespace: "shop".into(),
+            phase: ClaimPhase::Pending,
+            volume_name: Some("data".into()),
+            class: None,
+            bind_completed: false,
+            requested: None,
+        };
+        for (claim_ref, stranger) in [
+            (None, true),
+            (Some(("a", Some("1"))), false),
+            (Some(("a", Some("2"))), true),
+            (Some(("b", Some("2"))), true),
+            (Some(("a", None)), false),
+            (Some(("b", None)), true),
+        ] {
+            assert_eq!(is_stranger(&volume(claim_ref), &claim), stranger, "{claim_ref:?}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! F04: a volume names a claim that was deleted and created again.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState};
+use crate::model::{Finding, Kind, Phase, PodUse, Severity, Threshold, Volume};
+use crate::remedies;
+use crate::rules::{
+    Judge, Rule, Stake,
+    judged::{time, uid},
+};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-released-claim-recreated",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
+    remedies: &[&remedies::RESERVE],
+    title: "A volume belonged to a claim that was deleted and created again under the same name",
+    danger: "The new claim looks like the old one, so people believe that it holds the old data. It does not: \
+             it never binds this volume again, and gets another one, usually an empty one. Whoever then \
+             tidies up the Released volume destroys the only copy.",
+    remedy: "Reserving the volume lets the claim of that name bind it, as long as that claim is not bound to \
+             another volume; otherwise the claim has to be made again with spec.volumeName. Reclaiming such a \
+             volume needs --include-recreated.",
+    source: "R-2644-21; pv_controller.go, isVolumeReleased and syncVolume",
+    judge: &[Judge::Volume(judge)],
+};
+
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    if !matches!(volume.phase, Phase::Released | Phase::Bound) {
+        return Ok(None);
+    }
+    let ClaimState::Recreated(claim) = facts::claim_state(cx, volume)? else { return Ok(None) };
+    if claim.metadata.uid.is_none() {
+        return Ok(None); // A dump made by hand does not tell which claim it is.
+    }
+    let released = volume.phase == Phase::Released;
+    let summary = if released {
+        "its claim was deleted and created again: the new claim does not have this volume's data"
+    } else {
+        "bound to a claim that was deleted and created again: it does not have this volume's data"
+    };
+    let object = claim.object();
+    let mut finding = RULE
+        .on_volume(cx, volume, summary)
+        .aged(facts::phase_age(cx, volume))
+        .shows_of(&object, "metadata.uid", uid(&claim.metadata))
+        .shows_of(&object, "metadata.creationTimestamp", time(claim.metadata.created))
+        .shows_of(&object, "status.phase", claim.phase.to_string())
+        .shows_of(&object, "spec.volumeName", claim.volume_name.as_deref().unwrap_or("<none>"))
+        .relates([object]);
+    if let Ok(pods) = cx.pods_of(&claim.key()) {
+        finding = finding.relates(pods.into_iter().map(PodUse::object));
+    }
+    if released {
+        return Ok(Some(finding.remedied_by(cx, volume, &remedies::RESERVE)));
+    }
+    let resync = cx.settings().thresholds.get(Threshold::Resync);
+    let noticed_late = claim.metadata.created.is_some_and(|created| cx.passed(created, resync));
+    Ok(Some(finding.report_only(if noticed_late {
+        "the volume controller should have released it long ago: is kube-controller-manager running"
+    } else {
+        "the volume controller releases it shortly; then decide whose data is wanted"
+    })))
+}

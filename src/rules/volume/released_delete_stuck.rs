@@ -1,0 +1,96 @@
+//! F05: a Released volume that its policy wants deleted, and nobody deletes it.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, FAILED_DELETE, Owner};
+use crate::model::{
+    Attachment, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Severity,
+    Threshold, Volume,
+};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake, judged::time};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-released-delete-stuck",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::Node,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::VolumeAttachment,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+        Kind::SubjectAccessReview,
+    ],
+    remedies: &[&remedies::RETAIN],
+    title: "A Released volume should be deleted, and nobody deletes it",
+    danger: "The disk is billed while everybody believes that it is gone. The deletion is only waiting: it \
+             happens the moment its cause is fixed, however much later that is. Deleting the object by hand \
+             instead makes the disk a leak that nothing names any more.",
+    remedy: "Fix the cause that is shown. Setting the policy to Retain stops the deletion; it does not undo \
+             it, since the backend may be half gone already. The tool never deletes the object.",
+    source: "external-provisioner controller, shouldDelete (R-2644-8); R-2644-16 to R-2644-20",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let waits = volume.phase == Phase::Released
+        && volume.reclaim_policy == ReclaimPolicy::Delete
+        && volume.metadata.deleting.is_none();
+    let age = facts::phase_age(cx, volume);
+    if !waits || !cx.older_than(&age, Threshold::Stuck) || policy_is_new(cx, volume) {
+        return Ok(None);
+    }
+    let (brief, reason) = match facts::obstacle(cx, volume) {
+        Ok(Some(obstacle)) => (obstacle.brief(), obstacle.describe()),
+        Ok(None) => ("nothing tells why", "nothing that was seen explains it".to_owned()),
+        Err(unseen) => ("why was not seen", format!("not seen: {}", unseen.reason)),
+    };
+    let mut finding = RULE
+        .on_volume(cx, volume, format!("should have been deleted, but nobody does it: {brief}"))
+        .aged(age)
+        .shows("reason", reason);
+    let owner = facts::owner(volume);
+    match &owner {
+        Owner::Csi(driver) => {
+            finding = finding.shows_controller(&facts::provisioner(cx, driver));
+            for claimed in facts::claimed_versions(cx, driver) {
+                finding = finding.shows_of(&claimed.object, "image", claimed.image.to_string());
+            }
+        }
+        Owner::InTree(_) | Owner::StaticInTree(_) => {
+            finding = finding.shows_controller(&facts::controller_manager(cx));
+        }
+        Owner::External(_) => {}
+    }
+    if let Ok(attachments) = cx.attachments_of(volume.name()) {
+        finding = finding.relates(attachments.into_iter().map(object));
+    }
+    if let Ok(Some(event)) = facts::last_event(cx, volume, &[FAILED_DELETE]) {
+        let said = format!("{}, at {}", event.message, time(event.last_seen));
+        finding = finding.shows("last VolumeFailedDelete", said);
+    }
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+}
+
+/// Whether the policy may have become Delete so lately that nobody had the time to act on it,
+/// however long ago the volume was released.
+fn policy_is_new(cx: &Cx, volume: &Volume) -> bool {
+    let stuck = cx.settings().thresholds.get(Threshold::Stuck);
+    let changed = volume.metadata.last_change(&ManagedField::ReclaimPolicy);
+    changed.is_some_and(|changed| !cx.passed(changed, stuck))
+}
+
+fn object(attachment: &Attachment) -> ObjectRef {
+    ObjectRef {
+        key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &attachment.metadata.name),
+        uid: attachment.metadata.uid.clone(),
+    }
+}

@@ -1,0 +1,76 @@
+//! F23: the finalizer of csi-provisioner on a volume that is not to be deleted.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, EXTERNAL_PROVISIONER};
+use crate::model::{
+    Age, Finding, Kind, ManagedField, ReclaimPolicy, Severity, Threshold, Trust, Volume,
+};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-stale-ext-finalizer-retain",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
+    title: "A volume that is to be kept still carries the finalizer of a provisioner that would delete it",
+    danger: "The provisioner takes its finalizer away when the policy no longer says Delete. Where it stays, the \
+             provisioner is gone or does not work, and the volume object can never be deleted.",
+    remedy: "While the provisioner runs, or may come back, nothing: it removes the finalizer itself, and the \
+             question is why it does not. Once it is proven absent, the one finalizer is removed; the disk is not \
+             touched, since the policy keeps it.",
+    source: "R-2644-3; R-2644-12; library controller.go, handleProtectionFinalizer",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let kept = matches!(volume.reclaim_policy, ReclaimPolicy::Retain | ReclaimPolicy::Recycle);
+    if !kept || !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) {
+        return Ok(None);
+    }
+    let age = since_last_change(cx, volume);
+    if !cx.older_than(&age, Threshold::Finalizer) {
+        return Ok(None);
+    }
+    let mut finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "kept by its policy, yet the finalizer of a provisioner that would delete it is still there",
+        )
+        .aged(age)
+        .shows_manager(&volume.metadata, &ManagedField::ReclaimPolicy, "managers of the policy")
+        .shows_manager(
+            &volume.metadata,
+            &ManagedField::Finalizer(EXTERNAL_PROVISIONER.into()),
+            "managers of the finalizer",
+        );
+    if let Some(driver) = facts::owner(volume).csi() {
+        finding = finding.shows_controller(&facts::provisioner(cx, driver));
+    }
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
+}
+
+/// Since when the policy has been what it is. A volume whose managers were stripped only tells
+/// when it last changed at all.
+fn since_last_change(cx: &Cx, volume: &Volume) -> Age {
+    match volume.metadata.last_change(&ManagedField::ReclaimPolicy) {
+        Some(changed) => {
+            Age { since: Some(changed).max(volume.metadata.created), trust: Trust::LowerBound }
+        }
+        None => facts::policy_age(cx, volume),
+    }
+}

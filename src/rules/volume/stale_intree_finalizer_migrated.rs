@@ -1,0 +1,54 @@
+//! F27: the in-tree finalizer on a volume that is CSI now.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Finding, Kind, ManagedField, Severity, Threshold, Volume};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-stale-intree-finalizer-migrated",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume],
+    remedies: &[&remedies::REMOVE_IN_TREE_FINALIZER],
+    title: "A volume that is CSI, or was migrated to it, carries the finalizer of an in-tree plugin",
+    danger: "kube-controller-manager removes its finalizer from volumes whose in-tree plugin was migrated, if it is \
+             not too old. On a volume that was CSI from the beginning nobody ever does, and the object can never \
+             be deleted.",
+    remedy: "The one finalizer is removed, unless the volume is being deleted, its policy does not keep the disk, \
+             and the finalizer of csi-provisioner is missing: then it is the last thing that keeps the only record \
+             of the disk.",
+    source: "R-2644-5; kubernetes pv_controller_base.go, modifyDeletionFinalizers",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let age = facts::policy_age(cx, volume);
+    if !facts::in_tree_finalizer_is_stale(volume) || !cx.older_than(&age, Threshold::Finalizer) {
+        return Ok(None);
+    }
+    let finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "carries the finalizer of an in-tree plugin that has nothing to do with it any more",
+        )
+        .aged(age)
+        .shows(
+            "annotation pv.kubernetes.io/provisioned-by",
+            volume.provisioned_by.as_deref().unwrap_or("<none>"),
+        )
+        .shows(
+            "annotation pv.kubernetes.io/migrated-to",
+            volume.migrated_to.as_deref().unwrap_or("<none>"),
+        )
+        .shows("server version", facts::server_version(cx))
+        .shows_manager(
+            &volume.metadata,
+            &ManagedField::Finalizer(facts::IN_TREE.into()),
+            "managers of the finalizer",
+        );
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_IN_TREE_FINALIZER)))
+}

@@ -1,0 +1,51 @@
+//! F35: a terminating in-tree volume that its controller can never let go.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, IN_TREE};
+use crate::model::{Age, Finding, Kind, Severity, Volume};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-terminating-intree-deadlock",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume],
+    remedies: &[&remedies::RETAIN],
+    title: "An in-tree volume is being deleted without the finalizer that its controller insists on",
+    danger: "kube-controller-manager wants to add its finalizer before it does anything else, and the API server \
+             allows no new finalizer on an object that is being deleted. The volume stays as it is, even after its \
+             claim is gone.",
+    remedy: "With policy Retain the controller manager has no finalizer to add and goes on: the object goes, the \
+             disk stays, and has to be deleted at the storage system.",
+    source: "R-2644-25; kubernetes pv_controller_base.go, modifyDeletionFinalizers; apimachinery ValidateNoNewFinalizers",
+    judge: &[Judge::Volume(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let deadlocked = volume.metadata.deleting.is_some()
+        && facts::expects_in_tree_finalizer(volume)
+        && !volume.metadata.has_finalizer(IN_TREE);
+    if !deadlocked {
+        return Ok(None);
+    }
+    let finding = RULE
+        .on_volume(
+            cx,
+            volume,
+            "being deleted without its in-tree finalizer: its controller can never finish",
+        )
+        .aged(Age::stamped(volume.metadata.deleting))
+        .shows(
+            "annotation pv.kubernetes.io/provisioned-by",
+            volume.provisioned_by.as_deref().unwrap_or("<none>"),
+        )
+        .shows("missing finalizer", IN_TREE)
+        .shows("server version", facts::server_version(cx))
+        .shows(
+            "log of kube-controller-manager",
+            "would say \"can't anneal migration annotations or finalizer\"",
+        );
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+}

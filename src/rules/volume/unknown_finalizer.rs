@@ -1,0 +1,67 @@
+//! F33: a volume or claim that hangs on a finalizer which is not one of Kubernetes' own.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, FinalizerOwner};
+use crate::model::{
+    Age, Claim, Finding, Kind, ManagedField, Metadata, Severity, Text, Threshold, Volume,
+};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pv-or-pvc-unknown-finalizer",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
+    remedies: &[],
+    title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
+    danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
+             the finalizer skips it. With a claim's last finalizer its data may go, too.",
+    remedy: "None by itself. The evidence shows who set the finalizer, as far as managedFields tell. Whoever that \
+             is should remove it; once they are gone for good, it can be named with --remove-finalizer.",
+    source: "SEMANTICS 0.1 (finalizers of Kubernetes' own controllers); kubernetes concepts, finalizers",
+    judge: &[Judge::Volume(judge), Judge::Claim(judge_claim)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+    let begin = |summary| RULE.on_volume(cx, volume, summary);
+    Ok(hanging(cx, &volume.metadata).map(|unknown| finish(begin, &volume.metadata, &unknown)))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge_claim(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let begin = |summary| RULE.on_claim(claim, summary);
+    Ok(hanging(cx, &claim.metadata).map(|unknown| finish(begin, &claim.metadata, &unknown)))
+}
+
+/// Returns the unknown finalizers of an object that has been terminating for too long.
+fn hanging(cx: &Cx, metadata: &Metadata) -> Option<Vec<Text>> {
+    let unknown: Vec<_> = metadata
+        .finalizers
+        .iter()
+        .filter(|finalizer| facts::owner_of(finalizer) == FinalizerOwner::Unknown)
+        .cloned()
+        .collect();
+    let hangs =
+        !unknown.is_empty() && cx.older_than(&Age::stamped(metadata.deleting), Threshold::Stuck);
+    hangs.then_some(unknown)
+}
+
+fn finish(
+    begin: impl FnOnce(&'static str) -> Finding,
+    metadata: &Metadata,
+    unknown: &[Text],
+) -> Finding {
+    let mut finding = begin("cannot be deleted: a finalizer that is not Kubernetes' own holds it")
+        .aged(Age::stamped(metadata.deleting));
+    for finalizer in unknown {
+        finding = finding.shows("unknown finalizer", &**finalizer).shows_manager(
+            metadata,
+            &ManagedField::Finalizer(Text::clone(finalizer)),
+            "managers of the finalizer",
+        );
+    }
+    finding.report_only(
+        "removing it skips somebody's clean-up: ask whoever set it, or name it with --remove-finalizer",
+    )
+}
