@@ -55,6 +55,39 @@ impl Population {
         Made { registry: "secrets", object }
     }
 
+    /// What is in the cluster besides, and is only asked about: what the provisioners may do.
+    pub fn permissions(&self) -> [Made; 2] {
+        let meta = |kind| Meta::new(kind, 0, None, "csi-controller").build(self);
+        let subjects: Vec<_> = DRIVERS
+            .iter()
+            .enumerate()
+            .map(|(number, driver)| json!({
+                "kind": "ServiceAccount", "name": format!("csi-controller-{number}"), "namespace": driver.namespace,
+            }))
+            .collect();
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": meta("ClusterRole"),
+            "rules": [{
+                "apiGroups": [""],
+                "resources": ["persistentvolumes"],
+                "verbs": ["get", "list", "watch", "create", "patch", "delete"],
+            }],
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": meta("ClusterRoleBinding"),
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "csi-controller" },
+            "subjects": subjects,
+        });
+        [
+            Made { registry: "clusterroles", object: role },
+            Made { registry: "clusterrolebindings", object: binding },
+        ]
+    }
+
     fn namespace(&self, index: usize, name: &str) -> Value {
         let meta = Meta {
             labels: json!({ "kubernetes.io/metadata.name": name }),

@@ -61,17 +61,15 @@ impl Population {
         annotations["volume.kubernetes.io/provisioner-deletion-secret-name"] = name.into();
         annotations["volume.kubernetes.io/provisioner-deletion-secret-namespace"] = place.into();
         let attacher = format!("external-attacher/{}", driver.name.replace('.', "-"));
-        let finalizers = match bound {
-            true => json!([
-                "external-provisioner.volume.kubernetes.io/finalizer",
-                "kubernetes.io/pv-protection",
-                attacher,
-            ]),
-            false => json!([
-                "external-provisioner.volume.kubernetes.io/finalizer",
-                "kubernetes.io/pv-protection",
-            ]),
-        };
+        // Provisioners take their finalizer off when the policy is no longer Delete.
+        let retained = !bound || index % 4 == 0;
+        let mut finalizers = vec!["kubernetes.io/pv-protection"];
+        if !retained {
+            finalizers.insert(0, "external-provisioner.volume.kubernetes.io/finalizer");
+        }
+        if index < self.stateful_pods() {
+            finalizers.push(&attacher);
+        }
         let transition = self.ago(if bound { age } else { released });
         let managers = json!([
             managed("csi-provisioner", "", "v1", &self.ago(age),
@@ -91,7 +89,7 @@ impl Population {
         let meta = Meta {
             age,
             annotations,
-            finalizers,
+            finalizers: json!(finalizers),
             managed: managers,
             ..Meta::new("PersistentVolume", index, None, self.volume_name(index))
         };
@@ -124,7 +122,7 @@ impl Population {
                     "operator": "In",
                     "values": [zone],
                 }] }] } },
-                "persistentVolumeReclaimPolicy": if bound && index % 4 != 0 { "Delete" } else { "Retain" },
+                "persistentVolumeReclaimPolicy": if retained { "Retain" } else { "Delete" },
                 "storageClassName": driver.class,
                 "volumeMode": "Filesystem",
             },

@@ -49,7 +49,7 @@ fn as_yaml(object: &Value) -> io::Result<String> {
 /// Writes what the testbed's supervisor loads into etcd: `{"key": …, "value": …}` lines.
 pub fn write_seed(population: &Population, out: &mut dyn Write) -> io::Result<usize> {
     let mut count = 0;
-    for Made { registry, object } in population.objects().chain([population.secret()]) {
+    for Made { registry, object } in population.objects().chain([population.secret()]).chain(population.permissions()) {
         let metadata = &object["metadata"];
         let name = metadata["name"].as_str().unwrap_or_default();
         let key = match metadata["namespace"].as_str() {

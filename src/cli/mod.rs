@@ -67,6 +67,12 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     exit
 }
 
+/// How many threads decode lists. The API server is never faster than a few of them, and each
+/// keeps memory of its own.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4)
+}
+
 impl Cli {
     async fn run(self, called: &str) -> Result<Exit, Failure> {
         match self.command {

@@ -61,10 +61,11 @@ impl<T: Object + 'static> Batch for Vec<T> {
     }
 }
 
-/// Objects per message: enough to make messages rare, few enough to keep memory flat.
-const BATCH: usize = 256;
+/// Objects per message: enough to make messages rare, few enough to keep memory flat. One chunk
+/// of bytes may hold a few more.
+const BATCH: usize = 64;
 /// Messages on their way: a slow reader of messages slows the lists down.
-const CHANNEL: usize = 32;
+const CHANNEL: usize = 8;
 /// The first minor version that sends a list as it is encoded, instead of buffering it whole.
 const STREAMING_LISTS: (u32, u32) = (1, 33);
 
