@@ -44,7 +44,10 @@ impl Role {
         match self {
             Self::Provisioner => published("csi-provisioner", "external-provisioner"),
             Self::Attacher => published("csi-attacher", "external-attacher"),
-            Self::Snapshotter => name.ends_with("snapshot-controller"),
+            Self::Snapshotter => {
+                name.ends_with("snapshot-controller")
+                    || published("csi-snapshotter", "external-snapshotter")
+            }
             Self::ControllerManager => name.ends_with("kube-controller-manager"),
         }
     }
