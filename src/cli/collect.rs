@@ -9,7 +9,7 @@ use std::{
 use super::{Failure, args::ConnectionArgs, progress::Progress, terminal};
 use crate::{
     journal::{self, sightings},
-    model::{Kind, Settings, Sighting, Time},
+    model::{Kind, Settings, Sighting, Time, escape_control},
     rules::{Assessor, REGISTRY},
     sources::{
         Header, answers,
@@ -75,7 +75,7 @@ pub(super) async fn collect(
                 let hint = error.hint();
                 Failure::error(error).hint(hint)
             })?;
-            collected.live(&connected, connection.page(), settings).await?;
+            collected.live(&connected, connection.chunk_size(), settings).await?;
         }
         From::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
@@ -93,13 +93,13 @@ impl Collected {
     async fn live(
         &mut self,
         connection: &Connection,
-        page: Option<u32>,
+        chunk_size: Option<u32>,
         settings: &Settings,
     ) -> Result<(), Failure> {
         let reader = Reader::new(connection);
         let options = LiveOptions {
             kinds: kinds(),
-            page,
+            chunk_size,
             namespace: connection.namespace.clone(),
             server: connection.server.clone(),
         };
@@ -187,20 +187,27 @@ fn dump_failure(error: DumpError) -> Failure {
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(super) fn tell(collected: &Collected) {
     for note in &collected.notes {
-        terminal::note(&format!("note: {}", crate::model::escape_control(note)));
+        terminal::note(&format!("note: {}", escape_control(note)));
     }
+    // One line for all kinds that were not seen for the same reason.
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut denied = false;
     for gap in collected.intake.cluster.gaps() {
+        let plural = gap.kind.plural();
         let what = match &gap.namespace {
-            Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
-            None => gap.kind.plural().to_owned(),
+            Some(namespace) => format!("{plural} in {namespace}"),
+            None => plural.to_owned(),
         };
-        // One line for all kinds that were not seen for the same reason.
-        let reason = gap.reason.replace(gap.kind.plural(), "them");
+        denied |= gap.reason.starts_with("forbidden");
+        let reason = gap.reason.replace(&format!("resource \"{plural}\""), "them");
         by_reason.entry(reason).or_default().push(what);
     }
     for (reason, what) in by_reason {
-        let what = what.join(", ");
-        terminal::note(&format!("not seen: {what}: {}", crate::model::escape_control(&reason)));
+        terminal::note(&format!("not seen: {}: {}", what.join(", "), escape_control(&reason)));
+    }
+    if denied {
+        terminal::note(
+            "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
+        );
     }
 }

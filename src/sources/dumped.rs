@@ -247,7 +247,6 @@ impl Reading {
         let lose = |intake: &mut Intake, reason: String| {
             intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
         };
-        let plural = kind.plural();
         let mut whole = false;
         let mut namespaces: BTreeSet<Text> = BTreeSet::new();
         for summary in summaries {
@@ -281,21 +280,17 @@ impl Reading {
         let unlisted = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
         if namespaces.is_empty() {
             let why = if unlisted {
-                format!(
-                    "the dump holds single objects, not a list: if they are all there are, pass --complete {plural}"
-                )
+                "the dump holds single objects, not a list; --complete says that they are all"
             } else {
-                format!("the dump shows no {plural}: if there are none, pass --complete {plural}")
+                "the dump shows none; --complete says that there are none"
             };
-            lose(intake, why);
+            lose(intake, why.to_owned());
             return;
         }
         let names = namespaces.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
         lose(
             intake,
-            format!(
-                "the dump shows only namespace {names}: if that is all, pass --complete {plural}"
-            ),
+            format!("the dump shows only namespace {names}; --complete says that this is all"),
         );
         for namespace in namespaces {
             intake.apply(Change::Whole(Reach { kind, namespace: Some(namespace) }));
