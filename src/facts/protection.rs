@@ -55,16 +55,6 @@ pub fn looks_rolled_back(cx: &Cx, volume: &Volume) -> Seen<bool> {
             .any(|event| matches!(&*event.reason, FAILED_DELETE | DELETE)))
 }
 
-/// Returns the last failed deletion of a volume's backend.
-///
-/// # Errors
-/// When events were not seen.
-pub fn last_failed_delete<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Option<&'a Event>> {
-    let mut events = events_since_deletion(cx, volume)?;
-    events.retain(|event| &*event.reason == FAILED_DELETE);
-    Ok(events.pop())
-}
-
 /// The events about this very volume since it began to terminate. One without a time counts.
 fn events_since_deletion<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Event>> {
     let mut events = cx.events_of(&volume.object().key)?;

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
              ever and no object names it. No finalizer can be added to an object that is being deleted.",
     remedy: "Setting the policy to Retain is harmless and makes the outcome deliberate. The handle is shown: \
              write it down. The tool does not delete the object and adds no finalizer by hand.",
-    source: "KEP-2644, motivation; R-2644-7 deletion-order matrix; external-provisioner#546",
+    source: "KEP-2644, motivation; external-provisioner#546",
     judge: &[Judge::Volume(judge)],
 };
 

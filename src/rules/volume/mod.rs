@@ -70,3 +70,6 @@ pub(super) static RULES: &[&Rule] = &[
     &shared_backend::RULE,
     &node_gone::RULE,
 ];
+
+#[cfg(test)]
+mod healthy;
