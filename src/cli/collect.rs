@@ -75,7 +75,7 @@ pub(super) async fn collect(
                 let hint = error.hint();
                 Failure::error(error).hint(hint)
             })?;
-            collected.live(&connected, connection.page(), settings).await?;
+            collected.live(&connected, connection.chunk_size(), settings).await?;
         }
         From::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
@@ -93,13 +93,13 @@ impl Collected {
     async fn live(
         &mut self,
         connection: &Connection,
-        page: Option<u32>,
+        chunk_size: Option<u32>,
         settings: &Settings,
     ) -> Result<(), Failure> {
         let reader = Reader::new(connection);
         let options = LiveOptions {
             kinds: kinds(),
-            page,
+            chunk_size,
             namespace: connection.namespace.clone(),
             server: connection.server.clone(),
         };

@@ -34,9 +34,11 @@ fn shows_what_really_appears() {
     }
     let lines: Vec<_> = screen.lines().collect();
     // Not in the middle of a finding: those begin at the margin.
-    let cut = (SHOWN..lines.len()).find(|index| !lines[*index].starts_with(' ')).expect("more lines");
+    let cut =
+        (SHOWN..lines.len()).find(|index| !lines[*index].starts_with(' ')).expect("more lines");
     let summary = lines.iter().position(|line| line.contains(" critical, ")).expect("a summary");
-    let shown = format!("```\n{}\n…\n{}\n```\n", lines[..cut].join("\n"), lines[summary..].join("\n"));
+    let shown =
+        format!("```\n{}\n…\n{}\n```\n", lines[..cut].join("\n"), lines[summary..].join("\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let readme = fs::read_to_string(&path).expect("README.md");
     let (before, rest) = readme.split_once(BEGIN).expect("the mark of the screen");
@@ -49,5 +51,7 @@ fn shows_what_really_appears() {
         fs::write(&path, expected).expect("README.md can be written");
         return;
     }
-    panic!("README.md shows another screen; UPDATE=1 cargo test --test it readme renews it\n{shown}");
+    panic!(
+        "README.md shows another screen; UPDATE=1 cargo test --test it readme renews it\n{shown}"
+    );
 }
