@@ -122,7 +122,9 @@ fn a_deleted_volume_without_its_finalizer_hangs() {
     let cluster = Cluster::start(Options { seed: &seed, ..Options::CONTROLLERS });
     let on = Scenario::on(&cluster);
     let deadlock = "pv-terminating-intree-deadlock";
-    on.audit(&[]).finding(deadlock, "pv/pages").expect("high", "fixable");
+    let report = on.audit(&[]);
+    report.expect_ids("pv/pages", &[deadlock]);
+    report.finding(deadlock, "pv/pages").expect("high", "fixable");
 
     cluster.kubectl(&["delete", "pvc/pages", "-n", "wiki", "--wait=false"]);
     eventually("the claim is gone", || cluster.get("wiki", "pvc/pages").is_none());
