@@ -129,9 +129,9 @@ impl ConnectionArgs {
         }
     }
 
-    /// Items per page; `None` leaves it to the server's version.
-    pub fn page(&self) -> Option<u32> {
-        self.chunk_size.filter(|size| *size > 0)
+    /// Items per page, zero for no pages; `None` leaves it to the server's version.
+    pub fn chunk_size(&self) -> Option<u32> {
+        self.chunk_size
     }
 }
 

@@ -93,7 +93,11 @@ impl AuditArgs {
             From::Live { .. } => Source::Live,
             From::Dumps { .. } => Source::Dump,
         };
-        let collected = collect(from, &settings, self.save.as_deref()).await?;
+        let mut collected = collect(from, &settings, self.save.as_deref()).await?;
+        let known = collected.intake.cluster.drivers();
+        for driver in settings.absent_drivers.iter().filter(|driver| !known.contains(*driver)) {
+            collected.notes.push(format!("--driver-absent {driver}: nothing names that driver"));
+        }
         self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
         Ok(exit(&collected, &settings, fail_on))
     }
@@ -278,7 +282,7 @@ fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
 }
 
 /// The summary in one or two lines.
-fn summary(summary: &wire::Summary, whole: bool) -> String {
+fn summary(summary: &wire::Summary, complete: bool) -> String {
     let counts: Vec<_> = Severity::ALL
         .into_iter()
         .filter_map(|severity| {
@@ -293,8 +297,12 @@ fn summary(summary: &wire::Summary, whole: bool) -> String {
         count => format!("; {count} exempted"),
     };
     if counts.is_empty() {
-        let where_looked = if whole { "" } else { " in what was seen" };
-        return format!("nothing wrong found{where_looked}: {seen}{exempted}");
+        return match complete {
+            true => format!("nothing wrong found: {seen}{exempted}"),
+            false => {
+                format!("nothing wrong in what was seen, which is not everything: {seen}{exempted}")
+            }
+        };
     }
     format!(
         "{}: {seen}{exempted}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",

@@ -9,7 +9,7 @@ use std::{
 use super::{Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
     journal::{self, sightings},
-    model::{Kind, Settings, Sighting, Time},
+    model::{Kind, Settings, Sighting, Time, escape_control},
     rules::{Assessor, REGISTRY},
     sources::{
         Header, answers,
@@ -75,7 +75,7 @@ pub(super) async fn collect(
                 let hint = error.hint();
                 Failure::error(error).hint(hint)
             })?;
-            collected.live(&connected, connection.page(), settings).await?;
+            collected.live(&connected, connection.chunk_size(), settings).await?;
         }
         From::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
@@ -93,13 +93,13 @@ impl Collected {
     async fn live(
         &mut self,
         connection: &Connection,
-        page: Option<u32>,
+        chunk_size: Option<u32>,
         settings: &Settings,
     ) -> Result<(), Failure> {
         let reader = Reader::new(connection);
         let options = LiveOptions {
             kinds: kinds(),
-            page,
+            chunk_size,
             namespace: connection.namespace.clone(),
             server: connection.server.clone(),
         };
@@ -190,10 +190,15 @@ pub(super) fn tell(collected: &Collected) {
     for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
         // What is a gap as well is told once.
         if !cluster.gaps().any(|gap| gap.reason == *note) {
-            terminal::note(&format!("note: {}", crate::model::escape_control(note)));
+            terminal::note(&format!("note: {}", escape_control(note)));
         }
     }
     for line in gaps::lines(cluster.gaps()) {
-        terminal::note(&format!("not seen: {}", crate::model::escape_control(&line)));
+        terminal::note(&format!("not seen: {}", escape_control(&line)));
+    }
+    if cluster.gaps().any(|gap| gap.reason.starts_with("forbidden")) {
+        terminal::note(
+            "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
+        );
     }
 }

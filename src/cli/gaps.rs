@@ -24,16 +24,6 @@ pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>) -> Vec<String> {
 fn alike(gap: &Gap) -> String {
     let plural = gap.kind.plural();
     let reason = &gap.reason;
-    if *reason == format!("the dump shows no {plural}: if there are none, pass --complete {plural}")
-    {
-        return "the dump shows none: if there are none, name them with --complete".to_owned();
-    }
-    let single = format!(
-        "the dump holds single objects, not a list: if they are all there are, pass --complete {plural}"
-    );
-    if *reason == single {
-        return "the dump holds single objects, not a list: if they are all there are, name them with --complete".to_owned();
-    }
     // `… is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope`
     let user = reason.strip_prefix("forbidden: ").and_then(|text| {
         let (_, rest) = text.split_once(": User ")?;

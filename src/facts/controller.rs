@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::names::{mentions, named_driver, plays, provisioner_leases, sanitize};
+use super::names::{mentions, named_driver, provisioner_leases, sanitize};
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
@@ -353,7 +353,7 @@ impl Search<'_, '_> {
     }
 
     fn plays_role(&self, sidecars: &Sidecars) -> bool {
-        sidecars.containers.iter().any(|container| plays(self.role, &container.image))
+        sidecars.containers.iter().any(|container| self.role.is_played_by(&container.image))
     }
 
     /// Whether these sidecars name a driver, and not this one.
@@ -374,3 +374,6 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
         || cx.csi_driver(driver).is_ok_and(|found| found.is_some())
         || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())
 }
+
+#[cfg(test)]
+mod states;

@@ -27,7 +27,7 @@ pub use obstacle::{Obstacle, obstacle};
 pub use owner::{Owner, known_deletable, owner};
 pub use protection::{
     always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,
-    last_failed_delete, looks_rolled_back, server_version,
+    looks_rolled_back, server_version,
 };
 pub use provisioner::{
     Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,

@@ -1,6 +1,4 @@
-//! How controllers are recognised: by images, arguments, and the names of what they leave behind.
-
-use crate::model::Role;
+//! How controllers are recognised: by arguments, and the names of what they leave behind.
 
 /// Replaces what neither finalizers nor Leases may contain
 /// (external-attacher `SanitizeDriverName`; csi-lib-utils `sanitizeName`).
@@ -17,27 +15,6 @@ pub fn sanitize(driver: &str) -> String {
 /// use the library's own election.
 pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
     vec![sanitize(driver), driver.replace('/', "-")]
-}
-
-/// Whether an image is that of a role's sidecar, under one of the names it is published by.
-pub(super) fn plays(role: Role, image: &str) -> bool {
-    let name = image_name(image);
-    let published = |sidecar: &str, upstream: &str| {
-        name.ends_with(sidecar) || name == upstream || name.ends_with(&format!("csi-{upstream}"))
-    };
-    match role {
-        Role::Provisioner => published("csi-provisioner", "external-provisioner"),
-        Role::Attacher => published("csi-attacher", "external-attacher"),
-        Role::Snapshotter => name.ends_with("snapshot-controller"),
-        Role::ControllerManager => name.ends_with("kube-controller-manager"),
-    }
-}
-
-/// Returns the name of an image: no registry, tag or digest.
-pub(super) fn image_name(image: &str) -> &str {
-    let image = image.split_once('@').map_or(image, |(name, _)| name);
-    let image = image.rsplit_once('/').map_or(image, |(_, name)| name);
-    image.split_once(':').map_or(image, |(name, _)| name)
 }
 
 /// Whether a text names a driver as a whole word: `ebs.csi.aws.com` is not in `my-ebs.csi.aws.com`.
@@ -82,18 +59,6 @@ mod tests {
     }
 
     #[test]
-    fn images_are_known_by_their_last_part() {
-        for (image, name) in [
-            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", "csi-provisioner"),
-            ("localhost:5000/csi-provisioner", "csi-provisioner"),
-            ("mirror/x/csi-provisioner@sha256:abc", "csi-provisioner"),
-            ("csi-provisioner", "csi-provisioner"),
-        ] {
-            assert_eq!(image_name(image), name, "{image}");
-        }
-    }
-
-    #[test]
     fn a_driver_is_mentioned_as_a_whole_word_only() {
         assert!(mentions("--drivername=a.example", "a.example"));
         assert!(mentions("/var/lib/kubelet/plugins/a.example/csi.sock", "a.example"));
@@ -109,19 +74,6 @@ mod tests {
             "/var/lib/kubelet/plugins/csi-hostpath",
         ] {
             assert_eq!(named_driver(nobody), None, "{nobody}");
-        }
-    }
-
-    #[test]
-    fn sidecars_are_known_by_the_names_they_are_published_by() {
-        for (image, is_provisioner) in [
-            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", true),
-            ("public.ecr.aws/eks-distro/kubernetes-csi/external-provisioner:v5.1.0-eks-1", true),
-            ("registry.redhat.io/openshift4/ose-csi-external-provisioner:v4.15.0", true),
-            ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
-            ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
-        ] {
-            assert_eq!(plays(Role::Provisioner, image), is_provisioner, "{image}");
         }
     }
 }

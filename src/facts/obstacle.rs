@@ -2,10 +2,10 @@
 
 use super::{
     Defect, FAILED_DELETE, Owner, claimed_versions, defect, deletes_static_volumes,
-    known_deletable, last_event, node_gone, owner, provisioner,
+    known_deletable, last_event, may_patch_volumes, node_gone, owner, provisioner,
 };
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::model::{Answer, Liveness, ObjectRef, Question, Text, Volume};
+use crate::model::{Liveness, ObjectRef, Text, Volume};
 
 /// What keeps a volume from being deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,18 +119,10 @@ fn unreachable(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
 fn denied(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
     let Some(driver) = owner.csi() else { return Ok(None) };
     for claimed in claimed_versions(cx, driver) {
-        // Older ones update volumes and need no patch (R-2644-20).
-        let patches = claimed.version.is_some_and(|version| version.major >= 5);
-        let Some((namespace, service_account)) = claimed.service_account.filter(|_| patches) else {
-            continue;
-        };
-        let question = Question::MayPatchVolumes {
-            namespace: Text::clone(&namespace),
-            service_account: Text::clone(&service_account),
-        };
-        match cx.answer(question)? {
-            Answer::No => return Ok(Some(Obstacle::PatchDenied { namespace, service_account })),
-            Answer::Yes | Answer::Unanswered(_) | Answer::Forbidden => {}
+        if may_patch_volumes(cx, &claimed)? == Some(false)
+            && let Some((namespace, service_account)) = claimed.service_account
+        {
+            return Ok(Some(Obstacle::PatchDenied { namespace, service_account }));
         }
     }
     Ok(None)

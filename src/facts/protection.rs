@@ -1,14 +1,12 @@
 //! Which volumes the controller manager protects with a finalizer, and which of these finalizers
 //! nobody removes any more (R-2644-4, R-2644-5, R-2644-15).
 
-use super::{IN_TREE, Owner, known_deletable, owner};
+use super::{FAILED_DELETE, IN_TREE, Owner, known_deletable, owner};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Age, Event, Phase, ReclaimPolicy, Threshold, Volume, VolumeSource, migrated_driver,
 };
 
-/// A deletion of the backend volume failed.
-const FAILED_DELETE: &str = "VolumeFailedDelete";
 /// The plugin asks for more time, because the volume is still in use.
 const DELETE: &str = "VolumeDelete";
 
@@ -55,16 +53,6 @@ pub fn looks_rolled_back(cx: &Cx, volume: &Volume) -> Seen<bool> {
         && !events_since_deletion(cx, volume)?
             .iter()
             .any(|event| matches!(&*event.reason, FAILED_DELETE | DELETE)))
-}
-
-/// Returns the last failed deletion of a volume's backend.
-///
-/// # Errors
-/// When events were not seen.
-pub fn last_failed_delete<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Option<&'a Event>> {
-    let mut events = events_since_deletion(cx, volume)?;
-    events.retain(|event| &*event.reason == FAILED_DELETE);
-    Ok(events.pop())
 }
 
 /// The events about this very volume since it began to terminate. One without a time counts.

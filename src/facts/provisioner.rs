@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::names::{image_name, mentions, plays, provisioner_leases, sanitize};
+use super::names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, PodPhase, Question, Role,
-    Sidecars, Text,
+    Sidecars, Text, image_name,
 };
 
 /// Returns what everything that runs a driver's csi-provisioner claims to run.
@@ -85,7 +85,7 @@ fn claimed(
     sidecars: &Sidecars,
     container: &Container,
 ) -> Option<ClaimedVersion> {
-    if !plays(Role::Provisioner, &container.image) {
+    if !Role::Provisioner.is_played_by(&container.image) {
         return None;
     }
     let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
@@ -195,9 +195,7 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
 pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
     let known = deletes_static(&claimed_versions(cx, driver));
     if known != Some(true) {
-        let kinds =
-            [Kind::Pod, Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
-        kinds.into_iter().try_for_each(|kind| cx.all_of(kind))?;
+        provisioners_seen(cx)?;
     }
     Ok(known)
 }

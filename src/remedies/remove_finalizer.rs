@@ -268,8 +268,8 @@ fn attached(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     if let Err(reason) = gone(&state, &format!("external-attacher of {driver}"))? {
         return Ok(Err(reason));
     }
-    let leaks = volume.reclaim_policy == ReclaimPolicy::Delete
-        && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
+    let kept = matches!(volume.reclaim_policy, ReclaimPolicy::Retain | ReclaimPolicy::Recycle);
+    let leaks = !kept && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
     if leaks && !cx.settings().accept_leak {
         return Ok(Err(
             "the backend volume will not be deleted by anyone once this goes: needs --accept-leak"
@@ -326,3 +326,6 @@ fn does_not_honor(cx: &Cx) -> checks::Checked {
         Some(false) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod table;

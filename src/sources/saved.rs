@@ -213,7 +213,7 @@ impl Sighted {
     /// # Errors
     /// When the role is not known, or the time is none.
     pub fn into_sighting(self, interner: &mut Interner) -> Result<Sighting, String> {
-        let roles = [Role::Provisioner, Role::Attacher, Role::Snapshotter, Role::ControllerManager];
+        let roles = Role::ALL;
         let role = roles.into_iter().find(|role| role.name() == self.role);
         let absent_since = parse_time(&self.absent_since).ok().flatten();
         Ok(Sighting {

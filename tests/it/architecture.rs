@@ -25,6 +25,13 @@ fn sources(folders: &[&str]) -> Vec<Source> {
         }
     }
     assert!(!sources.is_empty());
+    without_test_files(sources)
+}
+
+/// Takes out the files that only tests are compiled with, whatever they are called.
+fn without_test_files(mut sources: Vec<Source>) -> Vec<Source> {
+    let tests: BTreeSet<_> = sources.iter().flat_map(Source::test_modules).collect();
+    sources.retain(|source| !tests.iter().any(|test| source.module().starts_with(test)));
     sources
 }
 
@@ -337,6 +344,13 @@ fn what_is_too_long_or_left_over_is_seen() {
     }
     let tested = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", lines(LONG), lines(9));
     assert_eq!(too_long(&[Source::new("src/cli/a.rs", &tested)]), [""; 0]);
+    let apart = [
+        Source::new("src/cli/a.rs", "#[cfg(test)]\nmod table;\n#[cfg(test)]\nmod tests {}\nmod b;"),
+        Source::new("src/cli/a/table.rs", &lines(LONG + 1)),
+        Source::new("src/cli/a/b.rs", &lines(LONG + 1)),
+    ];
+    let left: Vec<_> = without_test_files(apart.into()).into_iter().map(|it| it.path).collect();
+    assert_eq!(left, ["src/cli/a.rs", "src/cli/a/b.rs"]);
     assert_eq!(shapeless(&[Source::new("src/cli/utils.rs", "")]).len(), 1);
     for text in ["fn f() { todo!() }", "#[allow(dead_code)]", "#[cfg(test)] mod t { dbg!(1); }"] {
         assert_eq!(leftovers(&[Source::new("src/a.rs", text)]).len(), 1, "{text}");

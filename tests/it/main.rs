@@ -5,6 +5,7 @@ mod cli;
 mod completions;
 mod incremental;
 mod krew_manifest;
+mod readme;
 mod registry;
 mod rules;
 mod schema;

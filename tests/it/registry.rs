@@ -10,7 +10,7 @@ use kubectl_storage::{
 
 use crate::{
     rules::{folder, look},
-    support::{expect_file, files, read, root},
+    support::{README, expect_file, files, read, root},
 };
 
 /// What an id may begin with: what kubectl calls the object, or what the finding is about where
@@ -170,9 +170,11 @@ fn the_table_of_the_readme_is_that_of_the_registry() {
         let row = writeln!(table, "| `{}` | {} | {title} |", rule.id, rule.severity.name());
         row.expect("because a String can be written to");
     }
+    let held = README.lock();
     let path = root().join("README.md");
     let readme = read(&path);
     let (before, rest) = readme.split_once(BEGIN).expect("README.md has the marker");
     let (_, after) = rest.split_once(END).expect("README.md has the second marker");
     expect_file(&path, &format!("{before}{table}{END}{after}"));
+    drop(held);
 }

@@ -6,6 +6,7 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Mutex,
     thread,
 };
 
@@ -38,6 +39,9 @@ pub(crate) fn files(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// Held by whoever may rewrite a part of README.md: each writes the whole file.
+pub(crate) static README: Mutex<()> = Mutex::new(());
 
 /// Whether generated files are to be written instead of compared.
 pub(crate) fn updating() -> bool {

@@ -27,9 +27,9 @@ pub(super) static RULE: Rule = Rule {
              finalizers that the provisioner left on them.",
     remedy: "None by the tool: reinstall the driver, and let it delete what is to be deleted, before it is removed \
              for good. Volumes that are to be kept can be set to Retain. A driver is only called absent when its \
-             Lease, pods, workloads, registration and deeds were looked for and not found, for a day, or because \
+             Lease, pods, workloads, registration and latest acts were looked for and not found, for a day, or because \
              --driver-absent says so.",
-    source: "SEMANTICS 0.7; R-2644-14",
+    source: "csi-provisioner.go (name of its Lease); csi-lib-utils leader_election.go",
     judge: &[Judge::Driver(judge)],
 };
 

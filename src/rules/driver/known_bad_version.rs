@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
              Before 3.1 there is no such protection at all, and finalizers that a later version set stay for ever.",
     remedy: "None by the tool: upgrade to 5.0.2 or later. The version is what the image's tag claims; a digest \
              tells nothing, and a fork may have repaired it.",
-    source: "R-2644-22; SEMANTICS F (versions); external-provisioner changelogs 3.1, 5.0, 5.1",
+    source: "external-provisioner changelogs 3.1, 5.0, 5.1",
     judge: &[Judge::Driver(judge)],
 };
 

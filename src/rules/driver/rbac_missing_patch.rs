@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
              deleted before their claims.",
     remedy: "None by the tool: permissions belong to whoever installed the driver. The rule that its ClusterRole \
              needs is shown. Once it is there, everything that hangs goes by itself.",
-    source: "R-2644-20; external-provisioner changelog 5.0; kubernetes-csi/csi-driver-nfs#721",
+    source: "external-provisioner changelog 5.0; kubernetes-csi/csi-driver-nfs#721",
     judge: &[Judge::Driver(judge)],
 };
 

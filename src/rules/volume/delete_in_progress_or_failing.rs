@@ -32,8 +32,8 @@ pub(super) static RULE: Rule = Rule {
              Removing the finalizer now is how most disks are leaked: the object goes, the disk stays.",
     remedy: "None by the tool, and nothing by hand: its controller tries again until the disk is gone, and trying \
              again is always safe. The evidence shows the last error, what still has the volume attached, and \
-             whether the provisioner may finish what it began. Low severity until it has been stuck for a while.",
-    source: "R-2644-9; library controller.go, deleteVolumeOperation",
+             whether the provisioner may finish what it began. For information only, until it has been stuck for a while.",
+    source: "sig-storage-lib-external-provisioner controller.go, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };
 
@@ -56,7 +56,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         (Severity::Info, "its disk is being deleted: leave the finalizer alone")
     };
     let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
-    let failure = match facts::last_failed_delete(cx, volume) {
+    let failure = match facts::last_event(cx, volume, &[facts::FAILED_DELETE]) {
         Ok(Some(event)) => format!("{} at {}", event.message, time(event.last_seen)),
         Ok(None) => "<none>".to_owned(),
         Err(unseen) => unseen.reason,

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "None by the tool: create the secret again, or the class. Until then the volume is not reclaimed. \
              Only the existence of the secret is asked for, never its contents; where that is forbidden, nothing \
              is reported.",
-    source: "R-2644-17; external-provisioner controller.go, handleSecretsForDeletion, getSecretsFromSC",
+    source: "external-provisioner controller.go, handleSecretsForDeletion, getSecretsFromSC",
     judge: &[Judge::Volume(judge)],
 };
 

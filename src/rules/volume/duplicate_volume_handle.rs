@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "Setting the policy of a member to Retain takes the danger away. No member is ever reclaimed \
              while another one exists. Some drivers share a handle on purpose (NFS, SMB, EFS): the tool \
              cannot know that, and stays with refusing.",
-    source: "R-2644-23; CSI spec, Volume.volume_id; csi-translation-lib",
+    source: "CSI spec, Volume.volume_id; csi-translation-lib",
     judge: &[Judge::Volume(judge)],
 };
 

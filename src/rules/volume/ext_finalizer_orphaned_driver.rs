@@ -26,12 +26,12 @@ pub(super) static RULE: Rule = Rule {
     title: "A volume carries the finalizer of a provisioner that is gone",
     danger: "Nobody is left who deletes the disk or removes the finalizer. Removing it by hand before the disk is \
              deleted leaks the disk, and a driver that is merely being reinstalled looks just like this.",
-    remedy: "A driver counts as absent only when its Lease, pods, workloads, registration and deeds were all looked \
+    remedy: "A driver counts as absent only when its Lease, pods, workloads, registration and latest acts were all looked \
              for and not found, for a day, or because --driver-absent says so. Then the finalizer is removed from \
              volumes that are kept anyway. A bound volume is left alone: this is not what holds it. A released \
              volume of policy Delete waits for its driver to be reinstalled; one that is being deleted already is \
              let go only with --accept-leak, which names the disk that stays.",
-    source: "R-2644-14; KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
+    source: "KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
              outside /tmp, can never be fixed. External provisioners never look at a Failed volume again.",
     remedy: "Setting the policy to Retain ends the attempts and keeps the disk. Status is never patched: \
              a phase that somebody wrote proves nothing to the controllers.",
-    source: "R-2644-19; pv_controller.go, syncVolume and deleteVolumeOperation; external-provisioner shouldDelete",
+    source: "pv_controller.go, syncVolume and deleteVolumeOperation; external-provisioner shouldDelete",
     judge: &[Judge::Volume(judge)],
 };
 

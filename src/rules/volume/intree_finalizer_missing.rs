@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
              does not run, and whoever deletes the volume before its claim leaks the disk.",
     remedy: "None by hand: switch the feature on, or find out why the controller manager does not act. A finalizer \
              that was added by hand would never be removed where the feature is off.",
-    source: "R-2644-4; kubernetes pv_controller_base.go, modifyDeletionFinalizers; TestModifyDeletionFinalizers",
+    source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; TestModifyDeletionFinalizers",
     judge: &[Judge::Volume(judge)],
 };
 

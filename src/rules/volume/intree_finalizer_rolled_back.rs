@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
              feature is off. A volume of policy Retain is then let go; one of policy Delete only with --accept-leak, \
              since the disk may stay. With --rolled-back, volumes that are not being deleted are reported too: they \
              will hang when they are.",
-    source: "R-2644-15; kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, downgrade",
+    source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, downgrade",
     judge: &[Judge::Volume(judge)],
 };
 

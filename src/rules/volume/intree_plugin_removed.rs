@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
              Failed, or hangs while it is being deleted, behind a finalizer that nobody removes.",
     remedy: "Setting the policy to Retain says what is true, and lets kube-controller-manager remove its finalizer. \
              The disk has to be deleted at the storage system.",
-    source: "R-2644-24; kubernetes pv_controller.go, findDeletablePlugin",
+    source: "kubernetes pv_controller.go, findDeletablePlugin",
     judge: &[Judge::Volume(judge)],
 };
 

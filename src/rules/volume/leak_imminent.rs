@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
              ever and no object names it. No finalizer can be added to an object that is being deleted.",
     remedy: "Setting the policy to Retain is harmless and makes the outcome deliberate. The handle is shown: \
              write it down. The tool does not delete the object and adds no finalizer by hand.",
-    source: "KEP-2644, motivation; R-2644-7 deletion-order matrix; external-provisioner#546",
+    source: "KEP-2644, motivation; external-provisioner#546",
     judge: &[Judge::Volume(judge)],
 };
 
@@ -27,7 +27,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
         && !volume.metadata.has_finalizer(IN_TREE);
-    if !unprotected {
+    // A controller manager that insists on its finalizer lets nothing go: that is a deadlock, no leak.
+    let hangs = facts::expects_in_tree_finalizer(volume)
+        && facts::always_honors_reclaim_policy(cx) == Some(true);
+    if !unprotected || hangs {
         return Ok(None);
     }
     let ClaimState::Live(claim) = facts::claim_state(cx, volume)? else { return Ok(None) };

@@ -33,7 +33,7 @@ pub(super) static RULE: Rule = Rule {
              volumes. One that does not work would take a finalizer added by hand away again, or never. A version \
              that nobody can tell, such as a digest, counts as able to protect; one that is known to be too old, \
              or to come with the feature off, is reported once for its driver and not for each volume.",
-    source: "R-2644-2; library controller.go, handleProtectionFinalizer; external-provisioner changelogs 3.1, 5.0",
+    source: "sig-storage-lib-external-provisioner controller.go, handleProtectionFinalizer; external-provisioner changelogs 3.1, 5.0",
     judge: &[Judge::Volume(judge)],
 };
 

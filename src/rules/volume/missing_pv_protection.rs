@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
              is lost, and the only record of the disk with it.",
     remedy: "kube-controller-manager adds it by itself, so the question is whether that runs. It can be added by \
              hand on request; if the controller manager is gone, deleting the volume will then hang.",
-    source: "R-2644-26; kubernetes pv_protection_controller.go",
+    source: "kubernetes pv_protection_controller.go",
     judge: &[Judge::Volume(judge)],
 };
 

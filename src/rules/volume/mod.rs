@@ -70,3 +70,6 @@ pub(super) static RULES: &[&Rule] = &[
     &duplicate_volume_handle::RULE,
     &node_gone::RULE,
 ];
+
+#[cfg(test)]
+mod healthy;

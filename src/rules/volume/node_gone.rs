@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
              only the volumes of its own node.",
     remedy: "The tool changes nothing, and refuses to reclaim such a volume. Bring a node with these labels \
              back, or delete the claim and the object knowing that the data is gone or has to be removed by hand.",
-    source: "R-2644-18; external-provisioner, csiProvisioner.Delete with --node-deployment",
+    source: "external-provisioner, csiProvisioner.Delete with --node-deployment",
     judge: &[Judge::Volume(judge)],
 };
 

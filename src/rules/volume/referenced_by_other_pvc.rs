@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
              from under them; handing it over shows them the data of the claim before.",
     remedy: "Reclaiming such a volume is refused. Whether the claim may have it is for its owner to decide; \
              the volume then has to be reserved for that claim.",
-    source: "R-2644-21; pv_controller.go, syncUnboundClaim and bind",
+    source: "pv_controller.go, syncUnboundClaim and bind",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "Reserving the volume lets the claim of that name bind it, as long as that claim is not bound to \
              another volume; otherwise the claim has to be made again with spec.volumeName. Reclaiming such a \
              volume needs --include-recreated.",
-    source: "R-2644-21; pv_controller.go, isVolumeReleased and syncVolume",
+    source: "pv_controller.go, isVolumeReleased and syncVolume",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
              instead makes the disk a leak that nothing names any more.",
     remedy: "Fix the cause that is shown. Setting the policy to Retain stops the deletion; it does not undo \
              it, since the backend may be half gone already. The tool never deletes the object.",
-    source: "external-provisioner controller, shouldDelete (R-2644-8); R-2644-16 to R-2644-20",
+    source: "external-provisioner controller, shouldDelete",
     judge: &[Judge::Volume(judge)],
 };
 

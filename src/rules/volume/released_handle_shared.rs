@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "Setting the policy to Retain keeps its provisioner from deleting the disk. The tool reclaims \
              neither of them. Once it is clear which object is the right one, the other object can be dropped \
              while its policy is Retain, which keeps the disk.",
-    source: "R-2644-23; CSI spec, Volume.volume_id; csi-translation-lib",
+    source: "CSI spec, Volume.volume_id; csi-translation-lib",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
              finished snapshots need their volume: they refuse to delete it, and the volume hangs.",
     remedy: "Reclaiming is refused while a snapshot is in progress. Finished snapshots are only mentioned: the CSI \
              specification wants them to be independent, and a driver whose snapshots are not says so.",
-    source: "CSI spec, DeleteVolume; external-snapshotter VolumeSnapshotContent; R-SUP-2",
+    source: "CSI spec, DeleteVolume; external-snapshotter VolumeSnapshotContent",
     judge: &[Judge::Volume(judge)],
 };
 

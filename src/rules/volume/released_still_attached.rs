@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
              a record of the last attempt.",
     remedy: "The tool changes nothing here: attachments go once no pod uses the volume and its driver has \
              detached it. Reclaiming the volume is refused until then.",
-    source: "R-2644-16; external-provisioner canDeleteVolume; external-attacher csi_handler.go",
+    source: "external-provisioner canDeleteVolume; external-attacher csi_handler.go",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "A kube-controller-manager that honours the reclaim policy, as every one does from 1.33 on, replaces it \
              by its own finalizer: nothing is done while that can be so. Where --rolled-back says that it does \
              not, it is removed, if the policy is Retain or the finalizer of the controller manager is there too.",
-    source: "R-2644-6; kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, version skew",
+    source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, version skew",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "While the provisioner runs, or may come back, nothing: it removes the finalizer itself, and the \
              question is why it does not. Once it is proven absent, the one finalizer is removed; the disk is not \
              touched, since the policy keeps it.",
-    source: "R-2644-3; R-2644-12; library controller.go, handleProtectionFinalizer",
+    source: "sig-storage-lib-external-provisioner controller.go, handleProtectionFinalizer",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
     remedy: "The one finalizer is removed, unless the volume is being deleted, its policy does not keep the disk, \
              and the finalizer of csi-provisioner is missing: then it is the last thing that keeps the only record \
              of the disk.",
-    source: "R-2644-5; kubernetes pv_controller_base.go, modifyDeletionFinalizers",
+    source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         Kind::Deployment,
         Kind::ReplicaSet,
         Kind::DaemonSet,
+        Kind::Lease,
     ],
     remedies: &[&remedies::RETAIN],
     title: "A volume made by hand has the policy Delete, and its provisioner now obeys it",
@@ -24,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
              the disk behind such a volume when the claim goes, which is not what those expect who wrote the \
              volume before an upgrade, or whose template says Delete.",
     remedy: "Setting the policy to Retain keeps the disk. Leave it if the disk is meant to go with its claim.",
-    source: "external-provisioner#1235; sig-storage-lib-external-provisioner v9, shouldDelete (R-2644-8)",
+    source: "external-provisioner#1235; sig-storage-lib-external-provisioner v9, shouldDelete",
     judge: &[Judge::Volume(judge)],
 };
 

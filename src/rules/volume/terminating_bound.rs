@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
              the volume cannot be attached to another node, so the next reschedule of its pod fails.",
     remedy: "Setting the policy to Retain keeps the data: the object goes with the claim, the disk stays and \
              can be given a new object. Removing finalizers is refused: they are what keeps it in use.",
-    source: "KEP-2644; R-2644-12; R-2644-26; external-attacher csi_handler.go (\"is marked for deletion\")",
+    source: "KEP-2644; external-attacher csi_handler.go (\"is marked for deletion\")",
     judge: &[Judge::Volume(judge)],
 };
 

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
              claim is gone.",
     remedy: "With policy Retain the controller manager has no finalizer to add and goes on: the object goes, the \
              disk stays, and has to be deleted at the storage system.",
-    source: "R-2644-25; kubernetes pv_controller_base.go, modifyDeletionFinalizers; apimachinery ValidateNoNewFinalizers",
+    source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; apimachinery ValidateNoNewFinalizers",
     judge: &[Judge::Volume(judge)],
 };
 

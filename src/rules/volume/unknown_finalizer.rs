@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
              the finalizer skips it. With a claim's last finalizer its data may go, too.",
     remedy: "None by itself. The evidence shows who set the finalizer, as far as managedFields tell. Whoever that \
              is should remove it; once they are gone for good, it can be named with --remove-finalizer.",
-    source: "SEMANTICS 0.1 (finalizers of Kubernetes' own controllers); kubernetes concepts, finalizers",
+    source: "kubernetes pkg/volume/util/finalizer.go; external-snapshotter pkg/utils/util.go; Kubernetes concepts, finalizers",
     judge: &[Judge::Volume(judge), Judge::Claim(judge_claim)],
 };
 

@@ -139,14 +139,12 @@ fn azure_share(azure: &AzureFile, spec: &PersistentVolumeSpec) -> String {
         .and_then(|rest| rest.strip_suffix("-secret"))
         .filter(|account| !account.is_empty());
     let share = &azure.share_name;
-    match account {
-        Some(account) => format!("{account}#{share}"),
-        None => {
-            let of_claim = || spec.claim_ref.as_ref().map(|claim| claim.namespace.as_str());
-            let namespace = azure.secret_namespace.as_deref().or_else(of_claim).unwrap_or_default();
-            format!("secret {namespace}/{secret}#{share}")
-        }
+    if let Some(account) = account {
+        return format!("{account}#{share}");
     }
+    let of_claim = || spec.claim_ref.as_ref().map(|claim| claim.namespace.as_str());
+    let namespace = azure.secret_namespace.as_deref().or_else(of_claim).unwrap_or_default();
+    format!("secret {namespace}/{secret}#{share}")
 }
 
 fn path_on_nodes(path: &str, affinity: Option<&NodeSelector>) -> String {
@@ -202,4 +200,151 @@ fn canonical(affinity: &NodeSelector) -> String {
         sorted(labels.chain(fields).collect(), " and ")
     };
     sorted(affinity.node_selector_terms.iter().map(term).collect(), " or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn key_of(metadata: Value, spec: Value) -> Option<(String, String)> {
+        let metadata = serde_json::from_value(metadata).expect("metadata");
+        let spec = serde_json::from_value(spec).expect("a spec");
+        key(&metadata, &spec, &mut Folder::default())
+            .map(|key| (key.driver.to_string(), key.handle.into_string()))
+    }
+
+    fn zones(values: &[&str]) -> Value {
+        json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": values}]}]}})
+    }
+
+    #[test]
+    fn every_source_names_what_it_names() {
+        let table = [
+            (
+                json!({"csi": {"driver": "d", "volumeHandle": "aws://a/vol-1"}}),
+                Some(("d", "aws://a/vol-1")),
+            ),
+            (json!({"csi": {"driver": "d", "volumeHandle": ""}}), None),
+            (json!({"csi": {}}), None),
+            (
+                json!({"awsElasticBlockStore": {"volumeID": "aws://us-1a/vol-1"}}),
+                Some(("ebs.csi.aws.com", "vol-1")),
+            ),
+            (
+                json!({"awsElasticBlockStore": {"volumeID": "aws:///vol-1/"}}),
+                Some(("ebs.csi.aws.com", "vol-1")),
+            ),
+            (
+                json!({"awsElasticBlockStore": {"volumeID": "vol-1"}}),
+                Some(("ebs.csi.aws.com", "vol-1")),
+            ),
+            (
+                json!({"awsElasticBlockStore": {"volumeID": "aws://a"}}),
+                Some(("ebs.csi.aws.com", "aws://a")),
+            ),
+            (
+                json!({"azureDisk": {"diskURI": "/subscriptions/s/disks/d"}}),
+                Some(("disk.csi.azure.com", "/subscriptions/s/disks/d")),
+            ),
+            (
+                json!({"azureFile": {"secretName": "azure-storage-account-acc-secret", "shareName": "s"}}),
+                Some(("azureFile", "acc#s")),
+            ),
+            (
+                json!({"azureFile": {"secretName": "key", "shareName": "s", "secretNamespace": "n"}}),
+                Some(("azureFile", "secret n/key#s")),
+            ),
+            (
+                json!({"azureFile": {"secretName": "key", "shareName": "s"}, "claimRef": {"namespace": "c"}}),
+                Some(("azureFile", "secret c/key#s")),
+            ),
+            (json!({"azureFile": {"shareName": "s"}}), None),
+            (json!({"cinder": {"volumeID": "c"}}), Some(("cinder.csi.openstack.org", "c"))),
+            (
+                json!({"vsphereVolume": {"volumePath": "[ds] v.vmdk"}}),
+                Some(("csi.vsphere.vmware.com", "[ds] v.vmdk")),
+            ),
+            (json!({"portworxVolume": {"volumeID": "p"}}), Some(("pxd.portworx.com", "p"))),
+            (json!({"nfs": {"server": "s", "path": "/e/"}}), Some(("nfs", "s:/e"))),
+            (json!({"nfs": {"server": "s", "path": "/"}}), Some(("nfs", "s:/"))),
+            (json!({"nfs": {"path": "/e"}}), None),
+            (
+                json!({"iscsi": {"targetPortal": "p:3260", "iqn": "q", "lun": 1}}),
+                Some(("iscsi", "p:3260,q,1")),
+            ),
+            (json!({"iscsi": {"iqn": "q", "lun": 1}}), None),
+            (json!({"fc": {"targetWWNs": ["b", "a"], "lun": 0}}), Some(("fc", "a,b:0"))),
+            (json!({"fc": {"wwids": ["y", "x"]}}), Some(("fc", "x,y"))),
+            (json!({"fc": {"targetWWNs": ["b"]}}), None),
+            (json!({"hostPath": {"path": "/d/"}}), Some(("hostPath", "/d@any"))),
+            (json!({"hostPath": {}}), None),
+            (
+                json!({"local": {"path": "/d"}, "nodeAffinity": {"required": null}}),
+                Some(("local", "/d@any")),
+            ),
+            (json!({"rbd": {"image": "i"}}), None),
+            (json!({}), None),
+        ];
+        for (spec, expected) in table {
+            let expected = expected.map(|(driver, handle)| (driver.to_owned(), handle.to_owned()));
+            assert_eq!(key_of(json!({}), spec.clone()), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn gce_disks_need_a_zone() {
+        let beta = "failure-domain.beta.kubernetes.io/zone";
+        let stable = "topology.kubernetes.io/zone";
+        let zonal = "projects/UNSPECIFIED/zones/eu-1-b/disks/d";
+        let regional = "projects/UNSPECIFIED/regions/eu-1/disks/d";
+        let only_other = json!({"required": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "topology.gke.io/zone", "operator": "In", "values": ["eu-1-b"]}]},
+            {"matchExpressions": [{"key": "other", "operator": "Exists"}]}]}});
+        let table = [
+            (json!({beta: "eu-1-b"}), Value::Null, Some(zonal)),
+            (json!({stable: "eu-1-b"}), Value::Null, Some(zonal)),
+            (json!({stable: "eu-1-c", beta: "eu-1-b"}), Value::Null, Some(zonal)),
+            (json!({stable: "eu-1-b__eu-1-c"}), Value::Null, Some(regional)),
+            (json!({stable: "eu-1-b__eu-2-c"}), Value::Null, None),
+            (json!({stable: "odd__zones"}), Value::Null, None),
+            (json!({}), zones(&["eu-1-b"]), Some(zonal)),
+            (json!({}), zones(&["eu-1-c", "eu-1-b"]), Some(regional)),
+            (json!({}), zones(&[]), None),
+            (json!({}), only_other, None),
+            (json!({}), Value::Null, None),
+        ];
+        for (labels, affinity, expected) in table {
+            let spec = json!({"gcePersistentDisk": {"pdName": "d"}, "nodeAffinity": affinity});
+            let expected =
+                expected.map(|handle| ("pd.csi.storage.gke.io".to_owned(), handle.to_owned()));
+            assert_eq!(key_of(json!({"labels": labels}), spec), expected, "{labels} {affinity}");
+        }
+    }
+
+    #[test]
+    fn the_same_path_on_two_nodes_is_not_the_same_folder() {
+        let on = |terms: Value| {
+            let affinity = json!({"required": {"nodeSelectorTerms": terms}});
+            key_of(json!({}), json!({"local": {"path": "/d"}, "nodeAffinity": affinity}))
+        };
+        let host = |values: Value| json!({"key": "kubernetes.io/hostname", "operator": "In", "values": values});
+        let zone = json!({"key": "zone", "operator": "Exists"});
+        let one = on(json!([{"matchExpressions": [host(json!(["a", "b"])), zone]}]));
+        let same = on(json!([{"matchExpressions": [zone, host(json!(["b", "a"]))]}]));
+        assert_eq!(one, same, "order means nothing");
+        assert_ne!(one, on(json!([{"matchExpressions": [host(json!(["a"])), zone]}])));
+        assert_ne!(
+            one,
+            on(
+                json!([{"matchExpressions": [host(json!(["a", "b"]))]}, {"matchExpressions": [zone]}])
+            )
+        );
+        assert_ne!(
+            on(json!([{"matchExpressions": [host(json!(["a"]))]}])),
+            on(json!([{"matchFields": [host(json!(["a"]))]}]))
+        );
+    }
 }

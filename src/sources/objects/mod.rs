@@ -193,9 +193,12 @@ impl Folder {
     }
 
     fn affinity(&mut self, affinity: NodeAffinity) -> Arc<NodeAffinity> {
-        Arc::clone(
-            self.affinities.get_or_insert_with(&affinity, |affinity| Arc::new(affinity.clone())),
-        )
+        if let Some(known) = self.affinities.get(&affinity) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(affinity);
+        self.affinities.insert(Arc::clone(&new));
+        new
     }
 }
 

@@ -31,6 +31,16 @@ impl Source {
         module
     }
 
+    /// The modules in files of their own that only tests are compiled with.
+    pub(super) fn test_modules(&self) -> Vec<Vec<String>> {
+        let lines: Vec<_> = self.text.lines().map(str::trim).collect();
+        let of = |pair: &[&str]| {
+            let name = pair[1].strip_prefix("mod ")?.strip_suffix(';')?;
+            (pair[0] == "#[cfg(test)]").then(|| [self.module(), vec![name.to_owned()]].concat())
+        };
+        lines.windows(2).filter_map(of).collect()
+    }
+
     /// The stage of the house that it belongs to.
     pub(super) fn stage(&self) -> String {
         self.module().into_iter().next().unwrap_or_default()

@@ -1,0 +1,332 @@
+//! What every combination of probes adds up to.
+
+use std::cell::RefCell;
+
+use super::*;
+use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
+use crate::model::{
+    Container, CsiDriver, Event, Lease, Metadata, ObjectKey, Phase, PodUse, ReclaimPolicy, Row,
+    Settings, Sighting, VolumeSource, Workload,
+};
+
+const DRIVER: &str = "disk.csi.example.com";
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+
+/// What a probe is given to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Finds {
+    Alive,
+    Trace,
+    Nothing,
+    Unseen,
+}
+
+use Finds::{Alive, Nothing, Trace, Unseen as Blind};
+
+fn ago(seconds: i64) -> Time {
+    Time::from_timestamp(1_800_000_000 - seconds, 0).expect("in range")
+}
+
+fn metadata(name: &str) -> Metadata {
+    Metadata { name: name.into(), ..Metadata::default() }
+}
+
+fn volume(driver: &str, source: VolumeSource) -> Volume {
+    Volume {
+        metadata: metadata("pv-1"),
+        phase: Phase::Bound,
+        message: None,
+        reason: None,
+        last_phase_transition: None,
+        reclaim_policy: ReclaimPolicy::Delete,
+        claim_ref: None,
+        source,
+        backend: None,
+        class: None,
+        capacity: None,
+        node_affinity: None,
+        provisioned_by: Some(driver.into()),
+        migrated_to: None,
+        bound_by_controller: true,
+        deletion_secret: None,
+        backend_state: None,
+    }
+}
+
+fn csi_volume(driver: &str) -> Row {
+    let source = VolumeSource::Csi {
+        driver: driver.into(),
+        handle: "vol-1".into(),
+        provisioner_identity: true,
+    };
+    Row::Volume(Box::new(volume(driver, source)))
+}
+
+fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
+    Sidecars {
+        containers: [Container { image: image.into(), args: Box::default() }].into(),
+        mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
+        service_account: None,
+    }
+}
+
+fn pod(ready: bool, sidecars: Sidecars) -> Row {
+    Row::Pod(Box::new(PodUse {
+        namespace: "storage".into(),
+        name: "controller-0".into(),
+        uid: None,
+        deleting: None,
+        phase: PodPhase::Running,
+        ready,
+        node: None,
+        claims: Box::default(),
+        sidecars: Some(Box::new(sidecars)),
+    }))
+}
+
+fn workload(kind: Kind, replicas: i32, sidecars: Sidecars) -> Row {
+    Row::Workload(Box::new(Workload {
+        kind,
+        namespace: "storage".into(),
+        name: "controller".into(),
+        uid: None,
+        replicas: Some(replicas),
+        sidecars,
+    }))
+}
+
+fn lease(name: &str, namespace: &str, renewed: Time, holder: Option<&str>) -> Row {
+    Row::Lease(Box::new(Lease {
+        metadata: metadata(name),
+        namespace: namespace.into(),
+        holder: holder.map(Into::into),
+        renewed: Some(renewed),
+        duration_seconds: Some(15),
+    }))
+}
+
+fn event(component: &str, seconds: i64) -> Row {
+    Row::Event(Box::new(Event {
+        namespace: "default".into(),
+        name: "e".into(),
+        about: ObjectKey::cluster_wide(Kind::PersistentVolume, "pv-9"),
+        about_uid: None,
+        reason: "Provisioning".into(),
+        message: "".into(),
+        warning: false,
+        component: component.into(),
+        last_seen: Some(ago(seconds)),
+    }))
+}
+
+fn sighting(role: Role, driver: &str, seconds: i64) -> Row {
+    Row::Sighting(Sighting { role, driver: driver.into(), absent_since: ago(seconds) })
+}
+
+/// A cluster with these rows, seen whole except for some kinds.
+fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
+    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+    cluster.apply(Change::Clock(ago(0)), &mut dirty);
+    for row in rows {
+        cluster.apply(Change::Seen(row), &mut dirty);
+    }
+    for kind in Kind::ALL {
+        let change = if blind.contains(&kind) {
+            Change::Lost(Gap { kind, namespace: None, reason: "forbidden".to_owned() })
+        } else {
+            Change::Whole(Reach::all(kind))
+        };
+        cluster.apply(change, &mut dirty);
+    }
+    cluster
+}
+
+fn state_of(cluster: &Cluster, settings: &Settings, role: Role, driver: &str) -> ControllerState {
+    let facts = RefCell::default();
+    state(&Cx::new(cluster, settings, &facts), role, &driver.into())
+}
+
+fn declaring(driver: &str) -> Settings {
+    Settings { absent_drivers: [driver.into()].into(), ..Settings::default() }
+}
+
+/// The rows by which the probes find what they are to find, and the kinds not seen.
+fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Vec<Row>, Vec<Kind>) {
+    let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
+    let own = || sidecars(image, &["--drivername=disk.csi.example.com"]);
+    let (mut rows, mut blind) = (vec![csi_volume(DRIVER)], Vec::new());
+    match lease_says {
+        Alive => rows.push(lease("disk-csi-example-com", "storage", ago(5), Some("a"))),
+        Trace => rows.push(lease("disk-csi-example-com", "storage", ago(9 * DAY), Some("a"))),
+        Nothing => {}
+        Blind => blind.push(Kind::Lease),
+    }
+    match pods {
+        Alive => rows.push(pod(true, own())),
+        Trace => rows.push(pod(false, own())),
+        Nothing => {}
+        Blind => blind.push(Kind::Pod),
+    }
+    match workloads {
+        Alive | Trace => rows.push(workload(Kind::Deployment, 0, own())),
+        Nothing => {}
+        Blind => blind.push(Kind::DaemonSet),
+    }
+    match registration {
+        Alive | Trace => rows.push(Row::CsiDriver(Box::new(CsiDriver {
+            metadata: metadata(DRIVER),
+            attach_required: true,
+        }))),
+        Nothing => {}
+        Blind => blind.push(Kind::CsiNode),
+    }
+    match action {
+        Alive => rows.push(event("disk.csi.example.com_host_0d9e5b6c", HOUR / 2)),
+        Trace => rows.push(event("disk.csi.example.com_host_0d9e5b6c", 2 * HOUR)),
+        Nothing => {}
+        Blind => blind.push(Kind::Event),
+    }
+    (rows, blind)
+}
+
+#[test]
+fn every_combination_of_probes() {
+    let mut absent = 0;
+    // A Lease and an action that are merely old are no trace: see below for what they mean.
+    for lease_says in [Alive, Nothing, Blind] {
+        for pods in [Alive, Trace, Nothing, Blind] {
+            for workloads in [Trace, Nothing, Blind] {
+                for registration in [Trace, Nothing, Blind] {
+                    for action in [Alive, Nothing, Blind] {
+                        let scene = [lease_says, pods, workloads, registration, action];
+                        absent += every_word_about(scene);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(absent, 4, "all negative, and declared or seen so for long enough");
+}
+
+/// Checks one scene under every setting, and returns how often the answer was "absent".
+fn every_word_about(scene: [Finds; 5]) -> usize {
+    let any = |what| scene.contains(&what);
+    let mut absent = 0;
+    for declared in [false, true] {
+        for seen_so in [None, Some(HOUR), Some(2 * DAY)] {
+            let (mut rows, blind) = self::scene(scene);
+            rows.extend(seen_so.map(|age| sighting(Role::Provisioner, DRIVER, age)));
+            let cluster = cluster(rows, &blind);
+            let settings = if declared { declaring(DRIVER) } else { Settings::default() };
+            let state = state_of(&cluster, &settings, Role::Provisioner, DRIVER);
+            let expected = if any(Alive) {
+                Liveness::Alive
+            } else if any(Blind) || any(Trace) {
+                Liveness::Unknown
+            } else if declared || seen_so == Some(2 * DAY) {
+                Liveness::Absent
+            } else {
+                Liveness::Unknown
+            };
+            let case = format!("{scene:?} declared {declared} seen so {seen_so:?}: {state:?}");
+            assert_eq!(state.liveness, expected, "{case}");
+            assert_eq!(state.unseen.is_some(), !any(Alive) && any(Blind), "{case}");
+            assert_eq!(state.all_negative, scene == [Nothing; 5], "{case}");
+            assert_eq!(state.probes.len(), 5, "{case}");
+            absent += usize::from(expected == Liveness::Absent);
+        }
+    }
+    absent
+}
+
+#[test]
+fn an_old_sign_of_life_is_no_trace_but_starts_the_wait_anew() {
+    for (last_sign, seen_so, expected) in [
+        (9 * DAY, Some(2 * DAY), Liveness::Absent),
+        // It was there after an earlier run had missed it: reinstalled, and gone again.
+        (HOUR, Some(2 * DAY), Liveness::Unknown),
+        (2 * DAY, Some(9 * DAY), Liveness::Absent),
+        (9 * DAY, None, Liveness::Unknown),
+    ] {
+        let old = lease("disk-csi-example-com", "storage", ago(last_sign), Some("a"));
+        let said = event("disk.csi.example.com_host_0d9e5b6c", last_sign + HOUR);
+        for sign in [vec![old], vec![said.clone()]] {
+            let rows = sign.into_iter().chain([csi_volume(DRIVER)]);
+            let sightings = seen_so.map(|age| sighting(Role::Provisioner, DRIVER, age));
+            let cluster = cluster(rows.chain(sightings), &[]);
+            let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+            assert_eq!(state.liveness, expected, "{last_sign} {seen_so:?}: {state:?}");
+            assert!(state.all_negative);
+        }
+    }
+}
+
+#[test]
+fn a_lease_whose_holder_let_go_is_not_held() {
+    for (holder, renewed, expected) in [
+        (Some("a"), 44, Liveness::Alive),
+        (Some("a"), 46, Liveness::Unknown),
+        (Some(""), 5, Liveness::Unknown),
+        (None, 5, Liveness::Unknown),
+    ] {
+        let lease = lease("disk-csi-example-com", "any", ago(renewed), holder);
+        let cluster = cluster([csi_volume(DRIVER), lease], &[]);
+        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        assert_eq!(state.liveness, expected, "{holder:?} {renewed}");
+    }
+}
+
+#[test]
+fn a_pod_that_does_not_say_whose_it_is_may_be_anybodys() {
+    let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
+    for (mentions, expected) in [
+        (&["--drivername=disk.csi.example.com"][..], Liveness::Alive),
+        (&["/var/lib/kubelet/plugins/disk.csi.example.com"], Liveness::Alive),
+        (&["--drivername=other.csi.example.com"], Liveness::Absent),
+        (&["/var/lib/kubelet/plugins/other.csi.example.com/csi.sock"], Liveness::Absent),
+        (&["--drivername=$(DRIVER_NAME)"], Liveness::Unknown),
+        (&["/var/lib/kubelet/plugins/kubernetes.io"], Liveness::Unknown),
+        (&["--csi-address=$(ADDRESS)"], Liveness::Unknown),
+        (&[], Liveness::Unknown),
+    ] {
+        let cluster = cluster([csi_volume(DRIVER), pod(true, sidecars(image, mentions))], &[]);
+        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        assert_eq!(state.liveness, expected, "{mentions:?}: {state:?}");
+    }
+}
+
+#[test]
+fn a_provisioner_that_is_not_csi_is_never_absent() {
+    let local_path = "rancher.io/local-path";
+    let row = volume(local_path, VolumeSource::HostPath("/opt/pvc-1".into()));
+    let rows = [Row::Volume(Box::new(row)), sighting(Role::Provisioner, local_path, 2 * DAY)];
+    let cluster = cluster(rows, &[]);
+    for settings in [Settings::default(), declaring(local_path)] {
+        let state = state_of(&cluster, &settings, Role::Provisioner, local_path);
+        assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+    }
+}
+
+#[test]
+fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
+    let old = || lease("kube-controller-manager", "kube-system", ago(9 * DAY), Some("a"));
+    let foreign = lease("kube-controller-manager", "elsewhere", ago(5), Some("a"));
+    let fresh = lease("kube-controller-manager", "kube-system", ago(5), Some("a"));
+    let long_ago = || sighting(Role::ControllerManager, "", 2 * DAY);
+    let manager = "kube-controller-manager";
+    for (rows, declared, expected) in [
+        (vec![fresh, long_ago()], true, Liveness::Alive),
+        (vec![old(), long_ago()], false, Liveness::Absent),
+        (vec![old()], false, Liveness::Unknown),
+        (vec![long_ago()], false, Liveness::Unknown),
+        (vec![foreign, long_ago()], false, Liveness::Unknown),
+        (vec![], true, Liveness::Absent),
+        (vec![old(), long_ago(), event("persistentvolume-controller", 60)], true, Liveness::Alive),
+    ] {
+        let settings = if declared { declaring(manager) } else { Settings::default() };
+        let case = format!("{rows:?} {declared}");
+        let state = state_of(&cluster(rows, &[]), &settings, Role::ControllerManager, "");
+        assert_eq!(state.liveness, expected, "{case}: {state:?}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Workloads, leases, events and snapshots, from sample to row.
+
+use super::*;
+use crate::model::{self, Metadata, Sidecars, SnapshotContent, SnapshotSource, Uid, Workload};
+
+#[test]
+fn workloads() {
+    let workload = |kind, name: &str, uid, replicas, sidecars| {
+        row(Row::Workload(Box::new(Workload {
+            kind,
+            namespace: "storage".into(),
+            name: name.into(),
+            uid: Uid::parse(uid),
+            replicas,
+            sidecars,
+        })))
+    };
+    let sidecars = |image: &str, args: &[&str], account: Option<&str>| {
+        let args: Box<[Text]> = args.iter().map(|arg| Text::from(*arg)).collect();
+        Sidecars {
+            containers: [model::Container { image: image.into(), args: args.clone() }].into(),
+            mentions: args,
+            service_account: account.map(Text::from),
+        }
+    };
+    assert_eq!(
+        folded::<StatefulSet>(sample!("stateful_set")),
+        workload(
+            Kind::StatefulSet,
+            "csi",
+            "aaaaaaaa-2222-3333-4444-555555555555",
+            Some(0),
+            sidecars("k8s.gcr.io/sig-storage/snapshot-controller:v8", &["--v=5"], Some("snap")),
+        )
+    );
+    assert_eq!(
+        folded::<Deployment>(sample!("deployment")),
+        workload(
+            Kind::Deployment,
+            "snapshots",
+            "bbbbbbbb-2222-3333-4444-555555555555",
+            Some(2),
+            sidecars("csi-snapshotter", &[], None),
+        )
+    );
+    assert_eq!(
+        folded::<ReplicaSet>(sample!("replica_set")),
+        workload(
+            Kind::ReplicaSet,
+            "snapshots-1",
+            "cccccccc-2222-3333-4444-555555555555",
+            Some(1),
+            sidecars("csi-snapshotter", &[], None),
+        )
+    );
+    assert_eq!(
+        folded::<DaemonSet>(sample!("daemon_set")),
+        workload(
+            Kind::DaemonSet,
+            "local",
+            "dddddddd-2222-3333-4444-555555555555",
+            None,
+            sidecars("csi-provisioner:v5.1.0", &["--node-deployment"], None),
+        )
+    );
+}
+
+#[test]
+fn leases_and_events() {
+    let lease = model::Lease {
+        metadata: metadata("ebs-csi-aws-com", "eeeeeeee-2222-3333-4444-555555555555"),
+        namespace: "storage".into(),
+        holder: Some("csi-0".into()),
+        renewed: Some(time("2026-01-02T03:04:05.123456Z")),
+        duration_seconds: Some(15),
+    };
+    assert_eq!(folded::<Lease>(sample!("lease")), row(Row::Lease(Box::new(lease))));
+    let event = model::Event {
+        namespace: "default".into(),
+        name: "pvc-1.abc".into(),
+        about: ObjectKey::cluster_wide(Kind::PersistentVolume, "pvc-1"),
+        about_uid: Uid::parse("0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11"),
+        reason: "VolumeFailedDelete".into(),
+        message: "in use".into(),
+        warning: true,
+        component: "ebs.csi.aws.com_csi-0_1".into(),
+        last_seen: Some(time("2026-01-02T03:07:05.000001Z")),
+    };
+    assert_eq!(folded::<Event>(sample!("event")), row(Row::Event(Box::new(event))));
+}
+
+#[test]
+fn snapshots() {
+    let expected = SnapshotContent {
+        kind: Kind::VolumeSnapshotContent,
+        metadata: Metadata {
+            finalizers: [Text::from(
+                "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection",
+            )]
+            .into(),
+            ..metadata("snapcontent-1", "12121212-2222-3333-4444-555555555555")
+        },
+        driver: "ebs.csi.aws.com".into(),
+        source: SnapshotSource::Volumes(["vol-0abc".into()].into()),
+        snapshot: Some(("prod".into(), "nightly".into())),
+        ready: false,
+        being_created: true,
+        deletion_policy: Some("Delete".into()),
+    };
+    assert_eq!(
+        folded::<VolumeSnapshotContent>(sample!(json "snapshot")),
+        row(Row::Snapshot(Box::new(expected)))
+    );
+    let group = SnapshotContent {
+        kind: Kind::VolumeGroupSnapshotContent,
+        metadata: metadata("groupsnapcontent-1", "13131313-2222-3333-4444-555555555555"),
+        driver: "ebs.csi.aws.com".into(),
+        source: SnapshotSource::Volumes(["vol-1".into(), "vol-2".into()].into()),
+        snapshot: Some(("prod".into(), "group".into())),
+        ready: true,
+        being_created: false,
+        deletion_policy: Some("Retain".into()),
+    };
+    assert_eq!(
+        folded::<VolumeGroupSnapshotContent>(sample!(json "group_snapshot")),
+        row(Row::Snapshot(Box::new(group)))
+    );
+}

@@ -1,0 +1,159 @@
+//! What is kept and what is not.
+
+use serde_json::{Value, json as object};
+
+use super::*;
+use crate::model::{SnapshotSource, VolumeSource};
+
+/// Every source at once, which no server would take, has the tags and names of Kubernetes.
+#[test]
+fn every_volume_source_is_read_alike() {
+    let (text, protobuf) = sample!("volume_every_source");
+    let from_json: PersistentVolume = serde_json::from_str(text).expect("the sample is JSON");
+    let upstream =
+        PersistentVolume::decode(protobuf.expect("there is one")).expect("it is protobuf");
+    assert_eq!(from_json.spec, upstream.spec);
+    let written: Value = serde_json::to_value(&upstream).expect("it can be written");
+    let given: Value = serde_json::from_str(text).expect("the sample is JSON");
+    for (field, value) in written["spec"].as_object().expect("it is an object") {
+        assert!(given["spec"].get(field).is_some(), "{field}: {value}");
+    }
+    assert_eq!(written["spec"].as_object().map(serde_json::Map::len), Some(23));
+    folded::<PersistentVolume>((text, protobuf));
+}
+
+#[test]
+fn sources_without_an_identity_are_known_by_name() {
+    for field in ["rbd", "cephfs", "glusterfs", "flexVolume", "scaleIO", "storageos"] {
+        let volume: PersistentVolume =
+            json(object!({"metadata": {"name": "v"}, "spec": {field: {"image": "i"}}}));
+        let Folded::Row(Row::Volume(row)) = fold(&volume) else { panic!("a volume") };
+        assert_eq!((row.source, row.backend), (VolumeSource::InTree(field.into()), None));
+    }
+}
+
+#[test]
+fn nothing_private_or_large_is_kept() {
+    let (text, _) = sample!("volume");
+    let volume: PersistentVolume = serde_json::from_str(text).expect("the sample is JSON");
+    let written = serde_json::to_string(&volume).expect("it can be written");
+    for dropped in ["do not keep", "last-applied", "zzz", "f:labels", "kubectl-label", "fsType\""] {
+        assert!(!written.contains(dropped), "{dropped} in {written}");
+    }
+    let (text, _) = sample!("pod");
+    let pod: Pod = serde_json::from_str(text).expect("the sample is JSON");
+    let written = serde_json::to_string(&pod).expect("it can be written");
+    assert!(!written.contains("never keep this") && !written.contains("AWS_SECRET"), "{written}");
+}
+
+#[test]
+fn managed_fields_come_out_in_the_shape_of_kubernetes() {
+    let (text, _) = sample!("volume");
+    let volume: PersistentVolume = serde_json::from_str(text).expect("the sample is JSON");
+    let written = serde_json::to_value(&volume).expect("it can be written");
+    assert_eq!(
+        written["metadata"]["managedFields"],
+        object!([
+            {
+                "manager": "csi-provisioner", "operation": "Update",
+                "time": "2026-01-02T03:04:05Z", "fieldsType": "FieldsV1",
+                "fieldsV1": {
+                    "f:metadata": {"f:finalizers": {
+                        "v:\"external-attacher/ebs-csi-aws-com\"": {},
+                        "v:\"kubernetes.io/pv-protection\"": {},
+                    }},
+                    "f:spec": {"f:persistentVolumeReclaimPolicy": {}},
+                },
+            },
+            {
+                "manager": "kube-controller-manager", "operation": "Update",
+                "time": "2026-01-02T03:05:00Z", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:status": {"f:phase": {}, "f:lastPhaseTransitionTime": {}}},
+                "subresource": "status",
+            },
+        ])
+    );
+}
+
+#[test]
+fn pods_and_workloads_without_storage_are_counted() {
+    let spec = object!({"containers": [{"image": "nginx", "args": ["csi-provisioner"]}],
+                        "volumes": [{"name": "h", "hostPath": {"path": "/"}}]});
+    let metadata = object!({"name": "web", "namespace": "default"});
+    let pod: Pod = json(object!({"metadata": metadata, "spec": spec}));
+    assert_eq!(fold(&pod), Folded::Counted);
+    let deployment: Deployment =
+        json(object!({"metadata": metadata, "spec": {"template": {"spec": spec}}}));
+    assert_eq!(fold(&deployment), Folded::Counted);
+    let event: Event = json(object!({"metadata": metadata, "involvedObject": {"kind": "Pod"}}));
+    assert_eq!(fold(&event), Folded::Counted);
+    assert_eq!(
+        pod.key(&mut Folder::default()).map(|key| key.to_string()),
+        Ok("po/default/web".into())
+    );
+}
+
+#[test]
+fn native_sidecars_are_sidecars() {
+    for image in ["csi-provisioner", "r/kube-controller-manager:v1", "h:5/x/csi-attacher@sha256:0"]
+    {
+        let pod: Pod = json(object!({
+            "metadata": {"name": "p", "namespace": "n"},
+            "spec": {"initContainers": [{"image": image, "restartPolicy": "Always"}]},
+        }));
+        assert!(matches!(fold(&pod), Folded::Row(Row::Pod(_))), "{image}");
+    }
+    for image in ["csi-provisioner-metrics", "csi-provisioner/web", "", ":", "@"] {
+        let pod: Pod = json(object!({
+            "metadata": {"name": "p", "namespace": "n"},
+            "spec": {"containers": [{"image": image}]},
+        }));
+        assert_eq!(fold(&pod), Folded::Counted, "{image}");
+    }
+}
+
+#[test]
+fn snapshots_of_snapshots_name_no_volume() {
+    let existing: VolumeSnapshotContent = json(object!({
+        "metadata": {"name": "s"}, "spec": {"source": {"snapshotHandle": "snap-1"}}, "status": null,
+    }));
+    let Folded::Row(Row::Snapshot(row)) = fold(&existing) else { panic!("a snapshot") };
+    assert_eq!(row.source, SnapshotSource::Existing);
+    let existing: VolumeGroupSnapshotContent = json(object!({
+        "metadata": {"name": "s"},
+        "spec": {"source": {"groupSnapshotHandles": {"volumeGroupSnapshotHandle": "g"}}},
+    }));
+    let Folded::Row(Row::Snapshot(row)) = fold(&existing) else { panic!("a snapshot") };
+    assert_eq!(row.source, SnapshotSource::Existing);
+}
+
+#[test]
+fn leases_let_go_have_no_holder() {
+    let lease: Lease = json(object!({
+        "metadata": {"name": "l", "namespace": "n"},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": null},
+    }));
+    let Folded::Row(Row::Lease(row)) = fold(&lease) else { panic!("a lease") };
+    assert_eq!((row.holder, row.renewed), (None, None));
+}
+
+#[test]
+fn rows_share_what_they_repeat() {
+    let (text, _) = sample!("volume");
+    let volume: PersistentVolume = serde_json::from_str(text).expect("the sample is JSON");
+    let mut folder = Folder::default();
+    let mut affinity = || match volume.fold(&mut folder) {
+        Ok(Folded::Row(Row::Volume(row))) => row.node_affinity.expect("it has one"),
+        other => panic!("{other:?}"),
+    };
+    assert!(Arc::ptr_eq(&affinity(), &affinity()));
+}
+
+#[test]
+fn metadata_alone_can_be_read_of_any_kind() {
+    let secret =
+        r#"{"kind": "Secret", "metadata": {"name": "s", "uid": "u"}, "data": {"k": "djE="}}"#;
+    let partial: PartialObjectMetadata = serde_json::from_str(secret).expect("it is JSON");
+    assert_eq!(partial.metadata.name, "s");
+    assert_eq!(PartialObjectMetadata::decode(&*partial.encode_to_vec()), Ok(partial));
+}

@@ -1,0 +1,111 @@
+//! Users who may not see everything (D-52).
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Cluster, Options, PersistentVolume, Scenario, claim};
+
+/// Rights to list cluster-wide kinds and claims; pods only in the namespaces of Roles.
+fn grant_all_but_pods(cluster: &Cluster, user: &str) {
+    let groups = [
+        (
+            "",
+            vec![
+                "persistentvolumes",
+                "persistentvolumeclaims",
+                "nodes",
+                "namespaces",
+                "events",
+                "replicationcontrollers",
+            ],
+        ),
+        ("storage.k8s.io", vec!["*"]),
+        ("apps", vec!["*"]),
+        ("batch", vec!["*"]),
+        ("coordination.k8s.io", vec!["*"]),
+        ("autoscaling", vec!["*"]),
+    ];
+    let rules: Vec<_> = groups
+        .iter()
+        .map(|(group, resources)| json!({"apiGroups": [group], "resources": resources, "verbs": ["get", "list", "watch"]}))
+        .collect();
+    cluster.grant(user, &json!(rules));
+}
+
+fn grant_pods(cluster: &Cluster, user: &str, namespace: &str) {
+    cluster.create(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": user, "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }));
+}
+
+#[test]
+fn d_52_pods_of_one_namespace_are_forbidden() {
+    let cluster = Cluster::start(Options::CONTROLLERS);
+    let on = Scenario::on(&cluster);
+    for namespace in ["open", "closed"] {
+        cluster.kubectl(&["create", "namespace", namespace]);
+        let name = format!("of-{namespace}");
+        on.create(
+            &PersistentVolume::csi(&name, "any.csi.example", &name)
+                .reserved_for(namespace, "data")
+                .0,
+        );
+        let mut claim = claim("data", "");
+        claim["metadata"]["namespace"] = json!(namespace);
+        claim["spec"]["volumeName"] = json!(name);
+        cluster.create(&claim);
+        on.wait_phase(&format!("pv/{name}"), "Bound");
+    }
+    grant_all_but_pods(&cluster, "user-1");
+    for namespace in cluster.kubectl(&["get", "namespaces", "-o", "name"]).lines() {
+        let namespace = namespace.trim_start_matches("namespace/");
+        if namespace != "closed" {
+            grant_pods(&cluster, "user-1", namespace);
+        }
+    }
+
+    let mut report = cluster.audit_as(&cluster.kubeconfig_of("user-1"), &[]);
+    for _ in 0..5 {
+        // The authorizer learns of new roles a moment later.
+        if report.gaps().len() == 1 {
+            break;
+        }
+        sleep(Duration::from_secs(1));
+        report = cluster.audit_as(&cluster.kubeconfig_of("user-1"), &[]);
+    }
+    assert_eq!(report.code, Some(4), "{report}");
+    assert!(report.has_gap("pods", Some("closed")), "{report}");
+    assert_eq!(report.gaps().len(), 1, "{report}");
+    report.expect_not("pvc/closed/data", "pvc-unused");
+    assert_eq!(report.json["summary"]["volumes"], 2, "{report}");
+    assert_eq!(report.json["summary"]["claims"], 2, "{report}");
+    let closed = cluster.audit_as(&cluster.kubeconfig_of("user-1"), &["-n", "open"]);
+    assert!(closed.code == Some(0) || closed.has_gap("pods", Some("closed")), "{closed}");
+}
+
+#[test]
+fn d_52_everything_is_forbidden() {
+    let cluster = Cluster::start(Options::default());
+    let on = Scenario::on(&cluster);
+    on.create(&PersistentVolume::csi("unseen", "any.csi.example", "unseen").0);
+    let report = cluster.audit_as(&cluster.kubeconfig_of("user-20"), &[]);
+    assert_eq!(report.code, Some(4), "{report}");
+    assert_eq!(report.findings().count(), 0, "{report}");
+    for resource in
+        ["persistentvolumes", "persistentvolumeclaims", "pods", "nodes", "volumeattachments"]
+    {
+        assert!(report.has_gap(resource, None), "no gap for {resource}: {report}");
+    }
+    let gap = report.gaps().iter().find(|gap| gap["resource"] == "persistentvolumes");
+    let ids = gap.expect("because it was just seen")["ids"].to_string();
+    assert!(ids.contains("pv-released-past-threshold"), "what could not be judged: {ids}");
+    assert!(
+        !report.stderr.to_lowercase().contains("no findings"),
+        "silence is no health: {report}"
+    );
+}

@@ -1,0 +1,19 @@
+//! Scenarios on a real control plane: what upstream really does, and what the tool says about it.
+//!
+//! Tests named `d_NN_…` are the scenarios of that number in the project's list of semantics. They need the testbed
+//! (`tests/testbed/README.md`); without it they fail and say why. They run beside each other: a test has a namespace,
+//! and where it stops controllers, a cluster of its own. `cargo test --test real -- --test-threads=4` takes two minutes.
+//!
+//! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
+
+mod connection;
+mod coverage;
+mod deletion_order;
+mod dump;
+mod finalizers;
+mod guards;
+mod healthy;
+mod in_tree;
+mod last_phase_transition;
+mod leaky;
+mod support;

@@ -1,0 +1,182 @@
+//! Clusters: one that most scenarios share, and others with flags of their own.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, OnceLock};
+
+use serde_json::{Value, json};
+
+use super::driver::{Driver, DriverOptions};
+use super::testbed::testbed;
+
+/// What a cluster is made of; the default is an API server and nothing else.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Options<'a> {
+    /// `1.36.3` when empty.
+    pub(crate) version: &'a str,
+    pub(crate) controllers: bool,
+    pub(crate) scheduler: bool,
+    pub(crate) kwok: bool,
+    pub(crate) nodes: u32,
+    pub(crate) controller_args: &'a [&'a str],
+    /// Objects by their keys in etcd beneath `/registry`, written before the API server looks.
+    pub(crate) seed: &'a [(String, Value)],
+}
+
+impl Options<'_> {
+    /// All controllers, and three nodes on which pods run.
+    pub(crate) const COMPLETE: Self = Self {
+        version: "",
+        controllers: true,
+        scheduler: true,
+        kwok: true,
+        nodes: 3,
+        controller_args: &[],
+        seed: &[],
+    };
+
+    /// The API server and the controller manager.
+    pub(crate) const CONTROLLERS: Self =
+        Self { scheduler: false, kwok: false, nodes: 0, ..Self::COMPLETE };
+}
+
+/// A running cluster; it is stopped when the test is done with it.
+pub(crate) struct Cluster {
+    name: String,
+    /// What the supervisor said about it.
+    reply: Value,
+    kubectl_cache: tempfile::TempDir,
+    driver: OnceLock<Driver>,
+    shared: bool,
+}
+
+static SHARED: LazyLock<Cluster> = LazyLock::new(|| {
+    let mut cluster = Cluster::start(Options::COMPLETE);
+    cluster.shared = true;
+    testbed().request("snapshots.install", json!({"cluster": cluster.name}));
+    cluster
+});
+
+/// The cluster of scenarios that need no more than their own namespace. It has the CRDs of the snapshot API.
+pub(crate) fn shared() -> &'static Cluster {
+    &SHARED
+}
+
+impl Cluster {
+    pub(crate) fn start(options: Options) -> Self {
+        let mut request = json!({
+            "kcm": options.controllers,
+            "scheduler": options.scheduler,
+            "kwok": options.kwok,
+            "nodes": options.nodes,
+            "kcm_args": options.controller_args,
+        });
+        if !options.version.is_empty() {
+            request["version"] = json!(options.version);
+        }
+        let seed = seed_file(options.seed);
+        if !options.seed.is_empty() {
+            request["etcd_seed"] = json!(seed.path());
+        }
+        let reply = testbed().request("cluster.start", request);
+        Self {
+            name: reply["cluster"].as_str().expect("because the supervisor names it").to_owned(),
+            reply,
+            kubectl_cache: tempfile::tempdir().expect("because the temporary folder is writable"),
+            driver: OnceLock::new(),
+            shared: false,
+        }
+    }
+
+    /// Whether other scenarios use it too.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// The URL of the API server.
+    pub(crate) fn server(&self) -> &str {
+        self.field("server")
+    }
+
+    /// The certificate authority of the API server.
+    pub(crate) fn authority(&self) -> &Path {
+        Path::new(self.field("ca"))
+    }
+
+    /// The kubeconfig of the administrator.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        Path::new(self.field("kubeconfig"))
+    }
+
+    /// The kubeconfig of a user who has no rights until somebody grants them.
+    pub(crate) fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        let path = self.reply["users"][user].as_str();
+        PathBuf::from(path.unwrap_or_else(|| panic!("the testbed has no user {user:?}")))
+    }
+
+    pub(super) fn audit_log_file(&self) -> &Path {
+        Path::new(self.field("audit_log"))
+    }
+
+    pub(super) fn kubectl_cache(&self) -> &Path {
+        self.kubectl_cache.path()
+    }
+
+    fn field(&self, name: &str) -> &str {
+        self.reply[name].as_str().unwrap_or_else(|| panic!("the supervisor says no {name:?}"))
+    }
+
+    /// The driver of scenarios that only use one.
+    pub(crate) fn driver(&self) -> &Driver {
+        self.driver
+            .get_or_init(|| self.start_driver("shared.csi.example", &DriverOptions::default()))
+    }
+
+    /// Installs a CSI driver and starts it.
+    pub(crate) fn start_driver(&self, name: &str, options: &DriverOptions) -> Driver {
+        Driver::start(&self.name, name, options)
+    }
+
+    /// Writes text straight into etcd, under a key beneath `/registry`.
+    pub(crate) fn write(&self, key: &str, text: &str) {
+        let key = format!("/registry/{key}");
+        testbed().request("etcd.put", json!({"cluster": self.name, "key": key, "value": text}));
+    }
+
+    pub(crate) fn stop_component(&self, component: &str) {
+        self.component("stop", component, json!({}));
+    }
+
+    pub(crate) fn start_component(&self, component: &str) {
+        self.component("start", component, json!({}));
+    }
+
+    /// Sends `STOP`, `CONT`, `TERM` or `KILL` to a component.
+    pub(crate) fn signal_component(&self, component: &str, signal: &str) {
+        self.component("signal", component, json!({"signal": signal}));
+    }
+
+    fn component(&self, verb: &str, component: &str, fields: Value) {
+        let mut request = fields;
+        request["cluster"] = json!(self.name);
+        request["component"] = json!(component);
+        testbed().request(&format!("component.{verb}"), request);
+    }
+}
+
+fn seed_file(objects: &[(String, Value)]) -> tempfile::NamedTempFile {
+    let mut file =
+        tempfile::NamedTempFile::new().expect("because the temporary folder is writable");
+    for (key, value) in objects {
+        let line = json!({"key": format!("/registry/{key}"), "value": value});
+        writeln!(file, "{line}").expect("because the temporary folder has room");
+    }
+    file
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Should it fail, the end of the supervisor does it.
+        let _ = testbed().try_request("cluster.stop", json!({"cluster": self.name}));
+    }
+}

@@ -1,0 +1,20 @@
+//! What scenarios are written with: clusters, drivers, kubectl, the tool, and patience.
+
+mod audit_log;
+mod cluster;
+mod driver;
+mod kubectl;
+mod objects;
+mod patience;
+mod report;
+mod run;
+mod scenario;
+mod testbed;
+
+pub(crate) use cluster::{Cluster, Options, shared};
+pub(crate) use driver::{Driver, DriverOptions};
+pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_path_class, pod};
+pub(crate) use patience::{eventually, never, say};
+pub(crate) use report::Report;
+pub(crate) use run::{Outcome, Run};
+pub(crate) use scenario::Scenario;

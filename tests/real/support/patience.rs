@@ -1,0 +1,32 @@
+//! Waiting for what controllers will do, and for what they must not do.
+
+use std::io::Write;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long anything that controllers do may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(45);
+
+/// Waits until something is so, and panics with `what` when it never is.
+pub(crate) fn eventually(what: &str, mut so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !so() {
+        assert!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
+        sleep(Duration::from_millis(250));
+    }
+}
+
+/// Looks for a while, and panics with `what` as soon as something is so.
+pub(crate) fn never(what: &str, during: Duration, mut so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while start.elapsed() < during {
+        assert!(!so(), "happened after {:?}: {what}", start.elapsed());
+        sleep(Duration::from_millis(250));
+    }
+}
+
+/// Writes a line to stderr, past the test runner's capture.
+pub(crate) fn say(line: &str) {
+    // A closed stderr is nobody's loss.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,157 @@
+//! Running the tool as users run it.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::Cluster;
+use super::report::Report;
+use super::testbed::testbed;
+
+/// The binary under test.
+const TOOL: &str = env!("CARGO_BIN_EXE_kubectl-storage");
+
+/// One run of the tool, with a home of its own: nothing of the user's reaches it.
+pub(crate) struct Run {
+    args: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
+    stdin: String,
+    home: tempfile::TempDir,
+    by_kubectl: bool,
+}
+
+/// What a run left behind.
+pub(crate) struct Outcome {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+}
+
+/// A run that is not over.
+pub(crate) struct Running {
+    child: Child,
+    _home: tempfile::TempDir,
+}
+
+impl Run {
+    /// Starts to describe a run: the words after `kubectl storage`.
+    pub(crate) fn of(args: &[&str]) -> Self {
+        Self {
+            args: args.iter().map(OsString::from).collect(),
+            environment: Vec::new(),
+            stdin: String::new(),
+            home: tempfile::tempdir().expect("because the temporary folder is writable"),
+            by_kubectl: false,
+        }
+    }
+
+    /// Appends words.
+    pub(crate) fn more(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(OsString::from));
+        self
+    }
+
+    pub(crate) fn kubeconfig(mut self, path: &Path) -> Self {
+        self.args.push("--kubeconfig".into());
+        self.args.push(path.into());
+        self
+    }
+
+    pub(crate) fn stdin(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.stdin);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+
+    /// Has kubectl run it: the tool is on the PATH as a plugin, and the words are those after `kubectl`.
+    pub(crate) fn plugin(mut self) -> Self {
+        let plugin = self.home.path().join("kubectl-storage");
+        std::os::unix::fs::symlink(TOOL, &plugin).expect("because the home is empty");
+        self.by_kubectl = true;
+        let path = self.home.path().as_os_str().to_owned();
+        self.env("PATH", path)
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn go(self) -> Outcome {
+        self.start().finish()
+    }
+
+    /// Runs it to its end, called by other words than the path of the binary.
+    pub(crate) fn go_as(self, words: &[&str]) -> Outcome {
+        self.start_as(words).finish()
+    }
+
+    /// Starts it.
+    pub(crate) fn start(self) -> Running {
+        if self.by_kubectl {
+            let kubectl = testbed().program("kubectl").display().to_string();
+            self.start_as(&[&kubectl])
+        } else {
+            self.start_as(&[TOOL])
+        }
+    }
+
+    fn start_as(self, words: &[&str]) -> Running {
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
+            .args(&self.args)
+            .env_remove("KUBECONFIG")
+            .env("HOME", self.home.path())
+            .env("XDG_STATE_HOME", self.home.path().join("state"))
+            .envs(self.environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("failed to start {words:?}: {error}"));
+        let mut pipe = child.stdin.take().expect("because it is piped");
+        // A run that does not read its stdin is no failure of the test.
+        let _ = pipe.write_all(self.stdin.as_bytes());
+        Running { child, _home: self.home }
+    }
+}
+
+impl Running {
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Outcome {
+        let output = self.child.wait_with_output().expect("because it was started");
+        Outcome {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code(),
+        }
+    }
+}
+
+impl Outcome {
+    /// Reads the report that it printed.
+    pub(crate) fn report(self) -> Report {
+        Report::read(self)
+    }
+}
+
+impl Cluster {
+    /// Audits as the administrator. Nothing may be unseen, and nothing may be written.
+    pub(crate) fn audit(&self, args: &[&str]) -> Report {
+        let report = self.audit_as(self.kubeconfig(), args);
+        assert_eq!(report.code, Some(0), "{report}");
+        report
+    }
+
+    /// Audits with a kubeconfig. Nothing may be written.
+    pub(crate) fn audit_as(&self, kubeconfig: &Path, args: &[&str]) -> Report {
+        let before = self.mark();
+        let report =
+            Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig).go().report();
+        self.assert_no_write(before);
+        self.assert_no_dry_run(before);
+        report
+    }
+}
