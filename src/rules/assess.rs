@@ -35,6 +35,8 @@ pub struct Tally {
     pub by_severity: BTreeMap<Severity, usize>,
     /// How many of each rule.
     pub by_rule: BTreeMap<RuleId, usize>,
+    /// How many volumes and claims there are in scope.
+    pub in_scope: (usize, usize),
     /// How many were left out by annotation, `--ignore` or `--rule`.
     pub exempted: usize,
     /// Capacity of volumes that gc could reclaim now.
@@ -190,11 +192,17 @@ impl Assessor {
             }
         }
         for (id, volume) in cluster.volumes() {
-            if volume.phase == Phase::Released && in_scope(cluster, settings, &Subject::Volume(id))
-            {
+            if !in_scope(cluster, settings, &Subject::Volume(id)) {
+                continue;
+            }
+            tally.in_scope.0 += 1;
+            if volume.phase == Phase::Released {
                 tally.released = tally.released.saturating_add(volume.capacity.unwrap_or(0));
             }
         }
+        let claims =
+            cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
+        tally.in_scope.1 = claims.count();
         tally
     }
 

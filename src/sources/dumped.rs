@@ -322,8 +322,12 @@ impl Reading {
             self.notes.notes.push(reason);
             None
         });
-        if let Some(server) = taken.server() {
-            intake.apply(Change::Server(server));
+        match taken.server() {
+            Some(server) => intake.apply(Change::Server(server)),
+            None => self.notes.notes.push(
+                "the dump does not tell the server's version: what depends on it is not judged"
+                    .to_owned(),
+            ),
         }
         let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
         let guessed = recorded.is_none() && gathered.is_none() && options.taken_at.is_none();
