@@ -129,9 +129,9 @@ impl ConnectionArgs {
         }
     }
 
-    /// Items per page; `None` leaves it to the server's version.
-    pub fn page(&self) -> Option<u32> {
-        self.chunk_size.filter(|size| *size > 0)
+    /// Items per page, zero for no pages; `None` leaves it to the server's version.
+    pub fn chunk_size(&self) -> Option<u32> {
+        self.chunk_size
     }
 }
 
@@ -172,7 +172,10 @@ pub fn threshold_candidates() -> ArgValueCandidates {
 
 /// Complains about an id that no rule has, and names the nearest one.
 pub fn unknown_rule(id: &str) -> Failure {
-    let near = REGISTRY.iter().map(|rule| (distance(id, rule.id), rule.id)).min();
+    // The beginning of an id is nearer to it than any other id.
+    let begins = |rule: &str| !id.is_empty() && rule.starts_with(id);
+    let far = |rule: &str| if begins(rule) { 0 } else { distance(id, rule) };
+    let near = REGISTRY.iter().map(|rule| (far(rule.id), rule.id)).min();
     let near = near.filter(|(distance, near)| *distance <= near.len() / 2).map(|(_, near)| near);
     Failure::usage(format!("there is no finding {id:?}")).hint(Some(match near {
         Some(near) => format!("did you mean {near}? `explain` without an id lists all"),
@@ -219,7 +222,7 @@ mod tests {
     #[test]
     fn the_name_is_that_of_the_plugin() {
         for (called, name) in [
-            ("/root/.krew/bin/kubectl-storage", "kubectl storage"),
+            ("/home/ann/.krew/bin/kubectl-storage", "kubectl storage"),
             ("kubectl-volume_doctor", "kubectl volume-doctor"),
             ("target/debug/it-1234", "kubectl storage"),
         ] {

@@ -56,7 +56,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
     ignore: Vec<String>,
     /// How long a volume must have been Released [default: 7d]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     older_than: Option<Age>,
     /// Change a threshold, such as stuck=2h; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]

@@ -1,12 +1,12 @@
 //! Looking at a cluster, live or saved: what `audit` and `dump` share.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
 };
 
-use super::{Failure, args::ConnectionArgs, progress::Progress, terminal};
+use super::{Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
     journal::{self, sightings},
     model::{Kind, Settings, Sighting, Time, escape_control},
@@ -75,7 +75,7 @@ pub(super) async fn collect(
                 let hint = error.hint();
                 Failure::error(error).hint(hint)
             })?;
-            collected.live(&connected, connection.page(), settings).await?;
+            collected.live(&connected, connection.chunk_size(), settings).await?;
         }
         From::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
@@ -93,13 +93,13 @@ impl Collected {
     async fn live(
         &mut self,
         connection: &Connection,
-        page: Option<u32>,
+        chunk_size: Option<u32>,
         settings: &Settings,
     ) -> Result<(), Failure> {
         let reader = Reader::new(connection);
         let options = LiveOptions {
             kinds: kinds(),
-            page,
+            chunk_size,
             namespace: connection.namespace.clone(),
             server: connection.server.clone(),
         };
@@ -186,26 +186,17 @@ fn dump_failure(error: DumpError) -> Failure {
 
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(super) fn tell(collected: &Collected) {
-    for note in &collected.notes {
-        terminal::note(&format!("note: {}", escape_control(note)));
+    let cluster = &collected.intake.cluster;
+    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
+        // What is a gap as well is told once.
+        if !cluster.gaps().any(|gap| gap.reason == *note) {
+            terminal::note(&format!("note: {}", escape_control(note)));
+        }
     }
-    // One line for all kinds that were not seen for the same reason.
-    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut denied = false;
-    for gap in collected.intake.cluster.gaps() {
-        let plural = gap.kind.plural();
-        let what = match &gap.namespace {
-            Some(namespace) => format!("{plural} in {namespace}"),
-            None => plural.to_owned(),
-        };
-        denied |= gap.reason.starts_with("forbidden");
-        let reason = gap.reason.replace(&format!("resource \"{plural}\""), "them");
-        by_reason.entry(reason).or_default().push(what);
+    for line in gaps::lines(cluster.gaps()) {
+        terminal::note(&format!("not seen: {}", escape_control(&line)));
     }
-    for (reason, what) in by_reason {
-        terminal::note(&format!("not seen: {}: {}", what.join(", "), escape_control(&reason)));
-    }
-    if denied {
+    if cluster.gaps().any(|gap| gap.reason.starts_with("forbidden")) {
         terminal::note(
             "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
         );

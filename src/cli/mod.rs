@@ -8,6 +8,7 @@ mod completion;
 mod dump;
 mod exit;
 mod explain;
+mod gaps;
 mod progress;
 mod rbac;
 mod terminal;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 pub use args::{Cli, Command};
+pub use completion::script as completion_script;
 pub use exit::{Exit, Failure};
 
 /// Runs the command line, and returns the exit code.
@@ -60,11 +62,17 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     // Two providers in one tree would make the first connection panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::error)?;
+        tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build().map_err(Failure::error)?;
     let exit = runtime.block_on(until_signal(cli.run(&called)));
     // A task that still waits for a server must not hold up the end.
     runtime.shutdown_background();
     exit
+}
+
+/// How many threads decode lists. The API server is never faster than a few of them, and each
+/// keeps memory of its own.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4)
 }
 
 impl Cli {

@@ -1,18 +1,20 @@
 //! What a judgement may look at.
 
+mod drivers;
+mod nodes;
+
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
-    sync::Arc,
     time::Duration,
 };
 
-use super::{Cluster, Coverage, Reach, Seen, Unseen, lookup::node_volume_name};
+use super::{Cluster, Coverage, Reach, Seen, Unseen};
 use crate::model::{
-    Age, Answer, Attachment, BackendKey, Claim, ClaimKey, CsiDriver, CsiNode, Event, Fact, FactKey,
-    Kind, Lease, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, PodUse, Question, Role,
-    Server, Settings, SnapshotContent, StorageClass, Text, Threshold, Time, Volume, Workload,
+    Age, Answer, Attachment, BackendKey, Claim, ClaimKey, Event, Fact, FactKey, Kind, ObjectKey,
+    PodUse, Question, Server, Settings, SnapshotContent, StorageClass, Text, Threshold, Time,
+    Volume,
 };
 
 /// The eyes of a judgement: every look at the cluster goes through here.
@@ -54,6 +56,8 @@ pub enum Lookup {
     Answer(Question),
     Fact(FactKey),
     CsiDriver(Text),
+    /// Whether a kind was seen whole.
+    Whole(Kind),
 }
 
 impl<'a> Cx<'a> {
@@ -144,6 +148,7 @@ impl<'a> Cx<'a> {
     /// # Errors
     /// When it was not.
     pub fn all_of(&self, kind: Kind) -> Seen<()> {
+        self.note(|| Lookup::Whole(kind));
         self.cluster.reach(kind, None)
     }
 
@@ -275,57 +280,6 @@ impl<'a> Cx<'a> {
         Ok(rows)
     }
 
-    // --- nodes -----------------------------------------------------------------------------
-
-    /// Returns the nodes that say they hold a CSI volume, in use or attached.
-    ///
-    /// # Errors
-    /// When nodes were not seen.
-    pub fn nodes_holding(&self, backend: &BackendKey) -> Seen<Vec<&'a Node>> {
-        self.note(|| Lookup::NodesHolding(backend.clone()));
-        self.all_of(Kind::Node)?;
-        let name = node_volume_name(backend);
-        let ids = self.cluster.indexes.nodes_by_volume.candidates(&*name);
-        let nodes = ids.filter_map(|id| self.cluster.nodes.get(id));
-        Ok(nodes.filter(|node| node.volumes.iter().any(|known| **known == *name)).collect())
-    }
-
-    /// Whether any node satisfies an affinity; `false` only when it is known that none does.
-    ///
-    /// # Errors
-    /// When nodes were not seen, or were listed before the volumes.
-    pub fn any_node_matches(&self, affinity: &Arc<NodeAffinity>) -> Seen<bool> {
-        self.note(|| Lookup::Nodes);
-        if affinity.terms.iter().any(|term| self.any_node_matches_term(term)) {
-            return Ok(true);
-        }
-        self.listed_after(Kind::Node, None, Kind::PersistentVolume)?;
-        Ok(false)
-    }
-
-    fn any_node_matches_term(&self, term: &NodeTerm) -> bool {
-        if term.labels.is_empty() && term.fields.is_empty() {
-            return false; // An empty term matches nothing (core/v1 NodeSelectorTerm).
-        }
-        let matches = |node: &Node| {
-            term.labels.iter().all(|it| requirement_holds(it, node.metadata.label(&it.key)))
-                && term.fields.iter().all(|it| match &*it.key {
-                    "metadata.name" => requirement_holds(it, Some(&node.metadata.name)),
-                    _ => false,
-                })
-        };
-        // The nodes under one wanted label are few where all nodes are many.
-        let wanted = term.labels.iter().find(|it| &*it.operator == "In");
-        match wanted {
-            Some(wanted) => wanted.values.iter().any(|value| {
-                let key = (&*wanted.key, &**value);
-                let ids = self.cluster.indexes.nodes_by_label.candidates(key);
-                ids.filter_map(|id| self.cluster.nodes.get(id)).any(matches)
-            }),
-            None => self.cluster.nodes.iter().any(|(_, node)| matches(node)),
-        }
-    }
-
     // --- classes, events, answers -----------------------------------------------------------
 
     /// Returns a storage class; `Ok(None)` when it is known to be absent.
@@ -380,108 +334,6 @@ impl<'a> Cx<'a> {
         Err(Unseen { kind, namespace: Some(namespace), reason: "nobody asked".to_owned() })
     }
 
-    // --- drivers ---------------------------------------------------------------------------
-
-    /// Returns a fact about a driver, deriving it at most once.
-    pub fn fact(&self, key: FactKey, derive: impl FnOnce() -> Fact) -> Rc<Fact> {
-        self.note(|| Lookup::Fact(key.clone()));
-        let known = self.facts.borrow().get(&key).cloned();
-        let (fact, wake) = known.unwrap_or_else(|| {
-            let (fact, wake) = self.apart(derive);
-            let derived = (Rc::new(fact), wake);
-            self.facts.borrow_mut().insert(key, derived.clone());
-            derived
-        });
-        if let Some(wake) = wake {
-            self.wake_at(wake);
-        }
-        fact
-    }
-
-    /// Derives a fact with notes of its own, and returns it with its wake time.
-    fn apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
-        let (looked, wake) = (self.looked.take(), self.wake.take());
-        let fact = derive();
-        let own_wake = self.wake.replace(wake);
-        *self.looked.borrow_mut() = looked;
-        (fact, own_wake)
-    }
-
-    /// Returns the `CSIDriver` of this name, if it was seen.
-    ///
-    /// # Errors
-    /// When it was not found and the kind was not seen.
-    pub fn csi_driver(&self, name: &Text) -> Seen<Option<&'a CsiDriver>> {
-        self.note(|| Lookup::CsiDriver(Text::clone(name)));
-        if let Some(id) = self.cluster.csi_drivers.find(Kind::CsiDriver, "", name) {
-            return Ok(self.cluster.csi_drivers.get(id));
-        }
-        self.all_of(Kind::CsiDriver)?;
-        Ok(None)
-    }
-
-    /// Returns the nodes on which a driver is registered. Only facts may ask.
-    ///
-    /// # Errors
-    /// When none was found and the kind was not seen.
-    pub fn csi_nodes_of(&self, driver: &str) -> Seen<Vec<&'a CsiNode>> {
-        let ids = self.cluster.indexes.csi_nodes_by_driver.candidates(driver);
-        let nodes: Vec<_> = ids
-            .filter_map(|id| self.cluster.csi_nodes.get(id))
-            .filter(|node| node.drivers.iter().any(|known| **known == *driver))
-            .collect();
-        if nodes.is_empty() {
-            self.all_of(Kind::CsiNode)?;
-        }
-        Ok(nodes)
-    }
-
-    /// Returns the leases of this name, in any namespace. Only facts may ask.
-    ///
-    /// # Errors
-    /// When none was found and leases were not seen everywhere.
-    pub fn leases_named(&self, name: &str) -> Seen<Vec<&'a Lease>> {
-        let ids = self.cluster.indexes.leases_by_name.candidates(name);
-        let leases: Vec<_> = ids
-            .filter_map(|id| self.cluster.leases.get(id))
-            .filter(|lease| &*lease.metadata.name == name)
-            .collect();
-        if leases.is_empty() {
-            self.all_of(Kind::Lease)?;
-        }
-        Ok(leases)
-    }
-
-    /// Returns the pods that run storage sidecars, as far as pods were seen. Only facts may ask.
-    pub fn sidecar_pods(&self) -> impl Iterator<Item = &'a PodUse> {
-        self.cluster.indexes.sidecar_pods.iter().filter_map(|id| self.cluster.pods.get(*id))
-    }
-
-    /// Returns the workloads that would run storage sidecars. Only facts may ask.
-    pub fn sidecar_workloads(&self) -> impl Iterator<Item = &'a Workload> {
-        self.cluster.workloads.iter().map(|(_, workload)| workload)
-    }
-
-    /// Returns the volumes that name a driver. Only facts may ask.
-    pub fn volumes_of_driver(&self, driver: &str) -> impl Iterator<Item = &'a Volume> {
-        let ids = self.cluster.indexes.volumes_by_driver.candidates(driver);
-        let ids: Vec<_> = ids.collect();
-        let driver: Box<str> = driver.into();
-        ids.into_iter()
-            .filter_map(|id| self.cluster.volumes.get(id))
-            .filter(move |volume| volume.drivers().any(|known| *known == *driver))
-    }
-
-    /// Returns all events, for what drivers were last heard to do. Only facts may ask.
-    pub fn events(&self) -> impl Iterator<Item = &'a Event> {
-        self.cluster.events.iter().map(|(_, event)| event)
-    }
-
-    /// Returns since when earlier runs found nothing of a controller. Only facts may ask.
-    pub fn sighting(&self, role: Role, driver: &Text) -> Option<Time> {
-        self.cluster.sightings.get(&(role, Text::clone(driver))).copied()
-    }
-
     // --- absence ---------------------------------------------------------------------------
 
     /// Whether the list of a kind began after the list of what names it had ended: only then is
@@ -501,21 +353,5 @@ impl<'a> Cx<'a> {
             namespace: namespace.cloned(),
             reason: format!("{} were listed before {}", kind.plural(), naming.plural()),
         })
-    }
-}
-
-fn requirement_holds(requirement: &NodeRequirement, value: Option<&str>) -> bool {
-    let listed = |value: &str| requirement.values.iter().any(|known| **known == *value);
-    let number = |text: &str| text.parse::<i64>().ok();
-    let bound = || requirement.values.first().and_then(|text| number(text));
-    match &*requirement.operator {
-        "In" => value.is_some_and(listed),
-        "NotIn" => !value.is_some_and(listed),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => value.and_then(number).zip(bound()).is_some_and(|(value, bound)| value > bound),
-        "Lt" => value.and_then(number).zip(bound()).is_some_and(|(value, bound)| value < bound),
-        // An operator of a later version: no proof that the node does not match.
-        _ => true,
     }
 }

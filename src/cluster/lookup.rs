@@ -58,7 +58,7 @@ impl Cluster {
             }
             TouchedRow::CsiDriver(id) => {
                 if let Some(row) = self.csi_drivers.get(id) {
-                    dirty.drivers.insert(Text::from(&*row.metadata.name));
+                    self.touch_driver(&row.metadata.name, dirty);
                 }
             }
             TouchedRow::CsiNode(id) => {
@@ -80,7 +80,12 @@ impl Cluster {
                 let ids = self.indexes.volumes_by_secret.candidates((&**namespace, &**name));
                 dirty.subjects.extend(ids.map(Subject::Volume));
             }
-            Question::MayPatchVolumes { .. } => dirty.all_drivers = true,
+            // The account does not tell whose it is: which pods and workloads count as a driver's
+            // is for facts to decide. Such answers are few.
+            Question::MayPatchVolumes { .. } => {
+                dirty.all_drivers = true;
+                dirty.subjects.extend(self.volumes.iter().map(|(id, _)| Subject::Volume(id)));
+            }
         }
     }
 
@@ -135,6 +140,13 @@ impl Cluster {
                 self.touch_backend(&key, dirty);
             }
         }
+    }
+
+    /// A driver, and everything that names it: for what is not a fact.
+    fn touch_driver(&self, driver: &str, dirty: &mut Dirty) {
+        dirty.drivers.insert(driver.into());
+        let ids = self.indexes.volumes_by_driver.candidates(driver);
+        dirty.subjects.extend(ids.map(Subject::Volume));
     }
 
     fn touch_backend(&self, backend: &BackendKey, dirty: &mut Dirty) {

@@ -1,14 +1,16 @@
 //! The rows and the one way to change them.
 
+mod indexes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Change, Coverage, Dirty, Gap, Reach, Seen, coverage::Coverages, index::Index, table::Table,
 };
 use crate::model::{
-    Answer, Attachment, AttachmentSource, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node,
-    ObjectId, ObjectKey, PodUse, Question, Role, Row, Server, Sighting, SnapshotContent,
-    SnapshotSource, StorageClass, Text, Time, Volume, Workload,
+    Answer, Attachment, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node, ObjectId, ObjectKey,
+    PodUse, Question, Role, Row, Server, Sighting, SnapshotContent, StorageClass, Text, Time,
+    Volume, Workload,
 };
 
 /// Our look at a cluster, and what was not seen of it.
@@ -366,93 +368,6 @@ impl Cluster {
             Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
         }
     }
-}
-
-/// One method per table, of the same name: which indexes lead to a row.
-impl Indexes {
-    fn volumes(&mut self, op: Op, id: ObjectId, row: &Volume) {
-        if let Some(backend) = &row.backend {
-            self.volumes_by_backend.change(op, backend.lookup(), id);
-        }
-        if let Some(claim) = &row.claim_ref {
-            self.volumes_by_claim.change(op, (&*claim.key.namespace, &*claim.key.name), id);
-        }
-        for driver in row.drivers() {
-            self.volumes_by_driver.change(op, driver, id);
-        }
-        if let Some(class) = &row.class {
-            self.volumes_by_class.change(op, &**class, id);
-        }
-        if let Some(secret) = &row.deletion_secret {
-            self.volumes_by_secret.change(op, (&*secret.namespace, &*secret.name), id);
-        }
-    }
-
-    fn claims(&mut self, op: Op, id: ObjectId, row: &Claim) {
-        if let Some(volume) = &row.volume_name {
-            self.claims_by_volume.change(op, &**volume, id);
-        }
-    }
-
-    fn pods(&mut self, op: Op, id: ObjectId, row: &PodUse) {
-        for mounted in &row.claims {
-            self.pods_by_claim.change(op, (&*row.namespace, &*mounted.claim), id);
-        }
-        match op {
-            Op::Add if row.sidecars.is_some() => {
-                self.sidecar_pods.insert(id);
-            }
-            Op::Add => {}
-            Op::Remove => {
-                self.sidecar_pods.remove(&id);
-            }
-        }
-    }
-
-    fn nodes(&mut self, op: Op, id: ObjectId, row: &Node) {
-        for (key, value) in &row.metadata.labels {
-            self.nodes_by_label.change(op, (&**key, &**value), id);
-        }
-        for volume in &row.volumes {
-            self.nodes_by_volume.change(op, &**volume, id);
-        }
-    }
-
-    fn csi_nodes(&mut self, op: Op, id: ObjectId, row: &CsiNode) {
-        for driver in &row.drivers {
-            self.csi_nodes_by_driver.change(op, &**driver, id);
-        }
-    }
-
-    fn attachments(&mut self, op: Op, id: ObjectId, row: &Attachment) {
-        if let AttachmentSource::Volume(volume) = &row.source {
-            self.attachments_by_volume.change(op, &**volume, id);
-        }
-    }
-
-    fn snapshots(&mut self, op: Op, id: ObjectId, row: &SnapshotContent) {
-        if let SnapshotSource::Volumes(handles) = &row.source {
-            for handle in handles {
-                self.snapshots_by_backend.change(op, (&*row.driver, &**handle), id);
-            }
-        }
-    }
-
-    fn leases(&mut self, op: Op, id: ObjectId, row: &Lease) {
-        self.leases_by_name.change(op, &*row.metadata.name, id);
-    }
-
-    fn events(&mut self, op: Op, id: ObjectId, row: &Event) {
-        self.events_by_object.change(op, object_key(&row.about), id);
-    }
-
-    // Few enough to be found by name or by looking at all of them.
-    #[expect(clippy::unused_self, reason = "one method per table")]
-    fn workloads(&mut self, _: Op, _: ObjectId, _: &Workload) {}
-    #[expect(clippy::unused_self, reason = "one method per table")]
-    fn classes(&mut self, _: Op, _: ObjectId, _: &StorageClass) {}
-    #[expect(clippy::unused_self, reason = "one method per table")]
-    fn csi_drivers(&mut self, _: Op, _: ObjectId, _: &CsiDriver) {}
 }
 
 /// How the index of events names an object.

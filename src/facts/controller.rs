@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::names::{mentions, named_driver, provisioner_leases, sanitize};
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
@@ -68,17 +69,6 @@ pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
         lease: false,
     }
     .state()
-}
-
-/// Replaces what neither finalizers nor Leases may contain
-/// (external-attacher `SanitizeDriverName`; csi-lib-utils `sanitizeName`).
-pub fn sanitize(driver: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
-    let mut name: String = driver.chars().map(plain).collect();
-    if name.ends_with('-') {
-        name.push('X');
-    }
-    name
 }
 
 struct Search<'a, 'b> {
@@ -363,7 +353,7 @@ impl Search<'_, '_> {
     }
 
     fn plays_role(&self, sidecars: &Sidecars) -> bool {
-        sidecars.containers.iter().any(|container| plays(self.role, &container.image))
+        sidecars.containers.iter().any(|container| self.role.is_played_by(&container.image))
     }
 
     /// Whether these sidecars name a driver, and not this one.
@@ -385,118 +375,5 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
         || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())
 }
 
-/// The names that a driver's provisioner may give its Lease: csi-provisioner, and others that
-/// use the library's own election.
-pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
-    vec![sanitize(driver), driver.replace('/', "-")]
-}
-
-/// Whether an image is that of a role's sidecar, under one of the names it is published by.
-pub(super) fn plays(role: Role, image: &str) -> bool {
-    let name = image_name(image);
-    let published = |sidecar: &str, upstream: &str| {
-        name.ends_with(sidecar) || name == upstream || name.ends_with(&format!("csi-{upstream}"))
-    };
-    match role {
-        Role::Provisioner => published("csi-provisioner", "external-provisioner"),
-        Role::Attacher => published("csi-attacher", "external-attacher"),
-        Role::Snapshotter => name.ends_with("snapshot-controller"),
-        Role::ControllerManager => name.ends_with("kube-controller-manager"),
-    }
-}
-
-/// Returns the name of an image: no registry, tag or digest.
-pub(super) fn image_name(image: &str) -> &str {
-    let image = image.split_once('@').map_or(image, |(name, _)| name);
-    let image = image.rsplit_once('/').map_or(image, |(_, name)| name);
-    image.split_once(':').map_or(image, |(name, _)| name)
-}
-
-/// Whether a text names a driver as a whole word: `ebs.csi.aws.com` is not in `my-ebs.csi.aws.com`.
-pub(super) fn mentions(text: &str, driver: &str) -> bool {
-    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    text.match_indices(driver).any(|(start, _)| {
-        let before = text[..start].chars().next_back();
-        let after = text[start + driver.len()..].chars().next();
-        !before.is_some_and(part) && !after.is_some_and(part)
-    })
-}
-
-/// Returns the driver that a text names in one of the usual ways: `--drivername=X`,
-/// `--driver-name=X`, or a kubelet plugin folder. A variable names nobody, and kubelet's own
-/// folder belongs to every driver.
-fn named_driver(text: &str) -> Option<&str> {
-    let flag = text.trim_start_matches('-');
-    for name in ["drivername=", "driver-name=", "driver_name="] {
-        if let Some(driver) = flag.strip_prefix(name) {
-            return (!driver.contains('$') && !driver.is_empty()).then_some(driver);
-        }
-    }
-    let (_, rest) = text.split_once("/kubelet/plugins/")?;
-    let folder = rest.split('/').next()?;
-    let is_name = folder.contains('.') && !folder.contains('$') && folder != "kubernetes.io";
-    is_name.then_some(folder)
-}
-
 #[cfg(test)]
 mod states;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_sanitised_as_upstream_does() {
-        for (driver, name) in [
-            ("ebs.csi.aws.com", "ebs-csi-aws-com"),
-            ("k8s.io/minikube-hostpath", "k8s-io-minikube-hostpath"),
-            ("odd.", "odd-X"),
-        ] {
-            assert_eq!(sanitize(driver), name);
-        }
-    }
-
-    #[test]
-    fn images_are_known_by_their_last_part() {
-        for (image, name) in [
-            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", "csi-provisioner"),
-            ("localhost:5000/csi-provisioner", "csi-provisioner"),
-            ("mirror/x/csi-provisioner@sha256:abc", "csi-provisioner"),
-            ("csi-provisioner", "csi-provisioner"),
-        ] {
-            assert_eq!(image_name(image), name, "{image}");
-        }
-    }
-
-    #[test]
-    fn a_driver_is_mentioned_as_a_whole_word_only() {
-        assert!(mentions("--drivername=a.example", "a.example"));
-        assert!(mentions("/var/lib/kubelet/plugins/a.example/csi.sock", "a.example"));
-        assert!(!mentions("--drivername=not-a.example", "a.example"));
-        assert!(!mentions("--drivername=a.example.org", "a.example"));
-        assert_eq!(named_driver("--drivername=b"), Some("b"));
-        assert_eq!(named_driver("/var/lib/kubelet/plugins/b.example/"), Some("b.example"));
-        for nobody in [
-            "--v=5",
-            "--drivername=$(DRIVER)",
-            "/var/lib/kubelet/plugins/kubernetes.io",
-            "/var/lib/kubelet/plugins/$(DRIVER).x/",
-            "/var/lib/kubelet/plugins/csi-hostpath",
-        ] {
-            assert_eq!(named_driver(nobody), None, "{nobody}");
-        }
-    }
-
-    #[test]
-    fn sidecars_are_known_by_the_names_they_are_published_by() {
-        for (image, is_provisioner) in [
-            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", true),
-            ("public.ecr.aws/eks-distro/kubernetes-csi/external-provisioner:v5.1.0-eks-1", true),
-            ("registry.redhat.io/openshift4/ose-csi-external-provisioner:v4.15.0", true),
-            ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
-            ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
-        ] {
-            assert_eq!(plays(Role::Provisioner, image), is_provisioner, "{image}");
-        }
-    }
-}

@@ -5,6 +5,7 @@ mod controller;
 mod deletion_secret;
 mod event;
 mod finalizer;
+mod names;
 mod node;
 mod obstacle;
 mod owner;
@@ -13,13 +14,14 @@ mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner, sanitize};
+pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};
 pub use finalizer::{
     EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
     attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of, set_by_attacher,
 };
+pub use names::sanitize;
 pub use node::node_gone;
 pub use obstacle::{Obstacle, obstacle};
 pub use owner::{Owner, known_deletable, owner};

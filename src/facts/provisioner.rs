@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::controller::{image_name, mentions, plays, provisioner_leases, sanitize};
+use super::names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, PodPhase, Question, Role,
-    Sidecars, Text,
+    Sidecars, Text, image_name,
 };
 
 /// Returns what everything that runs a driver's csi-provisioner claims to run.
@@ -85,7 +85,7 @@ fn claimed(
     sidecars: &Sidecars,
     container: &Container,
 ) -> Option<ClaimedVersion> {
-    if !plays(Role::Provisioner, &container.image) {
+    if !Role::Provisioner.is_played_by(&container.image) {
         return None;
     }
     let named = sidecars.service_account.clone().filter(|account| !account.is_empty());

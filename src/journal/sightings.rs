@@ -59,7 +59,7 @@ pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
         return Err(format(format!("version {}", file.version)));
     }
     let sighting = |line: Line| {
-        let roles = [Role::Provisioner, Role::Attacher, Role::Snapshotter, Role::ControllerManager];
+        let roles = Role::ALL;
         let role = roles.into_iter().find(|role| role.name() == line.role);
         let since = parse_time(&line.absent_since).ok().flatten();
         match (role, since) {

@@ -27,6 +27,39 @@ impl Role {
     }
 }
 
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 4] =
+        [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::ControllerManager];
+
+    /// Whether an image is that of the role's controller, under one of the names that it is
+    /// published by: upstream's, EKS', OpenShift's.
+    pub fn is_played_by(self, image: &str) -> bool {
+        let name = image_name(image);
+        let published = |sidecar: &str, upstream: &str| {
+            name.ends_with(sidecar)
+                || name == upstream
+                || name.strip_suffix(upstream).is_some_and(|before| before.ends_with("csi-"))
+        };
+        match self {
+            Self::Provisioner => published("csi-provisioner", "external-provisioner"),
+            Self::Attacher => published("csi-attacher", "external-attacher"),
+            Self::Snapshotter => {
+                name.ends_with("snapshot-controller")
+                    || published("csi-snapshotter", "external-snapshotter")
+            }
+            Self::ControllerManager => name.ends_with("kube-controller-manager"),
+        }
+    }
+}
+
+/// Returns the name of an image: no registry, tag or digest.
+pub fn image_name(image: &str) -> &str {
+    let image = image.split_once('@').map_or(image, |(name, _)| name);
+    let image = image.rsplit_once('/').map_or(image, |(_, name)| name);
+    image.split_once(':').map_or(image, |(name, _)| name)
+}
+
 /// Whether a controller is there (SEMANTICS 0.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Liveness {
@@ -85,4 +118,34 @@ pub struct Sighting {
     pub driver: Text,
     /// When all probes were first seen to be negative, without a positive one since.
     pub absent_since: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_their_last_part() {
+        for (image, name) in [
+            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", "csi-provisioner"),
+            ("localhost:5000/csi-provisioner", "csi-provisioner"),
+            ("mirror/x/csi-provisioner@sha256:abc", "csi-provisioner"),
+            ("csi-provisioner", "csi-provisioner"),
+        ] {
+            assert_eq!(image_name(image), name, "{image}");
+        }
+    }
+
+    #[test]
+    fn sidecars_are_known_by_the_names_they_are_published_by() {
+        for (image, is_provisioner) in [
+            ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", true),
+            ("public.ecr.aws/eks-distro/kubernetes-csi/external-provisioner:v5.1.0-eks-1", true),
+            ("registry.redhat.io/openshift4/ose-csi-external-provisioner:v4.15.0", true),
+            ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
+            ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
+        ] {
+            assert_eq!(Role::Provisioner.is_played_by(image), is_provisioner, "{image}");
+        }
+    }
 }

@@ -37,7 +37,7 @@ pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{BackendKey, migrated_driver};
 pub use claim::{Claim, ClaimPhase};
 pub use class::StorageClass;
-pub use controller::{ControllerState, Liveness, Probe, Role, Sighting};
+pub use controller::{ControllerState, Liveness, Probe, Role, Sighting, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::{ClaimedVersion, Fact, FactKey};

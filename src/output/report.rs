@@ -1,6 +1,9 @@
 //! Printing a report in any format.
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
@@ -57,7 +60,11 @@ impl Printer {
             Self::Json => list::report_json(out, head, "findings", findings, tail)?,
             Self::Yaml => list::report_yaml(out, head, "findings", findings, tail)?,
             Self::Name => names(out, findings)?,
-            Self::JsonPath(template) => template.render(&whole(head, findings, tail)?, out)?,
+            Self::JsonPath(template) => {
+                let mut report = whole(head, findings, tail)?;
+                escape_all(&mut report);
+                template.render(&report, out)?;
+            }
             Self::JsonPathAsJson(template) => {
                 template.render_json(&whole(head, findings, tail)?, out)?;
             }
@@ -215,6 +222,22 @@ fn names(out: &mut dyn Write, findings: &mut dyn Iterator<Item = Finding>) -> io
         }
     }
     Ok(())
+}
+
+/// Makes every text of a report safe to print as it is: a name or a message must not be able to
+/// move the cursor, while the template itself may.
+fn escape_all(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(safe) = escape_control(text) {
+                *text = safe;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(escape_all),
+        Value::Object(fields) => fields.values_mut().for_each(escape_all),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The whole report as one value, for templates, which may look anywhere.

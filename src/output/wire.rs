@@ -107,9 +107,9 @@ pub struct Tool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// How many volumes were seen.
+    /// How many volumes there are in scope.
     pub volumes: usize,
-    /// How many claims were seen.
+    /// How many claims there are in scope.
     pub claims: usize,
     /// How many findings of each severity; every severity is named.
     pub by_severity: BTreeMap<String, usize>,
@@ -283,7 +283,7 @@ pub fn head(cluster: &Cluster, settings: &Settings, tally: &Tally, about: About)
             thresholds: thresholds(settings),
             journal: about.journal,
         },
-        summary: summary(cluster, tally),
+        summary: summary(tally),
     }
 }
 
@@ -358,8 +358,8 @@ fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
     Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
 }
 
-fn summary(cluster: &Cluster, tally: &Tally) -> Summary {
-    let (volumes, claims) = cluster.count();
+fn summary(tally: &Tally) -> Summary {
+    let (volumes, claims) = tally.in_scope;
     let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
     Summary {
         volumes,

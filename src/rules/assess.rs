@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Judged, REGISTRY, Rule, Stake};
-use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Subject};
+use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject};
 use crate::model::{
     Bytes, Fact, FactKey, Finding, Metadata, ObjectKey, Phase, Question, Role, RuleId, Settings,
     Severity, Text, Time, VerdictState,
@@ -35,6 +35,8 @@ pub struct Tally {
     pub by_severity: BTreeMap<Severity, usize>,
     /// How many of each rule.
     pub by_rule: BTreeMap<RuleId, usize>,
+    /// How many volumes and claims there are in scope.
+    pub in_scope: (usize, usize),
     /// How many were left out by annotation, `--ignore` or `--rule`.
     pub exempted: usize,
     /// Capacity of volumes that gc could reclaim now.
@@ -60,6 +62,20 @@ impl Assessor {
         judge(&cx, cluster, subject, rule)
     }
 
+    /// Returns everything that judging one rule on one subject looks at, for tests of what it
+    /// depends on.
+    pub fn looks(
+        &self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subject: &Subject,
+        rule: &Rule,
+    ) -> Vec<Lookup> {
+        let cx = Cx::new(cluster, settings, &self.facts);
+        cx.listen();
+        judge(&cx, cluster, subject, rule).looked
+    }
+
     /// Takes in what changed: judges what is dirty, and what time has made due.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = if dirty.everything {
@@ -68,8 +84,17 @@ impl Assessor {
         } else {
             self.dirty_subjects(cluster, settings, dirty)
         };
+        let drivers = match subjects.iter().any(|it| matches!(it, Subject::Driver(_))) {
+            true => cluster.drivers(),
+            false => BTreeSet::new(),
+        };
         let cx = Cx::new(cluster, settings, &self.facts);
         for subject in subjects {
+            if matches!(&subject, Subject::Driver(name) if !drivers.contains(name)) {
+                // Nothing names it any more: there is nobody left to say anything about.
+                self.cases.remove(&subject);
+                continue;
+            }
             let mut noted = Noted::default();
             for rule in REGISTRY.iter() {
                 let judged = judge(&cx, cluster, &subject, rule);
@@ -167,11 +192,17 @@ impl Assessor {
             }
         }
         for (id, volume) in cluster.volumes() {
-            if volume.phase == Phase::Released && in_scope(cluster, settings, &Subject::Volume(id))
-            {
+            if !in_scope(cluster, settings, &Subject::Volume(id)) {
+                continue;
+            }
+            tally.in_scope.0 += 1;
+            if volume.phase == Phase::Released {
                 tally.released = tally.released.saturating_add(volume.capacity.unwrap_or(0));
             }
         }
+        let claims =
+            cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
+        tally.in_scope.1 = claims.count();
         tally
     }
 
@@ -216,12 +247,15 @@ impl Assessor {
                 self.facts.borrow_mut().insert(key, (fact, wake));
             }
         }
-        for (id, volume) in cluster.volumes() {
-            // The controller manager's fact has no driver, and bears on every volume.
-            let of =
-                |driver: &Text| driver.is_empty() || volume.drivers().any(|it| *it == **driver);
-            if changed.iter().any(of) {
-                subjects.insert(Subject::Volume(id));
+        if !changed.is_empty() {
+            // The controller manager's fact has no driver, and the attacher whose finalizer a
+            // volume has may be one that nothing names: such a fact may bear on every volume.
+            let known = cluster.drivers();
+            let anybody = changed.iter().any(|driver| !known.contains(driver));
+            for (id, volume) in cluster.volumes() {
+                if anybody || volume.drivers().any(|driver| changed.contains(driver)) {
+                    subjects.insert(Subject::Volume(id));
+                }
             }
         }
         if dirty.all_drivers {
@@ -241,12 +275,12 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
             Some(Err(unseen)) => judged.unseen = Some(unseen),
         }
     }
-    judged.wake = cx.take_notes().1;
+    (judged.looked, judged.wake) = cx.take_notes();
     judged
 }
 
 /// Everything that can be judged.
-fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
+pub fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
     let volumes = cluster.volumes().map(|(id, _)| Subject::Volume(id));
     let claims = cluster.claims().map(|(id, _)| Subject::Claim(id));
     let drivers = cluster.drivers().into_iter().map(Subject::Driver);

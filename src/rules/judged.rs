@@ -1,6 +1,6 @@
 //! Putting a finding together.
 
-use crate::cluster::Cx;
+use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
 use crate::model::{
     Age, Claim, Evidence, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Severity, Text, Time,
@@ -19,6 +19,8 @@ pub struct Judged {
     pub unseen: Option<crate::cluster::Unseen>,
     /// When time alone may change the answer.
     pub wake: Option<Time>,
+    /// What was looked at, where somebody listened.
+    pub(super) looked: Vec<Lookup>,
 }
 
 impl Rule {

@@ -9,7 +9,7 @@ mod driver;
 mod judged;
 mod volume;
 
-pub use assess::{Assessor, Tally, blinded};
+pub use assess::{Assessor, Tally, blinded, subjects};
 pub use judged::Judged;
 
 use crate::cluster::{Cx, Seen, Subject};

@@ -3,16 +3,19 @@
 //! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
 //! known: see [`Evidence`] for what counts as having seen all of a kind.
 
+mod desk;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
     ops::ControlFlow,
 };
 
+use desk::Desk;
+
 use super::{
     dump::{self, DumpError, FileSummary, Input, Layout, Piece, Scope},
     intake::Intake,
-    objects::{self, Object},
     saved,
 };
 use crate::cluster::{Change, Coverage, Gap, Reach};
@@ -49,16 +52,13 @@ pub fn read(
     intake: &mut Intake,
 ) -> Result<DumpNotes, DumpError> {
     let mut reading = Reading::default();
-    let mut failed = None;
-    let summaries = dump::read(inputs, stdin, &mut |piece| match reading.take_in(piece, intake) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
+    let summaries = desk::with(intake, |desk| {
+        dump::read(inputs, stdin, &mut |piece| reading.take_in(piece, desk))
     })?;
-    if let Some(error) = failed {
-        return Err(error);
+    // A list without items is something to go by; a page of HTML is not.
+    let listed = summaries.iter().any(|it| it.records > 0 || it.lists.iter().any(|it| it.complete));
+    if intake.seen().is_empty() && !listed {
+        return Err(reading.useless(&summaries));
     }
     Ok(reading.conclude(&summaries, options, intake))
 }
@@ -76,6 +76,8 @@ struct Reading {
     taken: Option<saved::Taken>,
     notes: DumpNotes,
     broken_anywhere: Vec<String>,
+    /// What can be done about the first of them.
+    hint: Option<&'static str>,
 }
 
 /// What a foreign dump shows of a kind.
@@ -92,32 +94,31 @@ struct Evidence {
 }
 
 impl Reading {
-    fn take_in(&mut self, piece: Piece<'_>, intake: &mut Intake) -> Result<(), DumpError> {
+    fn take_in(&mut self, piece: Piece<'_>, desk: &mut Desk) -> ControlFlow<()> {
         match piece {
-            Piece::Object(object) => self.object(&object, intake),
-            Piece::Record(record) => {
-                if let Err(reason) = self.record(&record, intake)? {
+            Piece::Object(object) => self.object(&object, desk),
+            Piece::Record(record) => match self.record(&record, desk) {
+                Ok(flow) => flow,
+                Err(reason) => {
                     self.broken_anywhere.push(format!("{} {reason}", record.origin));
+                    ControlFlow::Continue(())
                 }
-                Ok(())
-            }
+            },
             Piece::Broken(broken) => {
+                self.hint = self.hint.or(broken.flaw.hint());
                 self.broken_anywhere.push(broken.to_string());
-                Ok(())
+                ControlFlow::Continue(())
             }
         }
     }
 
-    fn object(&mut self, object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
+    fn object(&mut self, object: &dump::Object<'_>, desk: &mut Desk) -> ControlFlow<()> {
         let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let Some(kind) = Kind::parse(group, object.kind) else {
+        let kind = Kind::parse(group, object.kind).filter(|kind| kind.is_listed());
+        let Some(kind) = kind else {
             self.notes.unused += 1;
-            return Ok(());
+            return ControlFlow::Continue(());
         };
-        if !kind.is_listed() {
-            self.notes.unused += 1;
-            return Ok(());
-        }
         let evidence = self.evidence.entry(kind).or_default();
         if object.origin.item.is_some() {
             let list = (std::sync::Arc::clone(&object.origin.file), true);
@@ -129,71 +130,54 @@ impl Reading {
         } else {
             evidence.loose = true;
         }
-        match kind {
-            Kind::PersistentVolume => decode::<objects::PersistentVolume>(object, intake),
-            Kind::PersistentVolumeClaim => decode::<objects::PersistentVolumeClaim>(object, intake),
-            Kind::Pod => decode::<objects::Pod>(object, intake),
-            Kind::Node => decode::<objects::Node>(object, intake),
-            Kind::StorageClass => decode::<objects::StorageClass>(object, intake),
-            Kind::CsiDriver => decode::<objects::CsiDriver>(object, intake),
-            Kind::CsiNode => decode::<objects::CsiNode>(object, intake),
-            Kind::VolumeAttachment => decode::<objects::VolumeAttachment>(object, intake),
-            Kind::StatefulSet => decode::<objects::StatefulSet>(object, intake),
-            Kind::Deployment => decode::<objects::Deployment>(object, intake),
-            Kind::ReplicaSet => decode::<objects::ReplicaSet>(object, intake),
-            Kind::DaemonSet => decode::<objects::DaemonSet>(object, intake),
-            Kind::Lease => decode::<objects::Lease>(object, intake),
-            Kind::Event => decode::<objects::Event>(object, intake),
-            Kind::VolumeSnapshotContent => decode::<objects::VolumeSnapshotContent>(object, intake),
-            Kind::VolumeGroupSnapshotContent => {
-                decode::<objects::VolumeGroupSnapshotContent>(object, intake)
-            }
-            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => Ok(()),
-        }
+        desk.object(kind, object)
     }
 
-    /// Takes in a line of ours. The inner error is what is wrong with it.
+    /// Takes in a line of ours. The error is what is wrong with it.
     fn record(
         &mut self,
         record: &dump::Record<'_>,
-        intake: &mut Intake,
-    ) -> Result<Result<(), String>, DumpError> {
+        desk: &mut Desk,
+    ) -> Result<ControlFlow<()>, String> {
         fn parse<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, String> {
             serde_json::from_str(body).map_err(|error| error.to_string())
         }
-        let read = match record.kind {
+        match record.kind {
             // An excerpt is written by hand: it has a header, and no end line to prove its end.
-            "Dump" | "Excerpt" => parse(record.body).map(|header| {
+            "Dump" | "Excerpt" => {
+                self.header = parse(record.body)?;
                 self.own = true;
-                self.header = header;
-            }),
-            saved::TAKEN => parse(record.body).map(|taken| self.taken = Some(taken)),
-            saved::COVERAGE => parse::<saved::Covered>(record.body)
-                .and_then(|covered| covered.into_coverage(&mut self.interner))
-                .map(|covered| self.recorded.push(covered)),
-            saved::ANSWER => match parse::<saved::Answered>(record.body)
-                .and_then(|answered| answered.into_row(&mut self.interner))
-            {
-                Ok(crate::model::Row::Answer(question, answer)) => {
-                    intake.answer(question, answer)?;
-                    Ok(())
+            }
+            saved::TAKEN => self.taken = Some(parse(record.body)?),
+            saved::COVERAGE => {
+                let covered = parse::<saved::Covered>(record.body)?;
+                self.recorded.push(covered.into_coverage(&mut self.interner)?);
+            }
+            saved::ANSWER => {
+                let row = parse::<saved::Answered>(record.body)?.into_row(&mut self.interner)?;
+                if let crate::model::Row::Answer(question, answer) = row {
+                    return Ok(desk.answer(question, answer));
                 }
-                Ok(_) => Ok(()),
-                Err(reason) => Err(reason),
-            },
-            saved::SIGHTING => match parse::<saved::Sighted>(record.body)
-                .and_then(|sighted| sighted.into_sighting(&mut self.interner))
-            {
-                Ok(sighting) => {
-                    intake.sighting(sighting)?;
-                    Ok(())
-                }
-                Err(reason) => Err(reason),
-            },
+            }
+            saved::SIGHTING => {
+                let sighted = parse::<saved::Sighted>(record.body)?;
+                return Ok(desk.sighting(sighted.into_sighting(&mut self.interner)?));
+            }
             // A line of a later version: what it says is not needed to understand the rest.
-            _ => Ok(()),
-        };
-        Ok(read)
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Says why nothing that was read is of any use.
+    fn useless(self, summaries: &[FileSummary]) -> DumpError {
+        const EXPECTED: &str = "expected is what `kubectl get pv,pvc,… -A -o json` writes, a must-gather or a dump of ours";
+        let (first, hint) = (self.broken_anywhere.into_iter().next(), self.hint);
+        let reason = first.unwrap_or_else(|| {
+            let names: Vec<_> = summaries.iter().take(3).map(|it| it.path.to_string()).collect();
+            format!("{} holds no object that an audit looks at", names.join(", "))
+        });
+        DumpError::Useless { reason, hint: Some(hint.unwrap_or(EXPECTED)) }
     }
 
     /// Draws the conclusions that only the end of everything allows.
@@ -223,9 +207,7 @@ impl Reading {
         }
         self.cover(summaries, &complete, &options.kinds, intake);
         self.tell_time(summaries, options, intake);
-        for reason in self.broken_anywhere {
-            self.notes.notes.push(reason);
-        }
+        self.notes.notes.extend(self.broken_anywhere);
         self.notes
     }
 
@@ -340,8 +322,12 @@ impl Reading {
             self.notes.notes.push(reason);
             None
         });
-        if let Some(server) = taken.server() {
-            intake.apply(Change::Server(server));
+        match taken.server() {
+            Some(server) => intake.apply(Change::Server(server)),
+            None => self.notes.notes.push(
+                "the dump does not tell the server's version: what depends on it is not judged"
+                    .to_owned(),
+            ),
         }
         let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
         let guessed = recorded.is_none() && gathered.is_none() && options.taken_at.is_none();
@@ -360,18 +346,6 @@ impl Reading {
                 "the dump does not tell when it was taken, so nothing has an age: pass --taken-at"
                     .to_owned(),
             ),
-        }
-    }
-}
-
-fn decode<T: Object>(object: &dump::Object<'_>, intake: &mut Intake) -> Result<(), DumpError> {
-    match serde_json::from_str::<T>(object.body) {
-        Ok(decoded) => intake.object(&decoded),
-        Err(error) => {
-            let name = crate::model::escape_control(object.name).into_owned();
-            let reason = format!("{} {} {name}: {error}", object.origin, T::KIND);
-            intake.broke(Reach::all(T::KIND), reason);
-            Ok(())
         }
     }
 }

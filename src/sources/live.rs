@@ -23,8 +23,8 @@ use crate::model::{Kind, Server, Text};
 pub struct LiveOptions {
     /// The kinds to list.
     pub kinds: Vec<Kind>,
-    /// `--chunk-size`: items per page; `None` leaves it to the server's version.
-    pub page: Option<u32>,
+    /// `--chunk-size`: items per page, zero for no pages; `None` leaves it to the server's version.
+    pub chunk_size: Option<u32>,
     /// The namespace to fall back on where nothing wider may be listed.
     pub namespace: String,
     /// The server's URL, for the report.
@@ -61,10 +61,11 @@ impl<T: Object + 'static> Batch for Vec<T> {
     }
 }
 
-/// Objects per message: enough to make messages rare, few enough to keep memory flat.
-const BATCH: usize = 256;
+/// Objects per message: enough to make messages rare, few enough to keep memory flat. One chunk
+/// of bytes may hold a few more.
+const BATCH: usize = 64;
 /// Messages on their way: a slow reader of messages slows the lists down.
-const CHANNEL: usize = 32;
+const CHANNEL: usize = 8;
 /// The first minor version that sends a list as it is encoded, instead of buffering it whole.
 const STREAMING_LISTS: (u32, u32) = (1, 33);
 
@@ -86,7 +87,10 @@ pub async fn read(
         Err(error) => return Err(error.into()),
     };
     let streams = version.as_ref().is_none_or(|it| (it.major, it.minor) >= STREAMING_LISTS);
-    let page = options.page.or((!streams).then_some(client::FALLBACK_PAGE));
+    let page = match options.chunk_size {
+        Some(size) => Some(size).filter(|size| *size > 0),
+        None => (!streams).then_some(client::FALLBACK_PAGE),
+    };
     let (sender, mut receiver) = mpsc::channel(CHANNEL);
     let (volumes_done, gate) = watch::channel(!options.kinds.contains(&Kind::PersistentVolume));
     let context = Arc::new(Context {

@@ -44,7 +44,7 @@ pub struct Taken {
 
 /// Which cluster.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Identity {
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<Box<str>>,
@@ -53,7 +53,7 @@ pub struct Identity {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<Box<str>>,
     /// Major and minor version whose behaviour is to be expected, where it is not that of `version`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "behaves_as", skip_serializing_if = "Option::is_none")]
     behaves_as: Option<(u32, u32)>,
 }
 
@@ -213,7 +213,7 @@ impl Sighted {
     /// # Errors
     /// When the role is not known, or the time is none.
     pub fn into_sighting(self, interner: &mut Interner) -> Result<Sighting, String> {
-        let roles = [Role::Provisioner, Role::Attacher, Role::Snapshotter, Role::ControllerManager];
+        let roles = Role::ALL;
         let role = roles.into_iter().find(|role| role.name() == self.role);
         let absent_since = parse_time(&self.absent_since).ok().flatten();
         Ok(Sighting {

@@ -1,4 +1,12 @@
 //! Tests that see the package from outside, without a cluster.
 
+mod architecture;
+mod cli;
+mod completions;
+mod incremental;
 mod krew_manifest;
+mod readme;
+mod registry;
 mod rules;
+mod schema;
+mod support;

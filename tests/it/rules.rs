@@ -62,12 +62,12 @@ impl Asked {
     }
 }
 
-fn folder(rule: &Rule) -> PathBuf {
+pub(crate) fn folder(rule: &Rule) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(rule.id)
 }
 
 /// The dumps of a rule whose names begin so.
-fn dumps(rule: &Rule, prefix: &str) -> Vec<String> {
+pub(crate) fn dumps(rule: &Rule, prefix: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder(rule)) else { return Vec::new() };
     let mut names: Vec<_> = entries
         .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
@@ -86,13 +86,13 @@ fn companion(dump: &str, name: &str) -> String {
     }
 }
 
-struct Look {
-    intake: Intake,
-    settings: Settings,
-    assessor: Assessor,
+pub(crate) struct Look {
+    pub intake: Intake,
+    pub settings: Settings,
+    pub assessor: Assessor,
 }
 
-fn look(rule: &Rule, file: &str) -> Look {
+pub(crate) fn look(rule: &Rule, file: &str) -> Look {
     let path = folder(rule).join(file);
     let settings = fs::read_to_string(folder(rule).join(companion(file, "settings")));
     let asked: Asked = settings.map_or_else(

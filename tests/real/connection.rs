@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{Cluster, Options, Outcome, PersistentVolume, Run, Scenario, say, shared};
+use crate::support::{
+    Cluster, Options, Outcome, PersistentVolume, Run, Scenario, claim, eventually, say, shared,
+};
 
 /// Panics unless a run failed for a reason that it names, and printed no report.
 fn failed(outcome: &Outcome, words: &[&str]) {
@@ -90,6 +92,8 @@ fn the_server_restarts_in_the_middle_of_a_list() {
     let on = Scenario::on(&cluster);
     let whole = on.audit(&[]);
     assert_eq!(whole.json["summary"]["volumes"], VOLUMES, "{}", whole.json["summary"]);
+    let pages = on.audit(&["--chunk-size", "700"]);
+    assert_eq!(pages.json["summary"], whole.json["summary"]);
 
     for delay in [100, 300, 600] {
         let started = Instant::now();
@@ -114,6 +118,62 @@ fn the_server_restarts_in_the_middle_of_a_list() {
             other => panic!("exit code {other:?}: {}", outcome.stderr),
         }
     }
+}
+
+/// A server that goes away for good ends the audit with an error or with gaps, and soon.
+#[test]
+fn the_server_does_not_come_back() {
+    let cluster = Cluster::start(Options::default());
+    let _on = Scenario::on(&cluster);
+    cluster.signal_component("apiserver", "STOP");
+    let started = Instant::now();
+    let running = Run::of(&["audit", "-o", "json"]).kubeconfig(cluster.kubeconfig()).start();
+    sleep(Duration::from_millis(500));
+    cluster.signal_component("apiserver", "KILL");
+    let outcome = running.finish();
+    assert!(started.elapsed() < Duration::from_secs(60), "took {:?}", started.elapsed());
+    if outcome.code == Some(4) {
+        assert!(outcome.report().has_gap("persistentvolumes", None));
+    } else {
+        failed(&outcome, &[cluster.server().trim_start_matches("https://")]);
+    }
+}
+
+/// One object in etcd that the server cannot read makes it fail the whole list.
+///
+/// In pages, which come from etcd: of its own cache the server says for ever that it is about to begin.
+#[test]
+fn the_server_cannot_read_its_own_volumes() {
+    let cluster = Cluster::start(Options::default());
+    let on = Scenario::on(&cluster);
+    on.create(&claim("data", "none"));
+    cluster.write("persistentvolumes/broken", "no volume at all");
+    let report = cluster.audit_as(cluster.kubeconfig(), &["--chunk-size", "500"]);
+    assert_eq!(report.code, Some(4), "{report}");
+    assert!(report.has_gap("persistentvolumes", None), "{report}");
+    assert_eq!(report.json["summary"]["claims"], 1, "{report}");
+}
+
+/// An aggregated API whose server is down, as of a metrics-server that crashed, is not storage's business.
+#[test]
+fn an_aggregated_api_is_down() {
+    let cluster = Cluster::start(Options::default());
+    let on = Scenario::on(&cluster);
+    on.cluster.create(&json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {"name": "v1beta1.metrics.k8s.io"},
+        "spec": {
+            "group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "insecureSkipTLSVerify": true, "service": {"namespace": "kube-system", "name": "metrics-server"},
+        },
+    }));
+    eventually("the API is known to be down", || {
+        let service = cluster.get("", "apiservice/v1beta1.metrics.k8s.io").unwrap_or_default();
+        service["status"]["conditions"][0]["status"] == "False"
+    });
+    on.create(&PersistentVolume::csi("seen", "any.csi.example", "seen").0);
+    let report = on.audit(&[]);
+    assert_eq!(report.json["summary"]["volumes"], 1, "{report}");
 }
 
 /// The real kubectl finds the plugin on the PATH, and passes its exit code on.

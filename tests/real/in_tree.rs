@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::leaky::old::{Old, bound, namespace};
 use crate::support::{
-    Cluster, Options, PersistentVolume, Scenario, claim, eventually, host_path_class, shared,
+    Cluster, Options, PersistentVolume, Scenario, claim, eventually, host_path_class, never, shared,
 };
 
 const PROTECTION: &str = "kubernetes.io/pv-controller";
@@ -110,6 +111,33 @@ fn d_19_in_tree_finalizer_follows_the_policy() {
                 && event["requestObject"]["metadata"]["finalizers"].to_string().contains(PROTECTION)
         })
     });
+}
+
+/// R-2644-25: the controller manager may not add its finalizer to a deleted volume, and does nothing else either.
+#[test]
+fn a_deleted_volume_without_its_finalizer_hangs() {
+    let folder = tempfile::tempdir_in("/tmp").expect("because the temporary folder is writable");
+    let path = folder.path().display().to_string();
+    let volume = PersistentVolume::host_path("pages", &path).policy("Delete");
+    let volume = Old::volume(volume.provisioned_by("kubernetes.io/host-path"), "Bound", 40);
+    let seed =
+        [&[namespace("wiki")][..], &bound(&volume.terminating(30), "wiki", "pages")].concat();
+    let cluster = Cluster::start(Options { seed: &seed, ..Options::CONTROLLERS });
+    let on = Scenario::on(&cluster);
+    let deadlock = "pv-terminating-intree-deadlock";
+    let report = on.audit(&[]);
+    report.expect_ids("pv/pages", &[deadlock]);
+    report.finding(deadlock, "pv/pages").expect("high", "fixable");
+
+    cluster.kubectl(&["delete", "pvc/pages", "-n", "wiki", "--wait=false"]);
+    eventually("the claim is gone", || cluster.get("wiki", "pvc/pages").is_none());
+    never("the volume goes", Duration::from_secs(5), || on.get("pv/pages").is_none());
+    assert!(folder.path().is_dir());
+    on.audit(&[]).finding(deadlock, "pv/pages").expect("high", "fixable");
+
+    on.set_policy("pages", "Retain");
+    on.wait_gone("pv/pages");
+    assert!(folder.path().is_dir(), "the folder is kept");
 }
 
 #[test]

@@ -27,7 +27,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
         && !volume.metadata.has_finalizer(IN_TREE);
-    if !unprotected {
+    // A controller manager that insists on its finalizer lets nothing go: that is a deadlock, no leak.
+    let hangs = facts::expects_in_tree_finalizer(volume)
+        && facts::always_honors_reclaim_policy(cx) == Some(true);
+    if !unprotected || hangs {
         return Ok(None);
     }
     let ClaimState::Live(claim) = facts::claim_state(cx, volume)? else { return Ok(None) };

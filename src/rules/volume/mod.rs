@@ -4,6 +4,7 @@ mod age_untrusted;
 mod available_was_bound;
 mod delete_in_progress_or_failing;
 mod deletion_secret_missing;
+mod duplicate_volume_handle;
 mod ext_finalizer_orphaned_driver;
 mod failed;
 mod intree_finalizer_missing;
@@ -23,7 +24,6 @@ mod released_past_threshold;
 mod released_snapshot_dependent;
 mod released_still_attached;
 mod released_unknown_age;
-mod shared_backend;
 mod stale_ext_finalizer_intree;
 mod stale_ext_finalizer_retain;
 mod stale_intree_finalizer_migrated;
@@ -67,7 +67,7 @@ pub(super) static RULES: &[&Rule] = &[
     &deletion_secret_missing::RULE,
     &terminating_intree_deadlock::RULE,
     &intree_finalizer_rolled_back::RULE,
-    &shared_backend::RULE,
+    &duplicate_volume_handle::RULE,
     &node_gone::RULE,
 ];
 

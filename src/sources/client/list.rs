@@ -187,7 +187,7 @@ where
         };
         if error.is_not_acceptable() && accept == Accept::Either {
             accept = Accept::Json;
-        } else if page.is_none() && error.is_timeout() {
+        } else if page.is_none() && (error.is_timeout() || error.code() == Some(429)) {
             page = Some(FALLBACK_PAGE);
         } else if error.is_gone() {
             // The pages were read more slowly than the server forgets: fewer of them.

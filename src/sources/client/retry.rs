@@ -37,6 +37,9 @@ impl Default for Limits {
     }
 }
 
+/// How often something is tried that can be asked for in a cheaper way.
+const HURRIED: u32 = 2;
+
 /// Which failures are worth another try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
@@ -65,6 +68,9 @@ impl Limits {
             ReadError::Api { code: 504, .. } | ReadError::TimedOut { .. } => {
                 patience == Patience::Full
             }
+            // A server whose watch cache cannot be filled says so for ever to whoever asks for a whole
+            // list, and answers pages. Asking for the whole twice more is enough.
+            ReadError::Api { code: 429, .. } if patience == Patience::Hurried => done < HURRIED,
             ReadError::Api { code: 429 | 502 | 503, .. } | ReadError::Broken { .. } => true,
             ReadError::Api { code: 500, .. } => retry_after.is_some(),
             ReadError::Refused { .. } | ReadError::Unreachable { .. } => answered,
@@ -147,5 +153,7 @@ mod tests {
         assert_eq!(limits.pause(Patience::Full, 1, &refused, None, false), None);
         assert!(limits.pause(Patience::Full, 1, &refused, None, true).is_some());
         assert_eq!(limits.pause(Patience::Hurried, 1, &api(504), None, true), None);
+        assert!(limits.pause(Patience::Hurried, 1, &api(429), None, true).is_some());
+        assert_eq!(limits.pause(Patience::Hurried, 2, &api(429), None, true), None);
     }
 }

@@ -185,6 +185,14 @@ pub enum DumpError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// Nothing that was read is of any use.
+    #[error("{reason}")]
+    Useless {
+        /// What is wrong with it, with its name.
+        reason: String,
+        /// What can be done about it.
+        hint: Option<&'static str>,
+    },
     /// A line of the dump could not be put into JSON.
     #[error("failed to put a line of {} into JSON", path.display())]
     Encode {
@@ -199,9 +207,10 @@ impl DumpError {
     /// Returns what can be done about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Exists { .. } => Some("choose another name, or ask for it to be overwritten"),
+            Self::Exists { .. } => Some("choose another name"),
             Self::NotAFile { .. } => Some("name a file, or - for standard output"),
             Self::StdinTwice => Some("give - once"),
+            Self::Useless { hint, .. } => *hint,
             Self::Open { .. } | Self::Write { .. } | Self::Encode { .. } => None,
         }
     }

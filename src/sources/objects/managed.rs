@@ -185,8 +185,10 @@ const NAMES: [&str; 6] =
 impl FieldsV1 {
     /// Reads the JSON that protobuf carries, if it can hold anything that matters.
     fn read(raw: &[u8]) -> Result<Self, serde_json::Error> {
-        let may_matter = raw.iter().enumerate().any(|(at, byte)| {
-            *byte == b'f' && NAMES.iter().any(|name| raw[at..].starts_with(name.as_bytes()))
+        // Nearly every entry has hundreds of names and none of these: two bytes rule most out.
+        let may_matter = raw.windows(3).enumerate().any(|(at, start)| {
+            matches!(start, [b'f', b':', b'p' | b'l' | b'f' | b'o'])
+                && NAMES.iter().any(|name| raw[at..].starts_with(name.as_bytes()))
         });
         if may_matter { serde_json::from_slice(raw) } else { Ok(Self::default()) }
     }

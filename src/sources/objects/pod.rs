@@ -8,7 +8,7 @@ use super::{
     slim::{Present, is_default, or_default, slim},
     volume_source::Path,
 };
-use crate::model::{self, Kind, Mounted, PodPhase, PodUse, Row, Sidecars, Uid};
+use crate::model::{self, Kind, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
 
 slim! {
     /// A `Pod`.
@@ -208,21 +208,6 @@ impl Container {
     }
 
     fn is_sidecar(&self) -> bool {
-        let names = [
-            "csi-provisioner",
-            "csi-attacher",
-            "csi-snapshotter",
-            "snapshot-controller",
-            "kube-controller-manager",
-        ];
-        let image = image_name(&self.image);
-        names.iter().any(|name| image.ends_with(name))
+        Role::ALL.into_iter().any(|role| role.is_played_by(&self.image))
     }
-}
-
-/// Returns the name of an image: no registry, tag or digest.
-fn image_name(image: &str) -> &str {
-    let image = image.split_once('@').map_or(image, |(name, _)| name);
-    let image = image.rsplit_once('/').map_or(image, |(_, name)| name);
-    image.split_once(':').map_or(image, |(name, _)| name)
 }

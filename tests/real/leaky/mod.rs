@@ -3,7 +3,7 @@
 //! Most of it is written into etcd with the stamps that an old cluster would have; what real controllers make of it
 //! when they start is theirs.
 
-mod old;
+pub(crate) mod old;
 mod plant;
 
 use std::path::Path;

@@ -9,13 +9,13 @@ use crate::support::PersistentVolume;
 const AGE: i64 = 712;
 
 /// The time so many days ago, as the API server writes it.
-pub(super) fn days_ago(days: i64) -> String {
+pub(crate) fn days_ago(days: i64) -> String {
     static START: std::sync::LazyLock<DateTime<Utc>> = std::sync::LazyLock::new(Utc::now);
     (*START - Duration::days(days)).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// A uid of a name, always the same.
-pub(super) fn uid(name: &str) -> String {
+pub(crate) fn uid(name: &str) -> String {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -32,11 +32,11 @@ fn managed(manager: &str, operation: &str, days: i64, fields: &Value) -> Value {
 
 /// An old volume, and where it lies.
 #[derive(Clone)]
-pub(super) struct Old(Value);
+pub(crate) struct Old(Value);
 
 impl Old {
     /// A volume in a phase since so many days, which the API server stamped and recorded.
-    pub(super) fn volume(volume: PersistentVolume, phase: &str, days: i64) -> Self {
+    pub(crate) fn volume(volume: PersistentVolume, phase: &str, days: i64) -> Self {
         let mut value = volume.0;
         let metadata = &mut value["metadata"];
         metadata["uid"] = json!(uid(metadata["name"].as_str().unwrap_or_default()));
@@ -59,19 +59,19 @@ impl Old {
         Self(value)
     }
 
-    pub(super) fn size(mut self, size: &str) -> Self {
+    pub(crate) fn size(mut self, size: &str) -> Self {
         self.0["spec"]["capacity"]["storage"] = json!(size);
         self
     }
 
     /// Stamped by somebody, so many days ago; what the API server recorded stays.
-    pub(super) fn stamped(mut self, days: i64) -> Self {
+    pub(crate) fn stamped(mut self, days: i64) -> Self {
         self.0["status"]["lastPhaseTransitionTime"] = json!(days_ago(days));
         self
     }
 
     /// Older than any record of its phase.
-    pub(super) fn unrecorded(mut self) -> Self {
+    pub(crate) fn unrecorded(mut self) -> Self {
         self.0["status"]
             .as_object_mut()
             .expect("because it is one")
@@ -81,27 +81,27 @@ impl Old {
     }
 
     /// Deleted so many days ago, and held by its finalizers.
-    pub(super) fn terminating(mut self, days: i64) -> Self {
+    pub(crate) fn terminating(mut self, days: i64) -> Self {
         self.0["metadata"]["deletionTimestamp"] = json!(days_ago(days));
         self.0["metadata"]["deletionGracePeriodSeconds"] = json!(0);
         self
     }
 
     /// Held by exactly these finalizers.
-    pub(super) fn held_by(mut self, finalizers: &[&str]) -> Self {
+    pub(crate) fn held_by(mut self, finalizers: &[&str]) -> Self {
         self.0["metadata"]["finalizers"] = json!(finalizers);
         self
     }
 
     /// Its key in etcd, and itself.
-    pub(super) fn stored(self) -> (String, Value) {
+    pub(crate) fn stored(self) -> (String, Value) {
         let name = self.0["metadata"]["name"].as_str().expect("because volumes have names");
         (format!("persistentvolumes/{name}"), self.0)
     }
 }
 
 /// The volume of a claim that is still there: both, bound to each other.
-pub(super) fn bound(volume: &Old, namespace: &str, name: &str) -> [(String, Value); 2] {
+pub(crate) fn bound(volume: &Old, namespace: &str, name: &str) -> [(String, Value); 2] {
     let mut volume = volume.0.clone();
     let class = volume["spec"]["storageClassName"].as_str().unwrap_or_default().to_owned();
     volume["spec"]["claimRef"] = json!({
@@ -117,7 +117,7 @@ pub(super) fn bound(volume: &Old, namespace: &str, name: &str) -> [(String, Valu
 }
 
 /// A claim that was bound to a volume.
-pub(super) fn claim(namespace: &str, name: &str, class: &str, volume: &str) -> (String, Value) {
+pub(crate) fn claim(namespace: &str, name: &str, class: &str, volume: &str) -> (String, Value) {
     let claim = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {
@@ -134,7 +134,7 @@ pub(super) fn claim(namespace: &str, name: &str, class: &str, volume: &str) -> (
     (format!("persistentvolumeclaims/{namespace}/{name}"), claim)
 }
 
-pub(super) fn namespace(name: &str) -> (String, Value) {
+pub(crate) fn namespace(name: &str) -> (String, Value) {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace",
         "metadata": {
@@ -148,7 +148,7 @@ pub(super) fn namespace(name: &str) -> (String, Value) {
 }
 
 /// A class of the driver that is installed.
-pub(super) fn class(name: &str, policy: &str, default: bool) -> (String, Value) {
+pub(crate) fn class(name: &str, policy: &str, default: bool) -> (String, Value) {
     let class = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
         "metadata": {

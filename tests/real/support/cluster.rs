@@ -137,6 +137,12 @@ impl Cluster {
         Driver::start(&self.name, name, options)
     }
 
+    /// Writes text straight into etcd, under a key beneath `/registry`.
+    pub(crate) fn write(&self, key: &str, text: &str) {
+        let key = format!("/registry/{key}");
+        testbed().request("etcd.put", json!({"cluster": self.name, "key": key, "value": text}));
+    }
+
     pub(crate) fn stop_component(&self, component: &str) {
         self.component("stop", component, json!({}));
     }

@@ -157,8 +157,10 @@ fn write_excerpt(file: &Path, saved: &Saved, objects: Vec<Value>, what: &str) {
     }
     // The testbed has two binaries of this name, and theirs is what they call themselves.
     let text = text.replace("kube-controller-manager-1.32", "kube-controller-manager");
-    for place in ["/tmp/kst", "127.0.0.1", "/home/", "/root/"] {
-        assert!(!text.contains(place), "{place} of this machine is in {text}");
+    let home = std::env::var("HOME").unwrap_or_default();
+    for place in ["127.0.0.1", "/tmp/kst", env!("CARGO_MANIFEST_DIR"), &home] {
+        let known = place.len() > 1 && text.contains(place);
+        assert!(!known, "{place} of this machine is in {text}");
     }
     write(file, &text);
 }

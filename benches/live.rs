@@ -1,0 +1,170 @@
+//! An audit of a real API server, against the cheapest way to fetch the same lists and throw them away.
+//!
+//! `cargo bench --bench live [-- --peers]`; docs/benchmarks.md explains what is compared.
+
+mod floor;
+mod generate;
+mod measure;
+mod testbed;
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
+};
+
+use clap::Parser;
+
+use generate::{Population, write_seed};
+use measure::{HEADER, Run, Runs, Verdict, mebibytes, run, say, seconds, tool};
+use testbed::Testbed;
+
+const WALL_RATIO: f64 = 1.15;
+const PEAK_BYTES: u64 = 64 << 20;
+
+/// Audits a made-up cluster on a real API server, against the floor.
+#[derive(Debug, Parser)]
+struct Args {
+    #[arg(long, default_value_t = 20_000)]
+    pods: usize,
+    #[arg(long, default_value_t = 10_000)]
+    volumes: usize,
+    #[arg(long, default_value_t = 10_000)]
+    claims: usize,
+    /// Runs of each, after one that does not count
+    #[arg(long, default_value_t = 9)]
+    runs: usize,
+    /// Also run kubectl and, where the testbed has it, popeye
+    #[arg(long)]
+    peers: bool,
+    /// Keep the cluster until Enter is pressed
+    #[arg(long)]
+    hold: bool,
+    /// Be the floor: fetch the lists of this kubeconfig's cluster
+    #[arg(long, hide = true, value_name = "KUBECONFIG")]
+    floor: Option<PathBuf>,
+    /// What cargo passes to every bench
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match &args.floor {
+        Some(kubeconfig) => floor::fetch(kubeconfig).map(|()| ExitCode::SUCCESS),
+        None => bench(&args),
+    };
+    done.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "live: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn bench(args: &Args) -> io::Result<ExitCode> {
+    let folder = tempfile::tempdir()?;
+    let seed = folder.path().join("seed.jsonl");
+    let population = Population {
+        pods: args.pods,
+        volumes: args.volumes,
+        claims: args.claims,
+        now: chrono::Utc::now(),
+        ..Population::default()
+    };
+    let mut out = BufWriter::new(File::create(&seed)?);
+    let objects = write_seed(&population, &mut out)?;
+    out.flush()?;
+    drop(out);
+    say(&format!(
+        "{objects} objects: {} pods, {} volumes, {} claims, what goes with them",
+        args.pods, args.volumes, args.claims
+    ));
+
+    let began = Instant::now();
+    let testbed = Testbed::start(&seed, args.peers)?;
+    say(&format!("API server 1.36.3 after {}", seconds(began.elapsed())));
+    let kubeconfig = testbed.kubeconfig.as_path();
+    let floor = || {
+        let mut command = Command::new(std::env::current_exe()?);
+        checked(command.arg("--floor").arg(kubeconfig).stdout(Stdio::null()))
+    };
+    let audit = || {
+        let mut command = tool(folder.path());
+        command.arg("--kubeconfig").arg(kubeconfig);
+        checked(command.args(["audit", "-o", "json"]).stdout(Stdio::null()).stderr(Stdio::null()))
+    };
+    floor()?;
+    audit()?;
+    let (mut floors, mut audits) = (Runs::default(), Runs::default());
+    for _ in 0..args.runs {
+        floors.0.push(floor()?);
+        audits.0.push(audit()?);
+    }
+
+    say(&format!("\n{} runs of each, in turn\n{HEADER}", args.runs));
+    say(&floors.line("floor: the same lists, thrown away"));
+    say(&audits.line("kubectl-storage audit -o json"));
+    if args.peers {
+        peers(&testbed)?;
+    }
+
+    let mut verdict = Verdict::default();
+    let (asked_floor, asked_audit) = testbed.lists()?;
+    verdict.bound("the floor made the same list requests as the audit", asked_floor == asked_audit);
+    if asked_floor != asked_audit {
+        let difference: BTreeSet<_> = asked_floor.symmetric_difference(&asked_audit).collect();
+        say(&format!("       not by both: {difference:?}"));
+    }
+    let ratio = audits.wall().as_secs_f64() / floors.wall().as_secs_f64();
+    let best = audits.fastest().as_secs_f64() / floors.fastest().as_secs_f64();
+    verdict.bound(
+        &format!("wall {ratio:.2} of the floor (medians; of the best runs {best:.2}), at most {WALL_RATIO}"),
+        ratio.min(best) <= WALL_RATIO,
+    );
+    let peak = audits.peak();
+    verdict.bound(
+        &format!("peak RSS {}, at most {}", mebibytes(peak), mebibytes(PEAK_BYTES)),
+        peak > 0 && peak <= PEAK_BYTES,
+    );
+    if args.hold {
+        say(&format!("KUBECONFIG={}", kubeconfig.display()));
+        io::stdin().read_line(&mut String::new())?;
+    }
+    Ok(verdict.exit())
+}
+
+/// Runs a program that has to succeed.
+fn checked(command: &mut Command) -> io::Result<Run> {
+    let run = run(command)?;
+    if !run.status.success() {
+        return Err(io::Error::other(format!("{command:?} ended with {}", run.status)));
+    }
+    Ok(run)
+}
+
+/// What others need to show the same objects.
+fn peers(testbed: &Testbed) -> io::Result<()> {
+    let kubectl = Command::new(testbed.binary("kubectl"))
+        .arg("--kubeconfig")
+        .arg(&testbed.kubeconfig)
+        .args(["get", "pods,pv,pvc,volumeattachments,storageclasses", "-A", "-o", "json"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let kubectl = Runs(vec![run(kubectl)?]);
+    say(&kubectl.line("kubectl get pods,pv,pvc,va,sc -A -o json"));
+    let popeye = testbed.binary("popeye");
+    if !Path::new(&popeye).exists() {
+        say("popeye: tests/testbed/build --with popeye did not provide it");
+        return Ok(());
+    }
+    let popeye = run(Command::new(popeye)
+        .arg("--kubeconfig")
+        .arg(&testbed.kubeconfig)
+        .args(["-A", "-s", "pv,pvc", "-o", "json", "--force-exit-zero"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null()))?;
+    say(&Runs(vec![popeye]).line("popeye -A -s pv,pvc"));
+    Ok(())
+}

@@ -1,0 +1,178 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_kubectl_storage_global_optspecs
+    string join \n kubeconfig= context= cluster= user= as= as-group= as-uid= s/server= token= certificate-authority= client-certificate= client-key= insecure-skip-tls-verify tls-server-name= disable-compression request-timeout= chunk-size= h/help
+end
+
+function __fish_kubectl_storage_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_kubectl_storage_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_kubectl_storage_using_subcommand
+    set -l cmd (__fish_kubectl_storage_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "audit" -d 'Report what is wrong with volumes and claims; changes nothing'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "dump" -d 'Save what an audit needs to a file, for offline work'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "explain" -d 'Explain a finding: what it means, why it is dangerous, what can be done'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "rbac" -d 'Print the smallest cluster role for a command, or check what is lacking'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "version" -d 'Print the version'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "completion" -d 'Print a completion script, or make kubectl complete the plugin'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s f -l filename -d 'Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l taken-at -d 'When a dump was taken, if it does not tell' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l complete -d 'Kinds of which the dump holds every object, or `all`' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l save -d 'Save exactly what this audit saw, for `audit -f`' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s n -l namespace -d 'Only claims of this namespace, and volumes whose claim is or was there' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s l -l selector -d 'Only objects with these labels' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l rule -d 'Only these findings; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l ignore -d 'Not these findings; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l older-than -d 'How long a volume must have been Released [default: 7d]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l threshold -d 'Change a threshold, such as stuck=2h; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l driver-absent -d 'Your word that a driver is gone for good; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l fail-on -d 'Exit with code 3 if there is a finding of this severity or worse' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s o -l output -d 'Output format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l sort-by -d 'Sort findings by a JSONPath expression, such as .age.seconds' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s A -l all-namespaces -d 'The whole cluster, which is the default'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l no-headers -d 'Do not print headers'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s v -l verbose -d 'Also tell how many objects of each kind were read'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l check -d 'Say what the current user lacks, instead of printing the role'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -s o -l output -d 'Output format: json or yaml' -r -f -a "json\t''
+yaml\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand version" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand completion" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -1,0 +1,106 @@
+//! What was not seen, and what was not understood, in as few lines as possible.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    cluster::{Cluster, Gap},
+    model::{ClaimPhase, Phase, ReclaimPolicy},
+};
+
+/// One line for all kinds that were not seen for the same reason.
+pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for gap in gaps {
+        let what = match &gap.namespace {
+            Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
+            None => gap.kind.plural().to_owned(),
+        };
+        by_reason.entry(alike(gap)).or_default().push(what);
+    }
+    by_reason.into_iter().map(|(reason, what)| format!("{}: {reason}", what.join(", "))).collect()
+}
+
+/// The reason in words that fit other kinds as well, where it is one that comes for many.
+fn alike(gap: &Gap) -> String {
+    let plural = gap.kind.plural();
+    let reason = &gap.reason;
+    // `… is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope`
+    let user = reason.strip_prefix("forbidden: ").and_then(|text| {
+        let (_, rest) = text.split_once(": User ")?;
+        rest.split_once(&format!(" cannot list resource \"{plural}\" "))
+    });
+    match user {
+        Some((user, place)) if place.ends_with("at the cluster scope") => {
+            format!("forbidden: user {user} may not list them")
+        }
+        _ => reason.clone(),
+    }
+}
+
+/// Phases and policies of a later version of Kubernetes: rules about the known ones pass over
+/// such objects, which must not happen in silence.
+pub(super) fn unknown_words(cluster: &Cluster) -> Vec<String> {
+    let mut words: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    let mut note = |what: &str, word: &str, object: String| {
+        let entry = words.entry(format!("{what} {word:?}")).or_insert((object, 0));
+        entry.1 += 1;
+    };
+    for (_, volume) in cluster.volumes() {
+        if let Phase::Other(word) = &volume.phase {
+            note("phase", word, volume.object().to_string());
+        }
+        if let ReclaimPolicy::Other(word) = &volume.reclaim_policy {
+            note("reclaim policy", word, volume.object().to_string());
+        }
+    }
+    for (_, claim) in cluster.claims() {
+        if let ClaimPhase::Other(word) = &claim.phase {
+            note("phase", word, claim.object().to_string());
+        }
+    }
+    let line = |(word, (first, count)): (String, (String, usize))| {
+        let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        format!("{first}{others}: this version does not know {word}, so most findings cannot apply")
+    };
+    words.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Kind;
+
+    #[test]
+    fn kinds_that_were_forbidden_alike_share_a_line() {
+        let gap = |kind: Kind, group: &str, place: &str| Gap {
+            kind,
+            namespace: None,
+            reason: format!(
+                "forbidden: {0} is forbidden: User \"ann\" cannot list resource \"{0}\" in API group \"{group}\" {place}",
+                kind.plural()
+            ),
+        };
+        let gaps = [
+            gap(Kind::Pod, "", "at the cluster scope"),
+            gap(Kind::StatefulSet, "apps", "at the cluster scope"),
+            Gap { kind: Kind::Node, namespace: None, reason: "the connection broke".to_owned() },
+        ];
+        assert_eq!(
+            lines(gaps.iter()),
+            [
+                "pods, statefulsets: forbidden: user \"ann\" may not list them",
+                "nodes: the connection broke",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_said_of_one_kind_is_left_as_it_is() {
+        let reason = "dump.json:1 is an error of the API server: pods is forbidden".to_owned();
+        let gap = Gap { kind: Kind::Pod, namespace: Some("a".into()), reason };
+        assert_eq!(
+            lines([&gap].into_iter()),
+            ["pods in a: dump.json:1 is an error of the API server: pods is forbidden"]
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Looking at nodes.
+
+use std::sync::Arc;
+
+use super::{Cx, Lookup};
+use crate::cluster::{Seen, lookup::node_volume_name};
+use crate::model::{BackendKey, Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
+
+impl<'a> Cx<'a> {
+    /// Returns the nodes that say they hold a CSI volume, in use or attached.
+    ///
+    /// # Errors
+    /// When nodes were not seen.
+    pub fn nodes_holding(&self, backend: &BackendKey) -> Seen<Vec<&'a Node>> {
+        self.note(|| Lookup::NodesHolding(backend.clone()));
+        self.all_of(Kind::Node)?;
+        let name = node_volume_name(backend);
+        let ids = self.cluster.indexes.nodes_by_volume.candidates(&*name);
+        let nodes = ids.filter_map(|id| self.cluster.nodes.get(id));
+        let holds = |node: &&Node| node.volumes.iter().any(|known| **known == *name);
+        let mut nodes: Vec<_> = nodes.filter(holds).collect();
+        nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        Ok(nodes)
+    }
+
+    /// Whether any node satisfies an affinity; `false` only when it is known that none does.
+    ///
+    /// # Errors
+    /// When nodes were not seen, or were listed before the volumes.
+    pub fn any_node_matches(&self, affinity: &Arc<NodeAffinity>) -> Seen<bool> {
+        self.note(|| Lookup::Nodes);
+        if affinity.terms.iter().any(|term| self.any_node_matches_term(term)) {
+            return Ok(true);
+        }
+        self.listed_after(Kind::Node, None, Kind::PersistentVolume)?;
+        Ok(false)
+    }
+
+    fn any_node_matches_term(&self, term: &NodeTerm) -> bool {
+        if term.labels.is_empty() && term.fields.is_empty() {
+            return false; // An empty term matches nothing (core/v1 NodeSelectorTerm).
+        }
+        let matches = |node: &Node| {
+            term.labels.iter().all(|it| requirement_holds(it, node.metadata.label(&it.key)))
+                && term.fields.iter().all(|it| match &*it.key {
+                    "metadata.name" => requirement_holds(it, Some(&node.metadata.name)),
+                    _ => false,
+                })
+        };
+        // The nodes under one wanted label are few where all nodes are many.
+        let wanted = term.labels.iter().find(|it| &*it.operator == "In");
+        match wanted {
+            Some(wanted) => wanted.values.iter().any(|value| {
+                let key = (&*wanted.key, &**value);
+                let ids = self.cluster.indexes.nodes_by_label.candidates(key);
+                ids.filter_map(|id| self.cluster.nodes.get(id)).any(matches)
+            }),
+            None => self.cluster.nodes.iter().any(|(_, node)| matches(node)),
+        }
+    }
+}
+
+fn requirement_holds(requirement: &NodeRequirement, value: Option<&str>) -> bool {
+    let listed = |value: &str| requirement.values.iter().any(|known| **known == *value);
+    let number = |text: &str| text.parse::<i64>().ok();
+    let bound = || requirement.values.first().and_then(|text| number(text));
+    match &*requirement.operator {
+        "In" => value.is_some_and(listed),
+        "NotIn" => !value.is_some_and(listed),
+        "Exists" => value.is_some(),
+        "DoesNotExist" => value.is_none(),
+        "Gt" => value.and_then(number).zip(bound()).is_some_and(|(value, bound)| value > bound),
+        "Lt" => value.and_then(number).zip(bound()).is_some_and(|(value, bound)| value < bound),
+        // An operator of a later version: no proof that the node does not match.
+        _ => true,
+    }
+}

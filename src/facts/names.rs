@@ -1,0 +1,79 @@
+//! How controllers are recognised: by arguments, and the names of what they leave behind.
+
+/// Replaces what neither finalizers nor Leases may contain
+/// (external-attacher `SanitizeDriverName`; csi-lib-utils `sanitizeName`).
+pub fn sanitize(driver: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    let mut name: String = driver.chars().map(plain).collect();
+    if name.ends_with('-') {
+        name.push('X');
+    }
+    name
+}
+
+/// The names that a driver's provisioner may give its Lease: csi-provisioner, and others that
+/// use the library's own election.
+pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
+    vec![sanitize(driver), driver.replace('/', "-")]
+}
+
+/// Whether a text names a driver as a whole word: `ebs.csi.aws.com` is not in `my-ebs.csi.aws.com`.
+pub(super) fn mentions(text: &str, driver: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    text.match_indices(driver).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + driver.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
+
+/// Returns the driver that a text names in one of the usual ways: `--drivername=X`,
+/// `--driver-name=X`, or a kubelet plugin folder. A variable names nobody, and kubelet's own
+/// folder belongs to every driver.
+pub(super) fn named_driver(text: &str) -> Option<&str> {
+    let flag = text.trim_start_matches('-');
+    for name in ["drivername=", "driver-name=", "driver_name="] {
+        if let Some(driver) = flag.strip_prefix(name) {
+            return (!driver.contains('$') && !driver.is_empty()).then_some(driver);
+        }
+    }
+    let (_, rest) = text.split_once("/kubelet/plugins/")?;
+    let folder = rest.split('/').next()?;
+    let is_name = folder.contains('.') && !folder.contains('$') && folder != "kubernetes.io";
+    is_name.then_some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sanitised_as_upstream_does() {
+        for (driver, name) in [
+            ("ebs.csi.aws.com", "ebs-csi-aws-com"),
+            ("k8s.io/minikube-hostpath", "k8s-io-minikube-hostpath"),
+            ("odd.", "odd-X"),
+        ] {
+            assert_eq!(sanitize(driver), name);
+        }
+    }
+
+    #[test]
+    fn a_driver_is_mentioned_as_a_whole_word_only() {
+        assert!(mentions("--drivername=a.example", "a.example"));
+        assert!(mentions("/var/lib/kubelet/plugins/a.example/csi.sock", "a.example"));
+        assert!(!mentions("--drivername=not-a.example", "a.example"));
+        assert!(!mentions("--drivername=a.example.org", "a.example"));
+        assert_eq!(named_driver("--drivername=b"), Some("b"));
+        assert_eq!(named_driver("/var/lib/kubelet/plugins/b.example/"), Some("b.example"));
+        for nobody in [
+            "--v=5",
+            "--drivername=$(DRIVER)",
+            "/var/lib/kubelet/plugins/kubernetes.io",
+            "/var/lib/kubelet/plugins/$(DRIVER).x/",
+            "/var/lib/kubelet/plugins/csi-hostpath",
+        ] {
+            assert_eq!(named_driver(nobody), None, "{nobody}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The program as a user meets it: what is typed, what is printed, and the exit code.
+//!
+//! Each folder of `tests/cli` is one call: `cmd.yaml` says what is typed and what is there,
+//! `expected.txt` what comes of it. `UPDATE=1 cargo test --test it cli` writes the latter anew.
+
+mod streams;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use crate::support::{Call, Ran, binary, expect_file, root};
+
+/// What is typed, and what is there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// What follows the name. `{rules}` is the folder of the rules' fixtures.
+    args: Vec<String>,
+    #[serde(default)]
+    stdin: String,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Files in the folder where it runs; a name that ends in a slash is an empty folder.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+#[test]
+fn every_case_ends_as_expected() {
+    let folder = root().join("tests/cli");
+    let mut cases: Vec<_> = fs::read_dir(&folder)
+        .expect("tests/cli")
+        .map(|entry| entry.expect("because the folder was just read").path())
+        .collect();
+    cases.sort();
+    assert!(cases.len() > 50, "only {} cases", cases.len());
+    let mut wrong = Vec::new();
+    for case in cases {
+        let held = std::panic::catch_unwind(|| hold(&case));
+        if let Err(reason) = held {
+            let reason = reason.downcast::<String>().map_or_else(|_| String::new(), |text| *text);
+            wrong.push(format!("{}: {reason}", case.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+fn hold(folder: &Path) {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = crate::support::read(&folder.join("cmd.yaml"));
+    let case: Case =
+        serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{name}: cmd.yaml: {error}"));
+    let place = tempfile::tempdir().expect("a temporary folder");
+    for (file, text) in &case.files {
+        let path = place.path().join(file);
+        if file.ends_with('/') {
+            fs::create_dir_all(&path).expect("a folder can be made");
+        } else {
+            fs::write(&path, text).expect("a file can be written");
+        }
+    }
+    let rules = root().join("tests/rules").to_string_lossy().into_owned();
+    let call = Call {
+        args: case.args.iter().map(|arg| arg.replace("{rules}", &rules)).collect(),
+        stdin: case.stdin.into_bytes(),
+        env: case.env,
+        folder: Some(place.path().to_owned()),
+        called: None,
+    };
+    let ran = call.run();
+    ran.is_decent(&name);
+    let redact = |text: &str| {
+        let folder = place.path().to_string_lossy();
+        let text = text.replace(&*folder, "{folder}").replace(&rules, "{rules}");
+        let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+        text.replace(env!("CARGO_PKG_VERSION"), "{version}").replace(&platform, "{platform}")
+    };
+    let code = ran.code.expect("because it is decent");
+    let mut expected = format!("exit: {code}\n");
+    for (what, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+        if !text.is_empty() {
+            expected.extend(["--- ", what, "\n", &redact(text)]);
+        }
+    }
+    expect_file(&folder.join("expected.txt"), &expected);
+}
+
+fn commands() -> Vec<Vec<&'static str>> {
+    [&[][..], &["audit"], &["dump"], &["explain"], &["rbac"], &["version"], &["completion"]]
+        .map(<[_]>::to_vec)
+        .into()
+}
+
+fn help(mut words: Vec<&str>, called: Option<PathBuf>, columns: &str) -> Ran {
+    words.push("--help");
+    let env = BTreeMap::from([("COLUMNS".to_owned(), columns.to_owned())]);
+    let call = Call { env, called, ..Call::new(words.iter().copied()) };
+    let ran = call.run();
+    ran.is_decent(&format!("{words:?}"));
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{words:?}: help is no error");
+    ran
+}
+
+#[test]
+fn help_fits_the_screen() {
+    for words in commands() {
+        for (columns, width) in [("80", 80), ("400", 100)] {
+            let ran = help(words.clone(), None, columns);
+            let long = ran.stdout.lines().find(|line| line.chars().count() > width);
+            assert_eq!(long, None, "{words:?} in {columns} columns");
+        }
+    }
+}
+
+#[test]
+fn help_names_the_program_as_it_was_called() {
+    for (alias, name) in [
+        ("kubectl-storage", "kubectl storage"),
+        ("kubectl-volume_doctor", "kubectl volume-doctor"),
+        ("storage-tool", "kubectl storage"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let link = folder.path().join(alias);
+        std::os::unix::fs::symlink(binary(), &link).expect("a link");
+        for words in commands() {
+            let ran = help(words.clone(), Some(link.clone()), "100");
+            let usage = ran.stdout.lines().find(|line| line.starts_with("Usage: "));
+            let usage = usage.unwrap_or_else(|| panic!("{words:?}: no usage"));
+            let expected = format!("Usage: {name} {}", words.join(" "));
+            assert!(usage.starts_with(expected.trim_end()), "{alias}: {usage}");
+        }
+        // What was typed wrong is told under the same name.
+        let call = Call { called: Some(link), ..Call::new(["audit", "--nonsense"]) };
+        let ran = call.run();
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains(&format!("Usage: {name} audit")), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_same_dump_gives_the_same_report() {
+    for file in ["pv-released-delete-stuck", "pv-released-past-threshold"] {
+        let path = root().join("tests/rules").join(file).join("found-verdicts.yaml");
+        let path = path.to_string_lossy().into_owned();
+        let first = Call::new(["audit", "-o", "json", "-f", &path]).run().stdout;
+        for _ in 0..5 {
+            assert_eq!(Call::new(["audit", "-o", "json", "-f", &path]).run().stdout, first);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Pipes: closed early, and far longer than memory.
+
+use std::{
+    fs,
+    io::{Read as _, Write},
+    thread,
+};
+
+use crate::support::{Call, root};
+
+/// What the child may need of memory, however much comes through the pipe.
+const MOST_MEMORY_KIB: u64 = 100 * 1024;
+/// How much comes through it.
+const DUMP_MIB: usize = 300;
+
+fn fixture() -> String {
+    let path = root().join("tests/rules/pv-released-past-threshold/found-verdicts.yaml");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    for output in ["table", "wide", "json", "yaml", "name", "jsonpath={.findings}"] {
+        for taken in [0, 1, 70] {
+            let mut child = Call::new(["audit", "-f", &fixture(), "-o", output])
+                .command()
+                .spawn()
+                .expect("the binary runs");
+            drop(child.stdin.take());
+            let mut stdout = child.stdout.take().expect("because it is piped");
+            let mut read = vec![0; taken];
+            stdout.read_exact(&mut read).expect("there is as much");
+            drop(stdout);
+            let mut stderr = String::new();
+            let mut err = child.stderr.take().expect("because it is piped");
+            err.read_to_string(&mut stderr).expect("stderr can be read");
+            let status = child.wait().expect("it ends");
+            assert_eq!(status.code(), Some(0), "-o {output}: {stderr}");
+            for word in ["panicked", "roken pipe", "error"] {
+                assert!(!stderr.contains(word), "-o {output}: {stderr}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_reads_anything() {
+    for args in [&["--help"][..], &["explain"], &["audit", "--nonsense"], &["version"]] {
+        let mut child = Call::new(args.iter().copied()).command().spawn().expect("it runs");
+        drop((child.stdin.take(), child.stdout.take(), child.stderr.take()));
+        let code = child.wait().expect("it ends").code();
+        assert!(matches!(code, Some(0 | 2)), "{args:?}: {code:?}");
+    }
+}
+
+/// Writes a list of pods that use claims, each with as much as a real one carries.
+fn write_dump(out: &mut dyn Write, bytes: usize) -> std::io::Result<usize> {
+    let padding = "x".repeat(6000);
+    let (mut written, mut count) = (0, 0);
+    write!(out, "{{\"apiVersion\":\"v1\",\"kind\":\"PodList\",\"metadata\":{{}},\"items\":[")?;
+    while written < bytes {
+        let comma = if count == 0 { "" } else { "," };
+        let pod = format!(
+            "{comma}{{\"metadata\":{{\"namespace\":\"a\",\"name\":\"p{count}\",\"uid\":\"u{count}\",\
+             \"annotations\":{{\"padding\":\"{padding}\"}}}},\"spec\":{{\"volumes\":[{{\"name\":\"v\",\
+             \"persistentVolumeClaim\":{{\"claimName\":\"c{}\"}}}}]}},\"status\":{{\"phase\":\"Running\"}}}}",
+            count % 1000
+        );
+        out.write_all(pod.as_bytes())?;
+        written += pod.len();
+        count += 1;
+    }
+    write!(out, "]}}")?;
+    Ok(count)
+}
+
+#[test]
+fn a_dump_is_streamed_not_loaded() {
+    let mut child = Call::new(["audit", "-v", "-f", "-"]).command().spawn().expect("it runs");
+    let mut stdin = child.stdin.take().expect("because it is piped");
+    let status = format!("/proc/{}/status", child.id());
+    let feeder = thread::spawn(move || {
+        let count = write_dump(&mut stdin, DUMP_MIB << 20).expect("it reads to the end");
+        // All of it is on the other side, and the pipe is still open: it cannot have ended.
+        stdin.flush().expect("a pipe can be flushed");
+        let memory = peak_kib(&fs::read_to_string(&status).unwrap_or_default());
+        drop(stdin);
+        (count, memory)
+    });
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("it is text");
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("it is text");
+    let code = child.wait().expect("it ends").code();
+    let (count, memory) = feeder.join().expect("because writing worked");
+    assert_eq!(code, Some(4), "a dump of pods alone shows no volumes: {stderr}");
+    assert!(stderr.contains(&format!("read {count} pods")), "{stderr}");
+    let memory = memory.expect("the kernel tells");
+    assert!(memory < MOST_MEMORY_KIB, "{memory} KiB for {DUMP_MIB} MiB");
+}
+
+fn peak_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").trim().parse().ok()
+}

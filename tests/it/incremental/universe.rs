@@ -1,0 +1,393 @@
+//! A universe small enough for everything in it to have to do with everything else.
+
+use std::{sync::Arc, time::Duration};
+
+use super::users::{alive, answer, attachment, event, node, pod, snapshot, workload};
+use kubectl_storage::{
+    cluster::{Change, Gap, Reach},
+    model::{
+        BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver, CsiNode, DeletionSecret,
+        FieldOwner, Kind, ManagedField, Metadata, NodeAffinity, NodeRequirement, NodeTerm, Phase,
+        ReclaimPolicy, Role, Row, Server, Settings, Sighting, StorageClass, Text, Threshold, Time,
+        Uid, Volume, VolumeSource,
+    },
+};
+
+pub(super) const DRIVERS: [&str; 3] = ["d.example", "ebs.csi.aws.com", "pd.csi.storage.gke.io"];
+pub(super) const HANDLES: [&str; 4] =
+    ["h0", "h1", "projects/UNSPECIFIED/zones/z/disks/d", "projects/mine/zones/z/disks/d"];
+pub(super) const VOLUMES: [&str; 4] = ["v0", "v1", "v2", "v3"];
+pub(super) const CLAIMS: [(&str, &str); 3] = [("a", "c0"), ("a", "c1"), ("b", "c0")];
+pub(super) const NODES: [&str; 2] = ["n0", "n1"];
+const CLASSES: [&str; 2] = ["fast", "slow"];
+/// Kinds that are listed, in the order in which the lists are taken: what names first.
+pub(super) const LISTED: [Kind; 16] = [
+    Kind::PersistentVolume,
+    Kind::PersistentVolumeClaim,
+    Kind::Pod,
+    Kind::Node,
+    Kind::StorageClass,
+    Kind::CsiDriver,
+    Kind::CsiNode,
+    Kind::VolumeAttachment,
+    Kind::StatefulSet,
+    Kind::Deployment,
+    Kind::ReplicaSet,
+    Kind::DaemonSet,
+    Kind::Lease,
+    Kind::Event,
+    Kind::VolumeSnapshotContent,
+    Kind::VolumeGroupSnapshotContent,
+];
+/// When the universe begins.
+const BEGINNING: i64 = 1_790_000_000;
+
+/// A source of decisions: what chance, or a shrinking test, put in.
+pub(super) struct Dice<'a> {
+    bytes: &'a [u8],
+    /// The server's clock.
+    pub now: i64,
+}
+
+impl<'a> Dice<'a> {
+    pub(super) fn new(bytes: &'a [u8], now: i64) -> Self {
+        Self { bytes, now }
+    }
+
+    /// A number below `sides`; 0 when nothing is left.
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        match self.bytes.split_first() {
+            Some((first, rest)) => {
+                self.bytes = rest;
+                usize::from(*first) % sides
+            }
+            None => 0,
+        }
+    }
+
+    pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.roll(from.len())].clone()
+    }
+
+    pub(super) fn text(&mut self, from: &[&str]) -> Text {
+        self.pick(from).into()
+    }
+
+    pub(super) fn chance(&mut self, one_in: usize) -> bool {
+        self.roll(one_in) == one_in - 1
+    }
+
+    pub(super) fn some<T>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        (self.roll(2) == 1).then(|| value(self))
+    }
+
+    pub(super) fn subset(&mut self, from: &[&str]) -> Vec<Text> {
+        from.iter().filter(|_| self.roll(3) == 2).map(|it| Text::from(*it)).collect()
+    }
+
+    pub(super) fn time(&mut self) -> Time {
+        let ago = self.pick(&[0, 30, 120, 900, 10_800, 9 * 86_400, -3600]);
+        at(self.now - ago)
+    }
+}
+
+pub(super) fn at(seconds: i64) -> Time {
+    Time::from_timestamp(seconds, 0).expect("because it is near")
+}
+
+pub(super) fn boxed(texts: Vec<Text>) -> Box<[Text]> {
+    texts.into()
+}
+
+/// What every case begins with: a clock, and everything seen.
+pub(super) fn beginning() -> (i64, Vec<Change>) {
+    let mut changes = vec![Change::Clock(at(BEGINNING))];
+    for kind in LISTED {
+        changes.push(Change::Begin(Reach::all(kind)));
+        changes.push(Change::Complete(Reach::all(kind)));
+    }
+    (BEGINNING, changes)
+}
+
+/// What a user may have asked for.
+pub(super) fn settings(dice: &mut Dice) -> Settings {
+    let mut settings = Settings {
+        include_unknown_age: dice.chance(3),
+        include_recreated: dice.chance(3),
+        accept_leak: dice.chance(2),
+        rolled_back: dice.chance(2),
+        ..Settings::default()
+    };
+    if dice.chance(2) {
+        settings.absent_drivers.insert(dice.text(&DRIVERS));
+    }
+    if dice.chance(2) {
+        settings.thresholds.set(Threshold::OlderThan, Duration::from_secs(60));
+    }
+    settings
+}
+
+/// One thing that happens; a few of them are several changes.
+pub(super) fn change(dice: &mut Dice) -> Vec<Change> {
+    match dice.roll(40) {
+        0..=22 => vec![Change::Seen(row(dice))],
+        23..=30 => row(dice).key().map(Change::Gone).into_iter().collect(),
+        31..=33 => {
+            dice.now += dice.pick(&[1, 40, 700, 8000, 200_000, 800_000]);
+            vec![Change::Clock(at(dice.now))]
+        }
+        34..=36 => vec![Change::Seen(reclaimable(dice)), Change::Seen(alive(dice))],
+        _ => coverage(dice),
+    }
+}
+
+fn coverage(dice: &mut Dice) -> Vec<Change> {
+    let kind = dice.pick(&LISTED);
+    let namespace = (kind.is_namespaced() && dice.chance(2)).then(|| dice.text(&["a", "b"]));
+    let reach = Reach { kind, namespace: namespace.clone() };
+    match dice.roll(8) {
+        0 => vec![Change::Lost(Gap { kind, namespace, reason: "forbidden".to_owned() })],
+        1 => vec![Change::Begin(reach)],
+        2 => vec![Change::NotServed(kind)],
+        3 => vec![Change::NotConfigured(kind)],
+        4 => vec![Change::Server(Server {
+            git_version: Some("v1.32.2".into()),
+            version: Some((1, dice.pick(&[25, 32, 36]))),
+            ..Server::default()
+        })],
+        5 | 6 => vec![Change::Whole(Reach::all(kind))],
+        _ => {
+            let seen: Vec<_> = (0..dice.roll(4)).map(|_| Change::Seen(row(dice))).collect();
+            [Change::Begin(reach.clone())]
+                .into_iter()
+                .chain(seen)
+                .chain([Change::Complete(reach)])
+                .collect()
+        }
+    }
+}
+
+fn row(dice: &mut Dice) -> Row {
+    match dice.roll(24) {
+        0..=4 => Row::Volume(Box::new(volume(dice))),
+        5..=7 => Row::Claim(Box::new(claim(dice))),
+        8 | 9 => Row::Pod(Box::new(pod(dice))),
+        10 => Row::Workload(Box::new(workload(dice))),
+        11 => Row::Node(Box::new(node(dice))),
+        12 => Row::Class(Box::new(StorageClass {
+            metadata: metadata(dice, &CLASSES),
+            provisioner: dice.text(&DRIVERS),
+            reclaim_policy: Some("Delete".into()),
+        })),
+        13 => Row::CsiDriver(Box::new(CsiDriver {
+            metadata: metadata(dice, &DRIVERS),
+            attach_required: dice.chance(2),
+        })),
+        14 => Row::CsiNode(Box::new(CsiNode {
+            metadata: metadata(dice, &NODES),
+            drivers: boxed(dice.subset(&DRIVERS)),
+        })),
+        15 | 16 => Row::Attachment(Box::new(attachment(dice))),
+        17 => alive(dice),
+        18 | 19 => Row::Event(Box::new(event(dice))),
+        20 | 21 => Row::Snapshot(Box::new(snapshot(dice))),
+        22 => answer(dice),
+        _ => Row::Sighting(Sighting {
+            role: dice.pick(&[Role::Provisioner, Role::Attacher, Role::ControllerManager]),
+            driver: dice.text(&["d.example", "ebs.csi.aws.com", "ghost-example"]),
+            absent_since: dice.time(),
+        }),
+    }
+}
+
+pub(super) fn metadata(dice: &mut Dice, names: &[&str]) -> Metadata {
+    Metadata {
+        name: dice.pick(names).into(),
+        uid: Uid::parse(dice.pick(&["u0", "u1"])),
+        resource_version: dice.pick(&["1", "2"]).into(),
+        created: Some(at(BEGINNING - 20 * 86_400)),
+        deleting: dice.chance(4).then(|| dice.time()),
+        ..Metadata::default()
+    }
+}
+
+fn owners(dice: &mut Dice) -> Box<[FieldOwner]> {
+    let managers = ["kube-controller-manager", "csi-provisioner", "csi-attacher", "kubectl"];
+    let fields =
+        [ManagedField::Phase, ManagedField::ReclaimPolicy, ManagedField::LastPhaseTransitionTime];
+    let mut owners = Vec::new();
+    for field in fields {
+        if dice.chance(2) {
+            owners.push(FieldOwner {
+                field,
+                manager: dice.text(&managers),
+                time: Some(dice.time()),
+            });
+        }
+    }
+    owners.into()
+}
+
+fn claim_ref(dice: &mut Dice) -> ClaimRef {
+    let (namespace, name) = dice.pick(&CLAIMS);
+    ClaimRef {
+        key: ClaimKey { namespace: namespace.into(), name: name.into() },
+        uid: Uid::parse(dice.pick(&["u0", "u1", ""])),
+    }
+}
+
+/// A volume that gc would reclaim, unless something has to do with it.
+fn reclaimable(dice: &mut Dice) -> Row {
+    let released = at(dice.now - 9 * 86_400);
+    let (driver, handle) = (DRIVERS[0], dice.pick(&HANDLES[..2]));
+    let mut volume = volume(dice);
+    volume.metadata = Metadata {
+        deleting: None,
+        ignore: None,
+        keep_until: None,
+        managers: Box::new([FieldOwner {
+            field: ManagedField::Phase,
+            manager: "kube-controller-manager".into(),
+            time: Some(released),
+        }]),
+        ..volume.metadata
+    };
+    volume.claim_ref = Some(ClaimRef { uid: Uid::parse("gone"), ..claim_ref(dice) });
+    volume.source = VolumeSource::Csi {
+        driver: driver.into(),
+        handle: handle.into(),
+        provisioner_identity: true,
+    };
+    volume.backend = Some(BackendKey { driver: driver.into(), handle: handle.into() });
+    Row::Volume(Box::new(Volume {
+        phase: Phase::Released,
+        reclaim_policy: ReclaimPolicy::Retain,
+        last_phase_transition: Some(released),
+        provisioned_by: Some(driver.into()),
+        migrated_to: None,
+        node_affinity: None,
+        deletion_secret: None,
+        backend_state: None,
+        ..volume
+    }))
+}
+
+fn volume(dice: &mut Dice) -> Volume {
+    let finalizers = [
+        "kubernetes.io/pv-protection",
+        "external-provisioner.volume.kubernetes.io/finalizer",
+        "kubernetes.io/pv-controller",
+        "external-attacher/d-example",
+        "external-attacher/ghost-example",
+        "example.com/own",
+    ];
+    let driver = dice.text(&DRIVERS);
+    let handle: Box<str> = dice.pick(&HANDLES).into();
+    let csi = VolumeSource::Csi {
+        driver: Text::clone(&driver),
+        handle: handle.clone(),
+        provisioner_identity: dice.chance(2),
+    };
+    let own = Some(BackendKey { driver, handle });
+    let (source, backend) = match dice.roll(6) {
+        0 => (VolumeSource::HostPath("/data".into()), None),
+        1 => (
+            VolumeSource::InTree("awsElasticBlockStore".into()),
+            Some(BackendKey { driver: DRIVERS[1].into(), handle: "h0".into() }),
+        ),
+        _ => (csi, own),
+    };
+    let provisioners = [
+        "d.example",
+        "",
+        "kubernetes.io/aws-ebs",
+        "kubernetes.io/host-path",
+        "rancher.io/local-path",
+    ];
+    Volume {
+        metadata: Metadata {
+            finalizers: boxed(dice.subset(&finalizers)),
+            managers: owners(dice),
+            ignore: dice.chance(12).then(|| "all mine".into()),
+            keep_until: dice
+                .chance(12)
+                .then(|| dice.pick(&["2027-01-01", "2026-01-01", "x"]).into()),
+            ..metadata(dice, &VOLUMES)
+        },
+        phase: dice.pick(&[
+            Phase::Released,
+            Phase::Bound,
+            Phase::Available,
+            Phase::Pending,
+            Phase::Failed,
+            Phase::Other("Odd".into()),
+        ]),
+        message: None,
+        reason: None,
+        last_phase_transition: dice.some(Dice::time),
+        reclaim_policy: dice.pick(&[
+            ReclaimPolicy::Retain,
+            ReclaimPolicy::Delete,
+            ReclaimPolicy::Recycle,
+            ReclaimPolicy::Other("Odd".into()),
+        ]),
+        claim_ref: dice.some(claim_ref),
+        source,
+        backend,
+        class: dice.some(|dice| dice.text(&CLASSES)),
+        capacity: Some(1 << 30),
+        node_affinity: dice.chance(3).then(|| Arc::new(affinity(dice))),
+        provisioned_by: dice.some(|dice| dice.text(&provisioners)),
+        migrated_to: dice.chance(5).then(|| DRIVERS[1].into()),
+        bound_by_controller: dice.chance(2),
+        deletion_secret: dice.chance(3).then(|| {
+            let name = dice.text(&["x", ""]);
+            DeletionSecret { namespace: "s".into(), name }
+        }),
+        backend_state: dice.chance(12).then(|| "unknown".into()),
+    }
+}
+
+fn affinity(dice: &mut Dice) -> NodeAffinity {
+    let requirement = |key: &str, operator: &str, value: &str| NodeRequirement {
+        key: key.into(),
+        operator: operator.into(),
+        values: Box::new([value.into()]),
+    };
+    let label = dice.pick(&[
+        requirement("host", "In", "n0"),
+        requirement("host", "NotIn", "n1"),
+        requirement("zone", "Exists", ""),
+        requirement("zone", "In", "z1"),
+    ]);
+    let term = match dice.roll(4) {
+        0 => NodeTerm {
+            labels: Box::default(),
+            fields: Box::new([requirement("metadata.name", "In", "n1")]),
+        },
+        1 => NodeTerm { labels: Box::default(), fields: Box::default() },
+        _ => NodeTerm { labels: Box::new([label]), fields: Box::default() },
+    };
+    NodeAffinity { terms: Box::new([term]) }
+}
+
+fn claim(dice: &mut Dice) -> Claim {
+    let (namespace, name) = dice.pick(&CLAIMS);
+    Claim {
+        metadata: Metadata {
+            finalizers: boxed(dice.subset(&["kubernetes.io/pvc-protection"])),
+            ..metadata(dice, &[name])
+        },
+        namespace: namespace.into(),
+        phase: dice.pick(&[
+            ClaimPhase::Bound,
+            ClaimPhase::Pending,
+            ClaimPhase::Lost,
+            ClaimPhase::Other("Odd".into()),
+        ]),
+        volume_name: dice.some(|dice| dice.pick(&VOLUMES).into()),
+        class: dice.some(|dice| dice.text(&CLASSES)),
+        bind_completed: dice.chance(2),
+        requested: Some(1 << 30),
+    }
+}

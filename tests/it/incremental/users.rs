@@ -1,0 +1,179 @@
+//! The rest of the universe: who uses volumes, who serves them, and what was said of them.
+
+use kubectl_storage::model::{
+    Answer, Attachment, AttachmentSource, ClaimKey, Container, Event, Kind, Lease, Metadata,
+    Mounted, Node, ObjectKey, PodPhase, PodUse, Question, Row, Sidecars, SnapshotContent,
+    SnapshotSource, Text, Uid, Workload,
+};
+
+use super::universe::{CLAIMS, DRIVERS, Dice, HANDLES, NODES, VOLUMES, at, boxed, metadata};
+
+const NAMESPACES: [&str; 2] = ["a", "b"];
+
+/// Something that proves that a controller is at work, or nearly so.
+pub(super) fn alive(dice: &mut Dice) -> Row {
+    let names = [
+        "d-example",
+        "ebs-csi-aws-com",
+        "external-attacher-leader-d-example",
+        "external-attacher-leader-ghost-example",
+        "kube-controller-manager",
+    ];
+    let ago = dice.pick(&[0, 0, 20, 3600]);
+    Row::Lease(Box::new(Lease {
+        metadata: metadata(dice, &names),
+        namespace: dice.text(&["kube-system", "a"]),
+        holder: (!dice.chance(4)).then(|| "somebody".into()),
+        renewed: Some(at(dice.now - ago)),
+        duration_seconds: Some(15),
+    }))
+}
+
+pub(super) fn answer(dice: &mut Dice) -> Row {
+    let question = match dice.roll(3) {
+        0 => {
+            let (namespace, name) = dice.pick(&CLAIMS);
+            Question::ClaimExists(ClaimKey { namespace: namespace.into(), name: name.into() })
+        }
+        1 => Question::SecretExists { namespace: "s".into(), name: "x".into() },
+        _ => Question::MayPatchVolumes {
+            namespace: dice.text(&NAMESPACES),
+            service_account: "sa".into(),
+        },
+    };
+    let answers =
+        [Answer::Yes, Answer::No, Answer::Forbidden, Answer::Unanswered("timeout".into())];
+    Row::Answer(question, dice.pick(&answers))
+}
+
+fn sidecars(dice: &mut Dice) -> Sidecars {
+    let images = [
+        "r/csi-provisioner:v5.0.1",
+        "r/csi-provisioner:v3.4.0",
+        "r/csi-provisioner:v6.3.0",
+        "r/csi-attacher:v4.8.0",
+        "r/kube-controller-manager:v1.36.3",
+    ];
+    let mentions = [
+        "--drivername=d.example",
+        "/var/lib/kubelet/plugins/ebs.csi.aws.com/csi.sock",
+        "--drivername=other.example",
+    ];
+    Sidecars {
+        containers: Box::new([Container {
+            image: dice.text(&images),
+            args: boxed(dice.subset(&["--feature-gates=HonorPVReclaimPolicy=true"])),
+        }]),
+        mentions: boxed(dice.subset(&mentions)),
+        service_account: dice.some(|_| "sa".into()),
+    }
+}
+
+pub(super) fn pod(dice: &mut Dice) -> PodUse {
+    let namespace = dice.text(&NAMESPACES);
+    let mounted = CLAIMS.iter().filter(|(place, _)| **place == *namespace);
+    let mut claims = Vec::new();
+    for (_, claim) in mounted {
+        if dice.chance(2) {
+            claims.push(Mounted { claim: (*claim).into(), ephemeral: dice.chance(3) });
+        }
+    }
+    PodUse {
+        namespace,
+        name: dice.pick(&["p0", "p1"]).into(),
+        uid: Uid::parse(dice.pick(&["u0", "u1"])),
+        deleting: dice.chance(5).then(|| dice.time()),
+        phase: dice.pick(&[
+            PodPhase::Running,
+            PodPhase::Pending,
+            PodPhase::Succeeded,
+            PodPhase::Failed,
+            PodPhase::Unknown,
+        ]),
+        ready: dice.chance(2),
+        node: dice.some(|dice| dice.text(&NODES)),
+        claims: claims.into(),
+        sidecars: dice.chance(3).then(|| Box::new(sidecars(dice))),
+    }
+}
+
+pub(super) fn workload(dice: &mut Dice) -> Workload {
+    let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
+    Workload {
+        kind: dice.pick(&kinds),
+        namespace: dice.text(&NAMESPACES),
+        name: "w0".into(),
+        uid: Uid::parse("u0"),
+        replicas: dice.some(|_| 1),
+        sidecars: sidecars(dice),
+    }
+}
+
+pub(super) fn node(dice: &mut Dice) -> Node {
+    let name = dice.pick(&NODES);
+    let held = ["kubernetes.io/csi/d.example^h0", "kubernetes.io/csi/ebs.csi.aws.com^h0"];
+    let volumes = dice.subset(&held).iter().map(|it| Box::from(&**it)).collect();
+    let mut labels = vec![("host".into(), Text::from(name))];
+    if dice.chance(2) {
+        labels.push(("zone".into(), "z1".into()));
+    }
+    let metadata = Metadata { labels: labels.into(), ..metadata(dice, &[name]) };
+    Node { metadata, ready: dice.chance(2), volumes }
+}
+
+pub(super) fn attachment(dice: &mut Dice) -> Attachment {
+    Attachment {
+        metadata: metadata(dice, &["a0", "a1"]),
+        attacher: dice.text(&DRIVERS),
+        node: dice.text(&NODES),
+        source: match dice.roll(5) {
+            0 => AttachmentSource::Inline { driver: dice.text(&DRIVERS), handle: "h0".into() },
+            1 => AttachmentSource::None,
+            _ => AttachmentSource::Volume(dice.pick(&VOLUMES).into()),
+        },
+        attached: dice.chance(2),
+        attach_error: None,
+        detach_error: dice.some(|_| "no".into()),
+    }
+}
+
+pub(super) fn event(dice: &mut Dice) -> Event {
+    let reasons =
+        ["VolumeFailedDelete", "VolumeDelete", "VolumeFailedRecycle", "VolumeUnknownReclaimPolicy"];
+    let components = ["d.example_pod_1", "ebs.csi.aws.com_pod_2", "persistentvolume-controller"];
+    let about = match dice.roll(3) {
+        0 => {
+            let (namespace, name) = dice.pick(&CLAIMS);
+            ObjectKey::claim(&ClaimKey { namespace: namespace.into(), name: name.into() })
+        }
+        _ => ObjectKey::cluster_wide(Kind::PersistentVolume, dice.pick(&VOLUMES)),
+    };
+    Event {
+        namespace: "default".into(),
+        name: dice.pick(&["e0", "e1", "e2"]).into(),
+        about,
+        about_uid: dice.some(|dice| Uid::parse(dice.pick(&["u0", "u1"]))).flatten(),
+        reason: dice.text(&reasons),
+        message: dice.pick(&["no", "busy"]).into(),
+        warning: true,
+        component: dice.text(&components),
+        last_seen: dice.some(Dice::time),
+    }
+}
+
+pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
+    let handles = dice.subset(&HANDLES).iter().map(|it| Box::from(&**it)).collect();
+    SnapshotContent {
+        kind: dice.pick(&[Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]),
+        metadata: metadata(dice, &["s0", "s1"]),
+        driver: dice.text(&DRIVERS),
+        source: match dice.roll(4) {
+            0 => SnapshotSource::Existing,
+            _ => SnapshotSource::Volumes(handles),
+        },
+        snapshot: None,
+        ready: dice.chance(2),
+        being_created: dice.chance(3),
+        deletion_policy: None,
+    }
+}

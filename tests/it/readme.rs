@@ -1,0 +1,58 @@
+//! The screen that README shows is what really appears in a terminal of 80 columns.
+
+use std::{fs, path::Path, process::Command};
+
+const BEGIN: &str = "<!-- screen -->\n";
+const END: &str = "<!-- /screen -->";
+/// Lines of the screen that README shows before it says that there are more.
+const SHOWN: usize = 24;
+
+/// Runs the audit of the shipped dump as a user would, in a terminal.
+fn screen() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let command = format!(
+        "stty cols 80 rows 50; '{}' audit -f examples/leaky-cluster.json.gz",
+        env!("CARGO_BIN_EXE_kubectl-storage")
+    );
+    let output = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(root)
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm")
+        .output()
+        .expect("script, which comes with util-linux");
+    let text = String::from_utf8(output.stdout).expect("text").replace("\r\n", "\n");
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+#[test]
+fn shows_what_really_appears() {
+    let screen = screen();
+    for line in screen.lines() {
+        assert!(line.chars().count() <= 80, "wider than 80 columns: {line}");
+    }
+    let lines: Vec<_> = screen.lines().collect();
+    // Not in the middle of a finding: those begin at the margin.
+    let cut =
+        (SHOWN..lines.len()).find(|index| !lines[*index].starts_with(' ')).expect("more lines");
+    let summary = lines.iter().position(|line| line.contains(" critical, ")).expect("a summary");
+    let shown =
+        format!("```\n{}\n…\n{}\n```\n", lines[..cut].join("\n"), lines[summary..].join("\n"));
+    let _held = crate::support::README.lock();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).expect("README.md");
+    let (before, rest) = readme.split_once(BEGIN).expect("the mark of the screen");
+    let (_, after) = rest.split_once(END).expect("the end of the screen");
+    let expected = format!("{before}{BEGIN}{shown}{END}{after}");
+    if readme == expected {
+        return;
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, expected).expect("README.md can be written");
+        return;
+    }
+    panic!(
+        "README.md shows another screen; UPDATE=1 cargo test --test it readme renews it\n{shown}"
+    );
+}

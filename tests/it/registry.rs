@@ -1,0 +1,177 @@
+//! The registry of rules, held to its own promises.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use kubectl_storage::{
+    cluster::Lookup,
+    model::{FactKey, Kind, Question, Role},
+    rules::{Assessor, REGISTRY, subjects},
+};
+
+use crate::{
+    rules::{dumps, look},
+    support::{README, expect_file, files, read, root},
+};
+
+/// What an id may begin with: what kubectl calls the object, or what the finding is about where
+/// that is no single object.
+const PREFIXES: [&str; 14] = [
+    "pv-or-pvc-",
+    "pv-",
+    "pvc-",
+    "sts-",
+    "va-",
+    "vac-",
+    "snapshot-",
+    "class-",
+    "pod-",
+    "provisioner-",
+    "backend-",
+    "journal-",
+    "cluster-",
+    "duplicate-",
+];
+
+#[test]
+fn every_rule_says_what_it_is() {
+    let mut ids = BTreeSet::new();
+    for rule in REGISTRY.iter() {
+        let id = rule.id;
+        assert!(ids.insert(id), "{id}: twice");
+        let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(id.chars().all(kebab) && !id.contains("--") && !id.ends_with('-'), "{id}");
+        assert!(PREFIXES.iter().any(|it| id.starts_with(it)), "{id}: begins with no object");
+        assert!(id.len() <= 40, "{id}: too long to type");
+        for (what, text, longest) in [
+            ("title", rule.title, 110),
+            ("danger", rule.danger, 700),
+            ("remedy", rule.remedy, 700),
+            ("source", rule.source, 300),
+        ] {
+            assert!(text.len() >= 8, "{id}: {what} says nothing");
+            assert!(text.len() <= longest, "{id}: {what} has {} characters", text.len());
+            assert!(!text.contains("  ") && text.trim() == text, "{id}: {what}: stray blanks");
+            let name = ["csi-", "kube-"].iter().any(|it| text.starts_with(it));
+            let sentence = name || !text.starts_with(char::is_lowercase) || what == "source";
+            assert!(sentence, "{id}: {what} begins in the middle");
+        }
+        assert!(!rule.title.ends_with('.'), "{id}: the title is no sentence with a full stop");
+        for text in [rule.danger, rule.remedy] {
+            assert!(text.ends_with('.'), "{id}: not a whole sentence: {text}");
+        }
+        assert!(!rule.judge.is_empty(), "{id}: finds nothing");
+        assert!(!rule.needs.is_empty(), "{id}: needs nothing");
+        let needs: BTreeSet<_> = rule.needs.iter().collect();
+        assert_eq!(needs.len(), rule.needs.len(), "{id}: needs something twice");
+    }
+}
+
+#[test]
+fn every_rule_is_in_the_file_of_its_name() {
+    let mut found = BTreeSet::new();
+    for path in files(&root().join("src/rules"), ".rs") {
+        let text = read(&path);
+        let of = |line: &str| {
+            let id = line.trim().strip_prefix("id: \"")?.strip_suffix("\",")?;
+            Some(id.to_owned())
+        };
+        let ids: Vec<_> = text.lines().filter_map(of).collect();
+        let stem = path.file_stem().expect("because it is a file").to_string_lossy();
+        for id in ids {
+            let prefix = PREFIXES.iter().find(|it| id.starts_with(**it));
+            let prefix = prefix.filter(|it| **it != "duplicate-").copied().unwrap_or_default();
+            let name = id.trim_start_matches(prefix).replace('-', "_");
+            assert_eq!(stem, name, "{id} is in {}", path.display());
+            found.insert(id);
+        }
+    }
+    let known: BTreeSet<_> = REGISTRY.iter().map(|rule| rule.id.to_owned()).collect();
+    assert_eq!(found, known, "a rule that is in no registry, or in no file");
+}
+
+/// The kinds that a look rests on.
+fn kinds(lookup: &Lookup) -> Vec<Kind> {
+    let workloads = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
+    match lookup {
+        Lookup::VolumesOfBackend(_)
+        | Lookup::VolumeNamed(_)
+        | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],
+        Lookup::Claim(_) | Lookup::ClaimsNaming(_) => vec![Kind::PersistentVolumeClaim],
+        Lookup::PodsOf(_) => vec![Kind::Pod],
+        Lookup::AttachmentsOf(_) => vec![Kind::VolumeAttachment],
+        Lookup::SnapshotsOf(_) => {
+            vec![Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
+        }
+        Lookup::NodesHolding(_) | Lookup::Nodes => vec![Kind::Node],
+        Lookup::Class(_) => vec![Kind::StorageClass],
+        Lookup::EventsOf(_) => vec![Kind::Event],
+        Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
+        Lookup::Whole(kind) => vec![*kind],
+        Lookup::Answer(question) => vec![match question {
+            Question::ClaimExists(_) => Kind::PersistentVolumeClaim,
+            Question::SecretExists { .. } => Kind::Secret,
+            Question::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
+        }],
+        Lookup::Fact(FactKey::ProvisionerVersions(_)) => {
+            workloads.into_iter().chain([Kind::Pod]).collect()
+        }
+        Lookup::Fact(FactKey::Controller(role, _)) => {
+            let probed = [Kind::Lease, Kind::Pod, Kind::Event, Kind::PersistentVolume];
+            let registered = match role {
+                Role::Provisioner | Role::Attacher => &[Kind::CsiDriver, Kind::CsiNode][..],
+                Role::Snapshotter | Role::ControllerManager => &[],
+            };
+            workloads.into_iter().chain(probed).chain(registered.iter().copied()).collect()
+        }
+    }
+}
+
+#[test]
+fn what_is_looked_at_is_what_is_declared() {
+    let mut wrong = BTreeSet::new();
+    let mut looked = 0_usize;
+    for owner in REGISTRY.iter() {
+        for file in dumps(owner, "found").into_iter().chain(dumps(owner, "clean")) {
+            let seen = look(owner, &file);
+            let (cluster, settings) = (&seen.intake.cluster, &seen.settings);
+            let assessor = Assessor::default();
+            for subject in subjects(cluster) {
+                for rule in REGISTRY.iter() {
+                    let declared = rule.looks_at();
+                    for lookup in assessor.looks(cluster, settings, &subject, rule) {
+                        looked += 1;
+                        let undeclared =
+                            kinds(&lookup).into_iter().filter(|it| !declared.contains(it));
+                        wrong.extend(
+                            undeclared.map(|kind| format!("{}: {}", rule.id, kind.plural())),
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(looked > 1000, "only {looked} looks: nothing is proven");
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "looked at, and not among `needs`:\n  {}", wrong.join("\n  "));
+}
+
+const BEGIN: &str = "<!-- rules -->";
+const END: &str = "<!-- /rules -->";
+
+#[test]
+fn the_table_of_the_readme_is_that_of_the_registry() {
+    let mut table =
+        format!("{BEGIN}\n| Finding | Severity | What it finds |\n| --- | --- | --- |\n");
+    for rule in REGISTRY.iter() {
+        let title = rule.title.replace('|', "\\|");
+        let row = writeln!(table, "| `{}` | {} | {title} |", rule.id, rule.severity.name());
+        row.expect("because a String can be written to");
+    }
+    let held = README.lock();
+    let path = root().join("README.md");
+    let readme = read(&path);
+    let (before, rest) = readme.split_once(BEGIN).expect("README.md has the marker");
+    let (_, after) = rest.split_once(END).expect("README.md has the second marker");
+    expect_file(&path, &format!("{before}{table}{END}{after}"));
+    drop(held);
+}

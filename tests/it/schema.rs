@@ -1,0 +1,59 @@
+//! The public shape of reports: its schema, and real output held against it.
+
+use kubectl_storage::{output::wire::AuditReport, rules::REGISTRY};
+
+use crate::{
+    rules::{dumps, folder},
+    support::{Call, expect_file, read, root},
+};
+
+const PATH: &str = "docs/schema/audit-report.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_is_that_of_the_code() {
+    let schema = schemars::schema_for!(AuditReport);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(PATH), &format!("{text}\n"));
+}
+
+#[test]
+fn real_reports_keep_to_the_schema() {
+    let schema = serde_json::from_str(&read(&root().join(PATH))).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let mut findings = 0;
+    for rule in REGISTRY.iter() {
+        for file in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
+            let path = folder(rule).join(file).to_string_lossy().into_owned();
+            let ran = Call::new(["audit", "-o", "json", "-f", &path]).run();
+            ran.is_decent(&path);
+            let report: serde_json::Value = serde_json::from_str(&ran.stdout)
+                .unwrap_or_else(|error| panic!("{path}: {error}: {}", ran.stderr));
+            let wrong: Vec<_> = validator.iter_errors(&report).map(|it| it.to_string()).collect();
+            assert!(wrong.is_empty(), "{path}: {wrong:#?}");
+            // The Rust type says the same as the schema, and reads what was written.
+            let read: AuditReport = serde_json::from_value(report.clone())
+                .unwrap_or_else(|error| panic!("{path}: {error}"));
+            findings += read.findings.len();
+            assert_eq!(serde_json::to_value(read).expect("it is JSON"), report, "{path}");
+        }
+    }
+    assert!(findings > 20, "only {findings} findings: nothing is proven");
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    let schema = serde_json::from_str(&read(&root().join(PATH))).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let path = folder(REGISTRY[0]).join("found.yaml").to_string_lossy().into_owned();
+    let ran = Call::new(["audit", "-o", "json", "-f", &path]).run();
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    for (what, broken) in [
+        ("findings", serde_json::json!("none")),
+        ("gaps", serde_json::Value::Null),
+        ("summary", serde_json::json!({})),
+    ] {
+        let mut report = report.clone();
+        report[what] = broken;
+        assert!(!validator.is_valid(&report), "{what}");
+    }
+}
