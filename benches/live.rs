@@ -11,7 +11,7 @@ use std::{
     collections::BTreeSet,
     fs::File,
     io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode, Stdio},
     time::Instant,
 };
@@ -146,16 +146,16 @@ fn checked(command: &mut Command) -> io::Result<Run> {
 
 /// What others need to show the same objects.
 fn peers(testbed: &Testbed) -> io::Result<()> {
-    let kubectl = Command::new(testbed.binary("kubectl"))
+    let kubectl = run(Command::new(testbed.binary("kubectl"))
         .arg("--kubeconfig")
         .arg(&testbed.kubeconfig)
         .args(["get", "pods,pv,pvc,volumeattachments,storageclasses", "-A", "-o", "json"])
         .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let kubectl = Runs(vec![run(kubectl)?]);
+        .stderr(Stdio::null()))?;
+    let kubectl = Runs(vec![kubectl]);
     say(&kubectl.line("kubectl get pods,pv,pvc,va,sc -A -o json"));
     let popeye = testbed.binary("popeye");
-    if !Path::new(&popeye).exists() {
+    if !popeye.exists() {
         say("popeye: tests/testbed/build --with popeye did not provide it");
         return Ok(());
     }

@@ -4,6 +4,9 @@
 //! mostly reading. Objects are made one at a time, and are as large as real ones: managed fields,
 //! labels, annotations, conditions. A pod is about 6 KB of JSON, a volume about 2 KB.
 
+// Every bench uses a part of it.
+#![allow(dead_code, unused_imports, reason = "shared by several benches")]
+
 mod infrastructure;
 mod metadata;
 mod pods;

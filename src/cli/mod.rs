@@ -61,8 +61,11 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     };
     // Two providers in one tree would make the first connection panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build().map_err(Failure::error)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
+        .enable_all()
+        .build()
+        .map_err(Failure::error)?;
     let exit = runtime.block_on(until_signal(cli.run(&called)));
     // A task that still waits for a server must not hold up the end.
     runtime.shutdown_background();

@@ -33,7 +33,7 @@ impl Role {
         [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::ControllerManager];
 
     /// Whether an image is that of the role's controller, under one of the names that it is
-    /// published by: upstream's, EKS', OpenShift's.
+    /// published by: upstream's, those of EKS and of `OpenShift`.
     pub fn is_played_by(self, image: &str) -> bool {
         let name = image_name(image);
         let published = |sidecar: &str, upstream: &str| {

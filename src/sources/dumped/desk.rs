@@ -60,9 +60,9 @@ pub(super) fn with<T>(
         // Nobody takes the last batch only if something went wrong with one before.
         let _ = desk.hand_over();
         drop(desk);
-        let worked = worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
+        let outcome = worker.join().unwrap_or_else(|reason| panic::resume_unwind(reason));
         let read = read?;
-        worked.map(|()| read)
+        outcome.map(|()| read)
     })
 }
 
