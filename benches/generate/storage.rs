@@ -62,7 +62,7 @@ impl Population {
         annotations["volume.kubernetes.io/provisioner-deletion-secret-namespace"] = place.into();
         let attacher = format!("external-attacher/{}", driver.name.replace('.', "-"));
         // Provisioners take their finalizer off when the policy is no longer Delete.
-        let retained = !bound || index % 4 == 0;
+        let retained = !bound || index.is_multiple_of(4);
         let mut finalizers = vec!["kubernetes.io/pv-protection"];
         if !retained {
             finalizers.insert(0, "external-provisioner.volume.kubernetes.io/finalizer");
