@@ -71,7 +71,8 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     let own = folder.join("own.ndjson.gz");
     audit(&json, temporary.path(), &["--save", &own.to_string_lossy()])?;
 
-    let forms = [("a list as JSON", &json), ("a list as YAML", &yaml), ("our own dump, gzipped", &own)];
+    let forms =
+        [("a list as JSON", &json), ("a list as YAML", &yaml), ("our own dump, gzipped", &own)];
     let mut audits = forms.map(|_| Runs::default());
     let mut jq = Runs::default();
     let mut found = jq_answer(&json, &population)?.1;
@@ -104,7 +105,9 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     for ((what, _), runs) in forms.iter().zip(&audits) {
         let ratio = jq.wall().as_secs_f64() / runs.wall().as_secs_f64();
         let best = jq.fastest().as_secs_f64() / runs.fastest().as_secs_f64();
-        let line = format!("{what}: {ratio:.1} times faster than jq (medians; of the best runs {best:.1})");
+        let line = format!(
+            "{what}: {ratio:.1} times faster than jq (medians; of the best runs {best:.1})"
+        );
         if *what == forms[0].0 {
             verdict.bound(&format!("{line}, at least {JQ_RATIO}"), ratio.max(best) >= JQ_RATIO);
         } else {

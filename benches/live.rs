@@ -77,7 +77,10 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     let objects = write_seed(&population, &mut out)?;
     out.flush()?;
     drop(out);
-    say(&format!("{objects} objects: {} pods, {} volumes, {} claims, what goes with them", args.pods, args.volumes, args.claims));
+    say(&format!(
+        "{objects} objects: {} pods, {} volumes, {} claims, what goes with them",
+        args.pods, args.volumes, args.claims
+    ));
 
     let began = Instant::now();
     let testbed = Testbed::start(&seed, args.peers)?;

@@ -13,10 +13,13 @@ use std::{
 };
 
 use clap::Parser;
-use kubectl_storage::sources::{
-    dump::Input,
-    dumped::{self, DumpOptions},
-    intake::Intake,
+use kubectl_storage::{
+    model::{Claim, Volume},
+    sources::{
+        dump::Input,
+        dumped::{self, DumpOptions},
+        intake::Intake,
+    },
 };
 
 use generate::Population;
@@ -75,8 +78,17 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
             verdict.bound(&format!("{registry} take at most {}", mebibytes(bound)), grown <= bound);
         }
     }
+    say(&format!(
+        "of which the rows themselves: {} and {} bytes",
+        size_of::<Volume>(),
+        size_of::<Claim>()
+    ));
     let cluster = &intake.cluster;
-    say(&format!("rows: {} volumes, {} claims", cluster.volumes().count(), cluster.claims().count()));
+    say(&format!(
+        "rows: {} volumes, {} claims",
+        cluster.volumes().count(),
+        cluster.claims().count()
+    ));
     Ok(verdict.exit())
 }
 
@@ -99,8 +111,7 @@ fn objects(folder: &Path, registry: &str, count: usize) -> io::Result<PathBuf> {
 
 fn write(args: &Args, path: &Path) -> io::Result<()> {
     let count = args.volumes;
-    let population =
-        Population { pods: 0, volumes: count, claims: count, ..Population::default() };
+    let population = Population { pods: 0, volumes: count, claims: count, ..Population::default() };
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     for made in population.objects().filter(|made| made.registry == args.registry) {
         serde_json::to_writer(&mut out, &made.object)?;

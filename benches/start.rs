@@ -21,7 +21,11 @@ fn main() -> ExitCode {
     let runs = Runs((0..RUNS).map(|_| help()).collect());
     let all_well = runs.0.iter().all(|run| run.status.success());
     verdict.bound("--help succeeds", all_well);
-    say(&format!("--help: median of {RUNS} {}, best {}", seconds(runs.wall()), seconds(runs.fastest())));
+    say(&format!(
+        "--help: median of {RUNS} {}, best {}",
+        seconds(runs.wall()),
+        seconds(runs.fastest())
+    ));
     verdict.bound(
         &format!("--help in less than {HELP_MILLISECONDS} ms"),
         runs.wall().as_millis() < HELP_MILLISECONDS,

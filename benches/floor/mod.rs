@@ -70,13 +70,17 @@ async fn all(kubeconfig: &Path) -> io::Result<usize> {
 fn paths() -> impl Iterator<Item = String> {
     let kinds: BTreeSet<Kind> = REGISTRY.iter().flat_map(|rule| rule.looks_at()).collect();
     // The custom resources among them are not installed.
-    kinds.into_iter().filter(|kind| kind.is_listed() && !kind.is_optional() && *kind != Kind::Namespace).map(
-        |kind| {
-            let path = ListRequest::new(kind.group().name, kind.group().version, kind.plural()).path();
+    kinds
+        .into_iter()
+        .filter(|kind| kind.is_listed() && !kind.is_optional() && *kind != Kind::Namespace)
+        .map(|kind| {
+            let path =
+                ListRequest::new(kind.group().name, kind.group().version, kind.plural()).path();
             match kind {
-                Kind::Event => format!("{path}?fieldSelector=involvedObject.kind%3DPersistentVolume"),
+                Kind::Event => {
+                    format!("{path}?fieldSelector=involvedObject.kind%3DPersistentVolume")
+                }
                 _ => path,
             }
-        },
-    )
+        })
 }

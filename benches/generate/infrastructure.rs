@@ -10,7 +10,11 @@ use super::{
 
 impl Population {
     pub(super) fn node_name(&self, index: usize) -> String {
-        format!("ip-10-0-{:03}-{:03}.eu-central-1.compute.internal", index % self.nodes() / 250, index % self.nodes() % 250)
+        format!(
+            "ip-10-0-{:03}-{:03}.eu-central-1.compute.internal",
+            index % self.nodes() / 250,
+            index % self.nodes() % 250
+        )
     }
 
     pub(super) fn infrastructure(&self) -> impl Iterator<Item = Made> + '_ {
@@ -104,10 +108,12 @@ impl Population {
 
     fn node(&self, index: usize) -> Value {
         let name = self.node_name(index);
-        let condition = |kind: &str, status: &str, reason: &str| json!({
-            "lastHeartbeatTime": self.ago(60), "lastTransitionTime": self.ago(30 * 86_400),
-            "message": reason, "reason": reason, "status": status, "type": kind,
-        });
+        let condition = |kind: &str, status: &str, reason: &str| {
+            json!({
+                "lastHeartbeatTime": self.ago(60), "lastTransitionTime": self.ago(30 * 86_400),
+                "message": reason, "reason": reason, "status": status, "type": kind,
+            })
+        };
         let attached: Vec<_> = (index..self.stateful_pods())
             .step_by(self.nodes())
             .map(|volume| {
@@ -131,8 +137,13 @@ impl Population {
                 "node.alpha.kubernetes.io/ttl": "0",
                 "volumes.kubernetes.io/controller-managed-attach-detach": "true",
             }),
-            managed: json!([managed("kubelet", "status", "v1", &self.ago(60),
-                "status|allocatable|cpu status|capacity|cpu status|conditions|k:{\"type\":\"Ready\"}|lastHeartbeatTime status|images status|volumesInUse")]),
+            managed: json!([managed(
+                "kubelet",
+                "status",
+                "v1",
+                &self.ago(60),
+                "status|allocatable|cpu status|capacity|cpu status|conditions|k:{\"type\":\"Ready\"}|lastHeartbeatTime status|images status|volumesInUse"
+            )]),
             ..Meta::new("Node", index, None, name.as_str())
         };
         let images: Vec<_> = (0..25)
@@ -175,12 +186,14 @@ impl Population {
         let name = self.node_name(index);
         let drivers: Vec<_> = DRIVERS
             .iter()
-            .map(|driver| json!({
-                "allocatable": { "count": 25 },
-                "name": driver.name,
-                "nodeID": format!("i-{:017x}", self.roll("node", index)),
-                "topologyKeys": ["topology.kubernetes.io/zone"],
-            }))
+            .map(|driver| {
+                json!({
+                    "allocatable": { "count": 25 },
+                    "name": driver.name,
+                    "nodeID": format!("i-{:017x}", self.roll("node", index)),
+                    "topologyKeys": ["topology.kubernetes.io/zone"],
+                })
+            })
             .collect();
         json!({
             "apiVersion": "storage.k8s.io/v1",

@@ -81,7 +81,10 @@ pub const DRIVERS: [Driver; 2] = [
 impl Population {
     /// Every object, kind by kind.
     pub fn objects(&self) -> impl Iterator<Item = Made> + '_ {
-        self.infrastructure().chain(self.storage()).chain(self.workloads()).chain(self.pod_objects())
+        self.infrastructure()
+            .chain(self.storage())
+            .chain(self.workloads())
+            .chain(self.pod_objects())
     }
 
     /// Volumes that are bound to a claim; the others are Released.

@@ -86,13 +86,27 @@ impl Population {
 
     #[expect(clippy::too_many_lines, reason = "a pod is long")]
     fn pod(&self, sketch: &Sketch) -> Value {
-        let Sketch { index, namespace, name, app, claim, owners, containers, service_account, node } =
-            sketch;
+        let Sketch {
+            index,
+            namespace,
+            name,
+            app,
+            claim,
+            owners,
+            containers,
+            service_account,
+            node,
+        } = sketch;
         let age = 5 * 86_400 + self.roll("pod age", *index) % 86_400;
         let started = self.ago(age - 20);
         let managers = json!([
-            managed("kube-controller-manager", "", "v1", &self.ago(age), &format!(
-                "metadata|annotations|. metadata|annotations|checksum/config metadata|annotations|prometheus.io/scrape \
+            managed(
+                "kube-controller-manager",
+                "",
+                "v1",
+                &self.ago(age),
+                &format!(
+                    "metadata|annotations|. metadata|annotations|checksum/config metadata|annotations|prometheus.io/scrape \
                  metadata|generateName metadata|labels|. metadata|labels|app.kubernetes.io/instance \
                  metadata|labels|app.kubernetes.io/name metadata|labels|pod-template-hash \
                  metadata|ownerReferences|. metadata|ownerReferences|k:{{\"uid\":\"{uid}\"}} \
@@ -108,13 +122,20 @@ impl Population {
                  spec|containers|k:{{\"name\":\"app\"}}|resources|limits|memory spec|containers|k:{{\"name\":\"app\"}}|resources|requests|. \
                  spec|dnsPolicy spec|enableServiceLinks spec|restartPolicy spec|schedulerName spec|securityContext \
                  spec|terminationGracePeriodSeconds spec|volumes|. spec|volumes|k:{{\"name\":\"config\"}}|.",
-                uid = self.uid("owner of", *index))),
-            managed("kubelet", "status", "v1", &started,
+                    uid = self.uid("owner of", *index)
+                )
+            ),
+            managed(
+                "kubelet",
+                "status",
+                "v1",
+                &started,
                 "status|conditions|k:{\"type\":\"ContainersReady\"}|. status|conditions|k:{\"type\":\"ContainersReady\"}|lastProbeTime \
                  status|conditions|k:{\"type\":\"ContainersReady\"}|lastTransitionTime status|conditions|k:{\"type\":\"ContainersReady\"}|status \
                  status|conditions|k:{\"type\":\"Initialized\"}|. status|conditions|k:{\"type\":\"Ready\"}|. \
                  status|conditions|k:{\"type\":\"Ready\"}|lastTransitionTime status|conditions|k:{\"type\":\"Ready\"}|status \
-                 status|containerStatuses status|hostIP status|hostIPs status|phase status|podIP status|podIPs status|startTime"),
+                 status|containerStatuses status|hostIP status|hostIPs status|phase status|podIP status|podIPs status|startTime"
+            ),
         ]);
         let meta = Meta {
             age,
@@ -143,7 +164,8 @@ impl Population {
             ] } }),
         ];
         if let Some(claim) = claim {
-            volumes.push(json!({ "name": "data", "persistentVolumeClaim": { "claimName": claim } }));
+            volumes
+                .push(json!({ "name": "data", "persistentVolumeClaim": { "claimName": claim } }));
         }
         let mut mounts = vec![
             json!({ "mountPath": "/etc/app", "name": "config" }),
@@ -157,10 +179,12 @@ impl Population {
                 "limits": { "cpu": "2", "memory": "2Gi" },
                 "requests": { "cpu": "250m", "memory": "1Gi" },
             });
-            let probe = |path: &str| json!({
-                "failureThreshold": 3, "httpGet": { "path": path, "port": 8080, "scheme": "HTTP" },
-                "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1,
-            });
+            let probe = |path: &str| {
+                json!({
+                    "failureThreshold": 3, "httpGet": { "path": path, "port": 8080, "scheme": "HTTP" },
+                    "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1,
+                })
+            };
             json!([
                 {
                     "args": ["--config=/etc/app/config.yaml", "--listen=:8080", "--data-dir=/var/lib/data", "--log-format=json"],
@@ -213,7 +237,8 @@ impl Population {
                 .into_iter()
                 .map(|kind| json!({ "lastProbeTime": null, "lastTransitionTime": started, "status": "True", "type": kind }))
                 .collect();
-        let address = format!("10.{}.{}.{}", 64 + index / 65_536 % 64, index / 256 % 256, index % 256);
+        let address =
+            format!("10.{}.{}.{}", 64 + index / 65_536 % 64, index / 256 % 256, index % 256);
         json!({
             "apiVersion": "v1",
             "kind": "Pod",

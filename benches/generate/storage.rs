@@ -72,7 +72,11 @@ impl Population {
         }
         let transition = self.ago(if bound { age } else { released });
         let managers = json!([
-            managed("csi-provisioner", "", "v1", &self.ago(age),
+            managed(
+                "csi-provisioner",
+                "",
+                "v1",
+                &self.ago(age),
                 "metadata|annotations|. metadata|annotations|pv.kubernetes.io/provisioned-by \
                  metadata|annotations|volume.kubernetes.io/provisioner-deletion-secret-name \
                  metadata|annotations|volume.kubernetes.io/provisioner-deletion-secret-namespace \
@@ -81,9 +85,15 @@ impl Population {
                  spec|claimRef|kind spec|claimRef|name spec|claimRef|namespace spec|claimRef|resourceVersion \
                  spec|claimRef|uid spec|csi|. spec|csi|driver spec|csi|fsType spec|csi|volumeAttributes|. \
                  spec|csi|volumeAttributes|storage.kubernetes.io/csiProvisionerIdentity spec|csi|volumeHandle \
-                 spec|nodeAffinity spec|persistentVolumeReclaimPolicy spec|storageClassName spec|volumeMode"),
-            managed("kube-controller-manager", "status", "v1", &transition,
-                "status|lastPhaseTransitionTime status|phase"),
+                 spec|nodeAffinity spec|persistentVolumeReclaimPolicy spec|storageClassName spec|volumeMode"
+            ),
+            managed(
+                "kube-controller-manager",
+                "status",
+                "v1",
+                &transition,
+                "status|lastPhaseTransitionTime status|phase"
+            ),
         ]);
         let zone = format!("eu-central-1{}", ["a", "b", "c"][index % 3]);
         let meta = Meta {
@@ -150,13 +160,23 @@ impl Population {
             annotations["volume.kubernetes.io/selected-node"] = self.node_name(index).into();
         }
         let managers = json!([
-            managed("kube-controller-manager", "", "v1", &self.ago(age),
+            managed(
+                "kube-controller-manager",
+                "",
+                "v1",
+                &self.ago(age),
                 "metadata|annotations|. metadata|annotations|pv.kubernetes.io/bind-completed \
                  metadata|annotations|pv.kubernetes.io/bound-by-controller \
                  metadata|annotations|volume.kubernetes.io/storage-provisioner metadata|labels|. metadata|labels|app \
-                 spec|accessModes spec|resources|requests|. spec|resources|requests|storage spec|volumeMode spec|volumeName"),
-            managed("kube-controller-manager", "status", "v1", &self.ago(age),
-                "status|accessModes status|capacity|. status|capacity|storage status|phase"),
+                 spec|accessModes spec|resources|requests|. spec|resources|requests|storage spec|volumeMode spec|volumeName"
+            ),
+            managed(
+                "kube-controller-manager",
+                "status",
+                "v1",
+                &self.ago(age),
+                "status|accessModes status|capacity|. status|capacity|storage status|phase"
+            ),
         ]);
         let meta = Meta {
             age: if bound { age } else { 600 },
@@ -209,9 +229,20 @@ impl Population {
             annotations: json!({ "csi.alpha.kubernetes.io/node-id": format!("i-{:017x}", self.roll("node", index % self.nodes())) }),
             finalizers: json!([attacher]),
             managed: json!([
-                managed("csi-attacher", "status", "storage.k8s.io/v1", &self.ago(5 * DAY), "status|attached"),
-                managed("kube-controller-manager", "", "storage.k8s.io/v1", &self.ago(5 * DAY),
-                    "spec|attacher spec|nodeName spec|source|persistentVolumeName"),
+                managed(
+                    "csi-attacher",
+                    "status",
+                    "storage.k8s.io/v1",
+                    &self.ago(5 * DAY),
+                    "status|attached"
+                ),
+                managed(
+                    "kube-controller-manager",
+                    "",
+                    "storage.k8s.io/v1",
+                    &self.ago(5 * DAY),
+                    "spec|attacher spec|nodeName spec|source|persistentVolumeName"
+                ),
             ]),
             ..Meta::new("VolumeAttachment", index, None, format!("csi-{id}{id}"))
         };

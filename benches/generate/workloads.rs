@@ -10,7 +10,8 @@ use super::{
 /// The containers of a driver's controller.
 pub(super) fn controller_spec(driver: Driver) -> Value {
     let sidecar = |name: &str, version: &str, more: &[&str]| {
-        let mut args = vec!["--csi-address=/csi/csi.sock".to_owned(), "--leader-election".to_owned()];
+        let mut args =
+            vec!["--csi-address=/csi/csi.sock".to_owned(), "--leader-election".to_owned()];
         args.push(format!("--leader-election-namespace={}", driver.namespace));
         args.extend(more.iter().map(|&arg| arg.to_owned()));
         json!({
@@ -109,13 +110,23 @@ impl Population {
         app: &str,
     ) -> Meta<'a> {
         let managers = json!([
-            managed("helm", "", "apps/v1", &self.ago(90 * 86_400),
+            managed(
+                "helm",
+                "",
+                "apps/v1",
+                &self.ago(90 * 86_400),
                 "metadata|annotations|. metadata|labels|. metadata|labels|app.kubernetes.io/instance spec|replicas spec|selector \
                  spec|template|metadata|labels|. spec|template|spec|containers|k:{\"name\":\"app\"}|. \
                  spec|template|spec|containers|k:{\"name\":\"app\"}|args spec|template|spec|containers|k:{\"name\":\"app\"}|image \
-                 spec|template|spec|dnsPolicy spec|template|spec|restartPolicy spec|template|spec|schedulerName"),
-            managed("kube-controller-manager", "status", "apps/v1", &self.ago(86_400),
-                "status|availableReplicas status|observedGeneration status|readyReplicas status|replicas"),
+                 spec|template|spec|dnsPolicy spec|template|spec|restartPolicy spec|template|spec|schedulerName"
+            ),
+            managed(
+                "kube-controller-manager",
+                "status",
+                "apps/v1",
+                &self.ago(86_400),
+                "status|availableReplicas status|observedGeneration status|readyReplicas status|replicas"
+            ),
         ]);
         Meta {
             labels: json!({
@@ -184,10 +195,22 @@ impl Population {
         let previous = format!("{app}-{:010x}", self.roll("previous", index) & 0xff_ffff_ffff);
         [
             self.deployed("Deployment", index, &namespace, &app, &template(REPLICAS), Value::Null),
-            self.deployed("ReplicaSet", index, &namespace, &current, &template(REPLICAS),
-                owner(self, "apps/v1", "Deployment", index, &app)),
-            self.deployed("ReplicaSet", 2_000_000 + index, &namespace, &previous, &template(0),
-                owner(self, "apps/v1", "Deployment", index, &app)),
+            self.deployed(
+                "ReplicaSet",
+                index,
+                &namespace,
+                &current,
+                &template(REPLICAS),
+                owner(self, "apps/v1", "Deployment", index, &app),
+            ),
+            self.deployed(
+                "ReplicaSet",
+                2_000_000 + index,
+                &namespace,
+                &previous,
+                &template(0),
+                owner(self, "apps/v1", "Deployment", index, &app),
+            ),
         ]
     }
 
@@ -204,8 +227,14 @@ impl Population {
         let index = 1_000_000 + number;
         [
             self.deployed("Deployment", index, driver.namespace, &app, &template, Value::Null),
-            self.deployed("ReplicaSet", index, driver.namespace, &set, &template,
-                owner(self, "apps/v1", "Deployment", index, &app)),
+            self.deployed(
+                "ReplicaSet",
+                index,
+                driver.namespace,
+                &set,
+                &template,
+                owner(self, "apps/v1", "Deployment", index, &app),
+            ),
         ]
     }
 

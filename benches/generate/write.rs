@@ -10,7 +10,11 @@ use super::{Made, Population};
 /// Writes a list as `kubectl get … -A -o json --show-managed-fields` does, or `-o yaml`.
 pub fn write_list(population: &Population, yaml: bool, out: &mut dyn Write) -> io::Result<usize> {
     let mut count = 0;
-    out.write_all(if yaml { b"apiVersion: v1\nitems:" } else { b"{\n    \"apiVersion\": \"v1\",\n    \"items\": [" })?;
+    out.write_all(if yaml {
+        b"apiVersion: v1\nitems:"
+    } else {
+        b"{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
+    })?;
     for mut made in population.objects() {
         made.object["metadata"]["resourceVersion"] = (1_000_000 + count).to_string().into();
         let text = if yaml { as_yaml(&made.object)? } else { as_json(&made.object)? };
@@ -49,7 +53,9 @@ fn as_yaml(object: &Value) -> io::Result<String> {
 /// Writes what the testbed's supervisor loads into etcd: `{"key": …, "value": …}` lines.
 pub fn write_seed(population: &Population, out: &mut dyn Write) -> io::Result<usize> {
     let mut count = 0;
-    for Made { registry, object } in population.objects().chain([population.secret()]).chain(population.permissions()) {
+    for Made { registry, object } in
+        population.objects().chain([population.secret()]).chain(population.permissions())
+    {
         let metadata = &object["metadata"];
         let name = metadata["name"].as_str().unwrap_or_default();
         let key = match metadata["namespace"].as_str() {

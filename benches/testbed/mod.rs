@@ -28,11 +28,13 @@ impl Testbed {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let (Some(mut requests), Some(replies)) = (supervisor.stdin.take(), supervisor.stdout.take())
+        let (Some(mut requests), Some(replies)) =
+            (supervisor.stdin.take(), supervisor.stdout.take())
         else {
             return Err(io::Error::other("the supervisor has no pipes"));
         };
-        let request = json!({ "id": 1, "op": "cluster.start", "version": "1.36.3", "etcd_seed": seed });
+        let request =
+            json!({ "id": 1, "op": "cluster.start", "version": "1.36.3", "etcd_seed": seed });
         writeln!(requests, "{request}")?;
         let mut reply = String::new();
         BufReader::new(replies).read_line(&mut reply)?;

@@ -107,7 +107,8 @@ mod tests {
         index.insert("own", 1);
         assert_eq!(found(&index, "gp3"), [3, 7, 9]);
         assert_eq!(found(&index, "own"), [1]);
-        for (id, left) in [(9, &[3, 7][..]), (4, &[3, 7]), (3, &[7]), (3, &[7]), (7, &[]), (7, &[])] {
+        for (id, left) in [(9, &[3, 7][..]), (4, &[3, 7]), (3, &[7]), (3, &[7]), (7, &[]), (7, &[])]
+        {
             index.remove("gp3", id);
             assert_eq!(found(&index, "gp3"), left);
         }
