@@ -13,10 +13,13 @@ use std::{
 };
 
 use clap::Parser;
-use kubectl_storage::sources::{
-    dump::Input,
-    dumped::{self, DumpOptions},
-    intake::Intake,
+use kubectl_storage::{
+    model::{Claim, Volume},
+    sources::{
+        dump::Input,
+        dumped::{self, DumpOptions},
+        intake::Intake,
+    },
 };
 
 use generate::Population;
@@ -75,6 +78,11 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
             verdict.bound(&format!("{registry} take at most {}", mebibytes(bound)), grown <= bound);
         }
     }
+    say(&format!(
+        "of which the rows themselves: {} and {} bytes",
+        size_of::<Volume>(),
+        size_of::<Claim>()
+    ));
     let cluster = &intake.cluster;
     say(&format!(
         "rows: {} volumes, {} claims",

@@ -52,9 +52,10 @@ pub fn read(
     intake: &mut Intake,
 ) -> Result<DumpNotes, DumpError> {
     let mut reading = Reading::default();
-    let summaries = desk::with(intake, |desk| {
+    let (summaries, damaged) = desk::with(intake, |desk| {
         dump::read(inputs, stdin, &mut |piece| reading.take_in(piece, desk))
     })?;
+    reading.broken_anywhere.extend(damaged);
     // A list without items is something to go by; a page of HTML is not.
     let listed = summaries.iter().any(|it| it.records > 0 || it.lists.iter().any(|it| it.complete));
     if intake.seen().is_empty() && !listed {
@@ -117,7 +118,7 @@ impl Reading {
         let kind = Kind::parse(group, object.kind).filter(|kind| kind.is_listed());
         let Some(kind) = kind else {
             self.notes.unused += 1;
-            return ControlFlow::Continue(());
+            return desk.object(None, object);
         };
         let evidence = self.evidence.entry(kind).or_default();
         if object.origin.item.is_some() {
@@ -130,7 +131,7 @@ impl Reading {
         } else {
             evidence.loose = true;
         }
-        desk.object(kind, object)
+        desk.object(Some(kind), object)
     }
 
     /// Takes in a line of ours. The error is what is wrong with it.

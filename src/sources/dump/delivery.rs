@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::flaw::Flaw;
 use super::head::{Head, Items};
 use super::piece::{Broken, Object, Origin, Piece, Record};
+use super::skim::Skimmed;
 use super::summary::{FileSummary, Format, Layout, List, Scope};
 use super::window::{Halt, Place};
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER};
@@ -118,7 +119,7 @@ impl<'s> Delivery<'s> {
             return self.close_list(head, head.items == Items::Null && head.has_metadata);
         }
         let origin = self.origin(place, item);
-        self.object(origin, head, &head.api_version, &head.kind, body)
+        self.object(origin, head, &head.api_version, &head.kind, body, None)
     }
 
     fn own_line(&mut self, place: Place, head: &Head, body: &[u8]) -> Result<(), Halt> {
@@ -168,7 +169,7 @@ impl<'s> Delivery<'s> {
     ) -> Result<(), Halt> {
         let origin = self.origin(place, Some(index));
         if !head.kind.is_empty() || list.is_list() {
-            return self.typed(origin, list, &head, body);
+            return self.typed(origin, list, &head, body, None);
         }
         let (keep, Some(open)) = (self.keep, &mut self.list) else { return Ok(()) };
         // Counted with what it costs to remember it, lest a million tiny items pass for little.
@@ -184,14 +185,33 @@ impl<'s> Delivery<'s> {
         self.broken(place, Some(index), Flaw::KindTooLate { limit: keep })
     }
 
+    /// Delivers an item that was cut out by its indentation. It names its kind.
+    pub(super) fn skimmed(
+        &mut self,
+        place: Place,
+        index: u64,
+        list: &Head,
+        (head, skimmed): &(Head, Skimmed),
+        body: &[u8],
+    ) -> Result<(), Halt> {
+        self.typed(self.origin(place, Some(index)), list, head, body, Some(skimmed))
+    }
+
     /// Delivers an item of a list that has named its kind, or that needs no such help.
-    fn typed(&mut self, origin: Origin, list: &Head, head: &Head, body: &[u8]) -> Result<(), Halt> {
+    fn typed(
+        &mut self,
+        origin: Origin,
+        list: &Head,
+        head: &Head,
+        body: &[u8],
+        skimmed: Option<&Skimmed>,
+    ) -> Result<(), Halt> {
         let of = list.kind.strip_suffix("List").unwrap_or_default();
         let kind = if head.kind.is_empty() { of } else { &head.kind };
         // The version of a typed list is that of its items; that of a plain List says nothing.
         let inherits = head.api_version.is_empty() && !of.is_empty() && kind == of;
         let api_version = if inherits { &list.api_version } else { &head.api_version };
-        self.object(origin, head, api_version, kind, body)
+        self.object(origin, head, api_version, kind, body, skimmed)
     }
 
     fn object(
@@ -201,6 +221,7 @@ impl<'s> Delivery<'s> {
         api_version: &str,
         kind: &str,
         body: &[u8],
+        skimmed: Option<&Skimmed>,
     ) -> Result<(), Halt> {
         if let Some(flaw) = head.flaw(api_version, kind) {
             return self.report(origin, flaw);
@@ -212,7 +233,9 @@ impl<'s> Delivery<'s> {
             open.items += 1;
         }
         let (namespace, name) = (&head.meta.namespace.0, &head.meta.name.0);
-        self.send(Piece::Object(Object { origin, api_version, kind, namespace, name, body }))
+        let skimmed = skimmed.cloned();
+        let object = Object { origin, api_version, kind, namespace, name, body, skimmed };
+        self.send(Piece::Object(object))
     }
 
     /// Begins a list. What kind it is may be known only at its end.
@@ -235,7 +258,7 @@ impl<'s> Delivery<'s> {
             self.summary.foreign += held.len() as u64;
         } else {
             for Held { origin, head, body } in held {
-                self.typed(origin, list, &head, &body)?;
+                self.typed(origin, list, &head, &body, None)?;
             }
             let open = self.list.as_ref().filter(|_| whole);
             let silent = open.is_some_and(|open| open.items + open.broken == 0);

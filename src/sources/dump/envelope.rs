@@ -82,7 +82,7 @@ impl Unwrap<'_> {
     }
 
     fn text(&mut self, name: &str, source: &mut Peeked, wrapping: Wrapping) -> Result<(), Halt> {
-        let Limits { chunk, json: most_json, yaml: most_yaml } = self.limits;
+        let Limits { chunk, skim, json: most_json, yaml: most_yaml } = self.limits;
         let mut out = Delivery::new(name, wrapping.found, most_json, self.sink);
         let is_json = match source.first_significant() {
             Some(byte) => matches!(byte, b'{' | b'['),
@@ -98,7 +98,7 @@ impl Unwrap<'_> {
         let mut window = Window::new(source, chunk, most);
         let end = skip_bom(&mut window).and_then(|()| {
             if is_json {
-                json::read(&mut window, &mut out)
+                json::read(&mut window, &mut out, skim)
             } else {
                 yaml::read(&mut window, &mut out)
             }

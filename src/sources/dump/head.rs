@@ -72,6 +72,11 @@ impl<'de> Deserialize<'de> for Text {
 }
 
 impl Head {
+    /// Builds the head of an object of which everything is known.
+    pub(super) fn known(api_version: String, kind: String, meta: Meta) -> Self {
+        Self { api_version, kind, meta, has_metadata: true, ..Self::default() }
+    }
+
     /// Reads the head of an object that has been parsed already.
     pub(super) fn of(object: &Map<String, Value>) -> Self {
         let mut head = Self::default();

@@ -9,16 +9,19 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use super::delivery::Delivery;
 use super::flaw::Flaw;
 use super::head::{Head, Items, Member, Meta, Text, plain};
+use super::skim::{self, Skimmed};
 use super::window::{Filled, Halt, Place, Window, newlines};
 
 /// Reads all documents of a file.
-pub(super) fn read(window: &mut Window, out: &mut Delivery) -> Result<(), Halt> {
-    Json { window, out }.documents()
+pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
+    Json { window, out, skim }.documents()
 }
 
 struct Json<'w, 'r, 's> {
     window: &'w mut Window<'r>,
     out: &'w mut Delivery<'s>,
+    /// Whether items may be cut out by their indentation.
+    skim: bool,
 }
 
 /// What an object turned out to be.
@@ -181,6 +184,12 @@ impl Json<'_, '_, '_> {
             match self.window.byte(0)? {
                 None => return Err(self.window.cut("a list")),
                 Some(b'{') => {
+                    if let Some((found, end)) = self.skim()? {
+                        let body = &self.window.bytes()[..end];
+                        self.out.skimmed(self.window.here(), index, list, &found, body)?;
+                        self.window.consume(end);
+                        continue;
+                    }
                     let mut head = Head::default();
                     let Shape::Object(end) = self.members(1, Next::KeyOrEnd, &mut head, false)?
                     else {
@@ -193,6 +202,16 @@ impl Json<'_, '_, '_> {
                 Some(byte) => self.not_an_object(index, byte)?,
             }
         }
+    }
+
+    /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
+    fn skim(&mut self) -> Result<Option<((Head, Skimmed), usize)>, Halt> {
+        if !self.skim || !self.window.starts_with(skim::START)? {
+            return Ok(None);
+        }
+        let Some(end) = self.window.find(skim::END)? else { return Ok(None) };
+        let end = end + skim::END.len();
+        Ok(skim::head(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 
     fn rest_of_list(&mut self, head: &mut Head) -> Result<(), Halt> {

@@ -7,6 +7,9 @@
 //!   and that by 64 MiB (16 MiB in YAML).
 //! - **What is broken is told, not dropped.** Each piece that is no object becomes a
 //!   [`Piece::Broken`], and reading goes on where it is known where.
+//! - **What is cut out unchecked says so.** Items of a list as kubectl indents it are found by their
+//!   indentation. Whoever takes them in parses them anyway, and has to treat one that is no JSON
+//!   as damage to the whole file.
 //! - **Silence proves nothing until the end.** Only when a file has been read to its end does its
 //!   [`FileSummary`] say which of its lists are complete.
 //!
@@ -29,6 +32,7 @@ mod head;
 mod json;
 mod layout;
 mod piece;
+mod skim;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -43,6 +47,7 @@ use std::path::PathBuf;
 
 pub use flaw::{DumpError, Flaw};
 pub use piece::{Broken, Object, Origin, Piece, Record};
+pub use skim::Skimmed;
 pub use summary::{FileSummary, Format, Layout, List, Scope};
 pub use writer::{DumpWriter, Replace};
 
@@ -83,5 +88,5 @@ pub fn read(
     stdin: &mut dyn Read,
     sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<FileSummary>, DumpError> {
-    walk::read(inputs, stdin, sink, window::Limits::default())
+    walk::read(inputs, stdin, sink, window::Limits { skim: true, ..window::Limits::default() })
 }

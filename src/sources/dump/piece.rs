@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::flaw::Flaw;
+use super::skim::Skimmed;
 
 /// One piece of a dump. It lives only while the sink looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Object<'a> {
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
     pub body: &'a str,
+    /// Set when the body was cut out by its indentation, and nobody has checked that it is JSON.
+    pub skimmed: Option<Skimmed>,
 }
 
 /// A line of our own dump that is no Kubernetes object.

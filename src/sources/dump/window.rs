@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use memchr::memmem;
+
 use super::flaw::Flaw;
 
 /// How much is kept in memory. Tests make both small, so that every seam is met.
@@ -9,6 +11,8 @@ use super::flaw::Flaw;
 pub(super) struct Limits {
     /// How much is read at once.
     pub(super) chunk: usize,
+    /// Whether items that kubectl has indented are cut out without being checked.
+    pub(super) skim: bool,
     /// The largest JSON object.
     pub(super) json: usize,
     /// The largest YAML document or item. An object in etcd has at most a few MiB, and the YAML
@@ -18,7 +22,7 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { chunk: 128 << 10, json: 64 << 20, yaml: 16 << 20 }
+        Self { chunk: 256 << 10, skim: false, json: 64 << 20, yaml: 16 << 20 }
     }
 }
 
@@ -181,6 +185,31 @@ impl<'r> Window<'r> {
             if self.fill()? == Filled::End {
                 let length = self.bytes().len();
                 return Ok((length > at).then_some((length, false)));
+            }
+        }
+    }
+
+    /// Returns whether the window begins with these bytes.
+    pub(super) fn starts_with(&mut self, start: &[u8]) -> Result<bool, Halt> {
+        while self.bytes().len() < start.len() {
+            if self.fill()? == Filled::End {
+                return Ok(false);
+            }
+        }
+        Ok(self.bytes().starts_with(start))
+    }
+
+    /// Returns where these bytes begin, if they come before the end of the file.
+    pub(super) fn find(&mut self, wanted: &[u8]) -> Result<Option<usize>, Halt> {
+        let finder = memmem::Finder::new(wanted);
+        let mut from = 0;
+        loop {
+            if let Some(found) = finder.find(&self.bytes()[from..]) {
+                return Ok(Some(from + found));
+            }
+            from = self.bytes().len().saturating_sub(wanted.len());
+            if self.fill()? == Filled::End {
+                return Ok(None);
             }
         }
     }

@@ -124,7 +124,7 @@ fn no_cut_goes_unnoticed() {
 
 #[test]
 fn what_is_too_large_is_refused() {
-    let limits = Limits { chunk: 16, json: 256, yaml: 256 };
+    let limits = Limits { chunk: 16, json: 256, yaml: 256, ..Limits::default() };
     let read = |text: &str| read_inputs(&[Input::Stdin], &mut text.as_bytes(), limits);
     let pod = json("Pod", "a");
     let large = format!(r#"{{"apiVersion":"v1","kind":"Pod","x":"{}"}}"#, "x".repeat(256));

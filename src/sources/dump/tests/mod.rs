@@ -6,6 +6,7 @@ mod folders;
 mod forms;
 mod own;
 mod random;
+mod skim;
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
