@@ -8,8 +8,9 @@ use std::{
 
 use super::{Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
+    cluster::{Change, Gap},
     journal::{self, sightings},
-    model::{Kind, Settings, Sighting, Time, escape_control},
+    model::{Answer, Kind, Question, Settings, Sighting, Time, escape_control},
     rules::{Assessor, REGISTRY},
     sources::{
         Header, answers,
@@ -83,6 +84,9 @@ pub(super) async fn collect(
                 dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);
             collected.judge(settings);
+            if collected.miss_answers() {
+                collected.judge(settings);
+            }
         }
     }
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
@@ -117,11 +121,32 @@ impl Collected {
             answers::ask(&reader, questions, &mut self.intake).await.map_err(dump_failure)?;
             self.judge(settings);
         }
+        if self.miss_answers() {
+            self.judge(settings);
+        }
         drop(progress);
         if let Some(known) = known {
             self.record(&known);
         }
         Ok(())
+    }
+
+    /// What was asked and not answered was not seen. Returns whether there was any such thing.
+    ///
+    /// Secrets and permissions that may not be looked at are none of an audit's business.
+    fn miss_answers(&mut self) -> bool {
+        let asked = self.assessor.questions().iter();
+        let asked = asked.filter(|it| matches!(it, Question::ClaimExists(_))).map(|it| (it, None));
+        let answers = self.intake.cluster.answers().iter();
+        let missed: Vec<_> = asked
+            .chain(answers.map(|(question, answer)| (question, Some(answer))))
+            .filter_map(|(question, answer)| missed(question, answer))
+            .collect();
+        let any = !missed.is_empty();
+        for gap in missed {
+            self.intake.apply(Change::Lost(gap));
+        }
+        any
     }
 
     fn judge(&mut self, settings: &Settings) {
@@ -169,6 +194,30 @@ impl Collected {
     }
 }
 
+/// Returns what is not seen for want of an answer; `None` when it was given.
+fn missed(question: &Question, answer: Option<&Answer>) -> Option<Gap> {
+    let (kind, namespace, what) = match question {
+        Question::ClaimExists(key) => {
+            (Kind::PersistentVolumeClaim, &key.namespace, format!("claim {key}"))
+        }
+        Question::SecretExists { namespace, name } => {
+            (Kind::Secret, namespace, format!("secret {namespace}/{name}"))
+        }
+        Question::MayPatchVolumes { namespace, service_account } => {
+            let what = format!("what ServiceAccount {namespace}/{service_account} may do");
+            (Kind::SubjectAccessReview, namespace, what)
+        }
+    };
+    let why = match answer {
+        Some(Answer::Yes | Answer::No) => return None,
+        Some(Answer::Forbidden) if kind != Kind::PersistentVolumeClaim => return None,
+        Some(Answer::Forbidden) => "forbidden".to_owned(),
+        Some(Answer::Unanswered(reason)) => format!("{what}: {reason}"),
+        None => format!("{what}: nobody asked"),
+    };
+    Some(Gap { kind, namespace: Some(namespace.clone()), reason: why })
+}
+
 fn live_failure(error: LiveError) -> Failure {
     match error {
         LiveError::Read(error) => {
@@ -200,5 +249,36 @@ pub(super) fn tell(collected: &Collected) {
         terminal::note(
             "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ClaimKey;
+
+    #[test]
+    fn what_was_not_answered_is_a_gap_and_what_may_not_be_asked_is_none() {
+        let claim =
+            Question::ClaimExists(ClaimKey { namespace: "shop".into(), name: "orders".into() });
+        let secret = Question::SecretExists { namespace: "storage".into(), name: "key".into() };
+        let review = Question::MayPatchVolumes {
+            namespace: "storage".into(),
+            service_account: "provisioner".into(),
+        };
+        let late = Answer::Unanswered("timed out".into());
+        for (question, answer, is_gap) in [
+            (&claim, Some(&Answer::Yes), false),
+            (&claim, Some(&Answer::No), false),
+            (&claim, Some(&Answer::Forbidden), true),
+            (&claim, None, true),
+            (&secret, Some(&Answer::Forbidden), false),
+            (&review, Some(&Answer::Forbidden), false),
+            (&claim, Some(&late), true),
+            (&secret, Some(&late), true),
+            (&review, Some(&late), true),
+        ] {
+            assert_eq!(missed(question, answer).is_some(), is_gap, "{question:?} {answer:?}");
+        }
     }
 }

@@ -30,7 +30,12 @@ pub struct Cx<'a> {
     /// `None` while nobody listens, and inside a fact that is noted as a whole.
     looked: RefCell<Option<Vec<Lookup>>>,
     facts: &'a RefCell<Facts>,
+    /// The volumes of backend volumes that very many share, so that they are not sorted for each.
+    crowds: RefCell<BTreeMap<BackendKey, Vec<&'a Volume>>>,
 }
+
+/// From this many volumes on, those that share a backend volume are kept.
+const CROWD: usize = 16;
 
 /// Facts about drivers, derived once and used by all volumes of a driver, each with the time at
 /// which it has to be derived again.
@@ -70,6 +75,7 @@ impl<'a> Cx<'a> {
             asked: RefCell::default(),
             looked: RefCell::new(None),
             facts,
+            crowds: RefCell::default(),
         }
     }
 
@@ -125,6 +131,11 @@ impl<'a> Cx<'a> {
         due <= now
     }
 
+    /// Whether there is a clock at all: without one nothing is recent, and nothing is long ago.
+    pub fn has_clock(&self) -> bool {
+        self.cluster.clock().is_some()
+    }
+
     /// Whether a time lies further in the future than clocks may differ.
     pub fn is_future(&self, time: Time, slack: Duration) -> bool {
         let Some(now) = self.cluster.clock() else { return false };
@@ -159,9 +170,15 @@ impl<'a> Cx<'a> {
     pub fn volumes_of_backend(&self, backend: &BackendKey) -> Seen<Vec<&'a Volume>> {
         self.note(|| Lookup::VolumesOfBackend(backend.clone()));
         self.all_of(Kind::PersistentVolume)?;
+        if let Some(known) = self.crowds.borrow().get(backend) {
+            return Ok(known.clone());
+        }
         let mut volumes: Vec<_> =
             self.cluster.volumes_of_backend(backend).map(|(_, volume)| volume).collect();
         volumes.sort_by(|a, b| a.name().cmp(b.name()));
+        if volumes.len() >= CROWD {
+            self.crowds.borrow_mut().insert(backend.clone(), volumes.clone());
+        }
         Ok(volumes)
     }
 

@@ -1,13 +1,17 @@
 //! Whether a controller is alive, absent, or neither proven (SEMANTICS 0.7).
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
+
+mod sign;
+
+use sign::Sign;
 
 use super::names::{mentions, named_driver, provisioner_leases, sanitize};
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
-    ControllerState, Fact, FactKey, Kind, Liveness, ObjectRef, PodPhase, Probe, Role, Sidecars,
-    Text, Threshold, Time, Volume,
+    Container, ControllerState, Fact, FactKey, Kind, Liveness, ObjectRef, PodPhase, Probe, Role,
+    Sidecars, Text, Threshold, Time, Volume,
 };
 
 /// A Lease counts as renewed for this many times its own duration.
@@ -166,10 +170,10 @@ impl Search<'_, '_> {
         says
     }
 
-    /// Notes a sign of life, and tells whether it is a recent one.
-    fn sign(&mut self, time: Option<Time>, within: Duration) -> bool {
+    /// Notes a sign of life, and tells what it is worth.
+    fn sign(&mut self, time: Option<Time>, within: Duration) -> Sign {
         self.last_sign = self.last_sign.max(time);
-        time.is_some_and(|time| !self.cx.passed(time, within))
+        Sign::of(self.cx, time, within)
     }
 
     fn lease(&mut self) -> Says {
@@ -180,7 +184,7 @@ impl Search<'_, '_> {
             Role::ControllerManager => vec!["kube-controller-manager".to_owned()],
         };
         names.dedup();
-        let mut stale = None;
+        let (mut stale, mut odd) = (None, None);
         for name in &names {
             let leases = match self.cx.leases_named(name) {
                 Ok(leases) => leases,
@@ -200,13 +204,25 @@ impl Search<'_, '_> {
                 let renewed = self.sign(lease.renewed, period * LEASE_PERIODS);
                 // A holder that lets go leaves its name empty.
                 let held = lease.holder.as_deref().is_some_and(|holder| !holder.is_empty());
-                if renewed && held {
-                    return self.probe("lease", format!("{object} is being renewed"), Says::Alive);
+                match renewed {
+                    Sign::Recent if held => {
+                        let found = format!("{object} is being renewed");
+                        return self.probe("lease", found, Says::Alive);
+                    }
+                    Sign::Odd if held => odd = Some(object),
+                    Sign::None | Sign::Old | Sign::Odd | Sign::Recent => stale = Some(object),
                 }
-                stale = Some(object);
             }
         }
-        self.lease = stale.is_some();
+        self.lease = stale.is_some() || odd.is_some();
+        if let Some(object) = odd {
+            let found = format!("{object} was renewed at a time that is not known to be past");
+            return self.probe("lease", found, Says::Trace);
+        }
+        // An old Lease may have a namesake that was not seen.
+        if let Err(unseen) = self.cx.all_of(Kind::Lease) {
+            return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
+        }
         match stale {
             // A driver's Leases outlive its uninstallation: old ones prove nothing.
             Some(object) => {
@@ -305,7 +321,8 @@ impl Search<'_, '_> {
             .filter(|owner| owner.manager.contains(manager))
             .filter_map(|owner| owner.time)
             .max();
-        if self.sign(wrote, within) {
+        let wrote = self.sign(wrote, within);
+        if wrote == Sign::Recent {
             let found = format!("{manager} wrote to one of its volumes lately");
             return self.probe("recent action", found, Says::Alive);
         }
@@ -315,8 +332,13 @@ impl Search<'_, '_> {
             .filter(|event| self.speaks_as(&event.component))
             .filter_map(|event| event.last_seen)
             .max();
-        if self.sign(said, within) {
+        let said = self.sign(said, within);
+        if said == Sign::Recent {
             return self.probe("recent action", "it wrote events lately".to_owned(), Says::Alive);
+        }
+        if wrote == Sign::Odd || said == Sign::Odd {
+            let found = "at a time that is not known to be past".to_owned();
+            return self.probe("recent action", found, Says::Trace);
         }
         match self.cx.all_of(Kind::Event).and_then(|()| self.cx.all_of(Kind::PersistentVolume)) {
             Ok(()) => self.probe("recent action", "none seen".to_owned(), Says::Nothing),
@@ -342,26 +364,22 @@ impl Search<'_, '_> {
 
     /// Whether these sidecars play the role for the driver, as far as they say whose they are.
     fn names_driver(&self, sidecars: &Sidecars) -> bool {
-        self.plays_role(sidecars)
+        sidecars.containers.iter().any(|it| self.role.is_played_by(&it.image))
             && (matches!(self.role, Role::ControllerManager | Role::Snapshotter)
                 || sidecars.mentions.iter().any(|text| mentions(text, self.driver)))
     }
 
-    /// Whether these sidecars play the role for the driver, or do not say for whom.
+    /// Whether these sidecars may play the role for the driver: they name it, or do not say for
+    /// whom. Each of them serves one driver, so where more of them run than drivers are named, one
+    /// may be this driver's.
     fn may_serve(&self, sidecars: &Sidecars) -> bool {
-        self.plays_role(sidecars) && (self.names_driver(sidecars) || !self.serves_another(sidecars))
-    }
-
-    fn plays_role(&self, sidecars: &Sidecars) -> bool {
-        sidecars.containers.iter().any(|container| self.role.is_played_by(&container.image))
-    }
-
-    /// Whether these sidecars name a driver, and not this one.
-    fn serves_another(&self, sidecars: &Sidecars) -> bool {
-        sidecars
-            .mentions
-            .iter()
-            .any(|text| named_driver(text).is_some_and(|name| name != &**self.driver))
+        let plays = |container: &&Container| self.role.may_be_played_by(&container.image);
+        let running = sidecars.containers.iter().filter(plays).count();
+        let named: BTreeSet<_> =
+            sidecars.mentions.iter().filter_map(|it| named_driver(it)).collect();
+        let of_all = matches!(self.role, Role::ControllerManager | Role::Snapshotter);
+        let mentioned = || sidecars.mentions.iter().any(|text| mentions(text, self.driver));
+        running > named.len() || running > 0 && (of_all || mentioned())
     }
 }
 

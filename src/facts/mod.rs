@@ -31,7 +31,7 @@ pub use protection::{
 };
 pub use provisioner::{
     Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,
-    may_patch_volumes, provisioners_seen,
+    may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
 };
 pub use released::{ClaimState, claim_state, semantically_released};
 

@@ -200,6 +200,31 @@ pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
     Ok(known)
 }
 
+/// Whether nothing that may run as a driver's csi-provisioner leaves hand-made volumes alone: to
+/// rest an action on it, as against a warning, every one has to be known to be 3.5 or later.
+/// `None` when a version is not known, or nothing claims any.
+///
+/// # Errors
+/// When none was seen that does not, and not everything that might run one was.
+pub fn surely_deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
+    let known = surely_deletes_static(&claimed_versions(cx, driver));
+    if known != Some(false) {
+        provisioners_seen(cx)?;
+    }
+    Ok(known)
+}
+
+fn surely_deletes_static(claimed: &[ClaimedVersion]) -> Option<bool> {
+    let each = || {
+        let version = |it: &ClaimedVersion| it.version.clone();
+        claimed.iter().map(version).map(|it| it.map(|it| (it.major, it.minor) >= (3, 5)))
+    };
+    if each().any(|new_enough| new_enough == Some(false)) {
+        return Some(false);
+    }
+    (!claimed.is_empty() && each().all(|new_enough| new_enough == Some(true))).then_some(true)
+}
+
 fn deletes_static(claimed: &[ClaimedVersion]) -> Option<bool> {
     let new_enough = |it: &ClaimedVersion| {
         it.version.as_ref().map(|version| (version.major, version.minor) >= (3, 5))
@@ -218,16 +243,18 @@ mod tests {
 
     #[test]
     fn hand_made_volumes_are_deleted_from_3_5_on() {
-        for (images, deletes) in [
-            (&["csi-provisioner:v3.5.0"][..], Some(true)),
-            (&["csi-provisioner:v3.4.1"], Some(false)),
-            (&["csi-provisioner:v3.4.1", "csi-provisioner:v6.3.0"], Some(true)),
-            (&["csi-provisioner:v3.4.1", "csi-provisioner@sha256:00"], None),
-            (&["csi-provisioner@sha256:00"], None),
-            (&[], None),
+        for (images, deletes, surely) in [
+            (&["csi-provisioner:v3.5.0"][..], Some(true), Some(true)),
+            (&["csi-provisioner:v3.4.1"], Some(false), Some(false)),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner:v6.3.0"], Some(true), Some(false)),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner@sha256:00"], None, Some(false)),
+            (&["csi-provisioner:v6.3.0", "csi-provisioner@sha256:00"], Some(true), None),
+            (&["csi-provisioner@sha256:00"], None, None),
+            (&[], None, None),
         ] {
             let claimed: Vec<_> = images.iter().map(|image| claiming(image, &[])).collect();
             assert_eq!(deletes_static(&claimed), deletes, "{images:?}");
+            assert_eq!(surely_deletes_static(&claimed), surely, "{images:?}");
         }
     }
 

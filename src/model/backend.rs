@@ -22,13 +22,41 @@ pub struct BackendKey {
 
 /// The project of a GCE disk that an in-tree volume does not name.
 const UNSPECIFIED: &str = "UNSPECIFIED";
+/// How in-tree Azure shares name their driver, since their CSI handle cannot be told.
+const AZURE_FILE: &str = "azureFile";
 const GCE_DRIVER: &str = "pd.csi.storage.gke.io";
 
 impl BackendKey {
     /// Returns the part by which equal keys can be looked up: everything but the GCE project,
     /// which in-tree volumes leave open.
+    ///
+    /// An Azure share is its storage account and its name, whatever else its CSI handle says.
     pub fn lookup(&self) -> (&str, &str) {
+        if let Some(share) = self.azure_share() {
+            return (AZURE_FILE, share);
+        }
         (&self.driver, self.gce().map_or(&self.handle, |(_, rest)| rest))
+    }
+
+    /// Whether it can be compared with the keys of all other volumes. An in-tree Azure share of which
+    /// only a secret tells the account cannot.
+    pub fn is_comparable(&self) -> bool {
+        !(&*self.driver == AZURE_FILE && self.handle.starts_with("secret "))
+    }
+
+    /// Returns `account#share` of the CSI handle `group#account#share[#disk[#anything]]`, unless it
+    /// is a disk within a share.
+    fn azure_share(&self) -> Option<&str> {
+        if &*self.driver != "file.csi.azure.com" {
+            return None;
+        }
+        let (_, rest) = self.handle.split_once('#')?;
+        let mut parts = rest.split('#');
+        let (account, share) = (parts.next()?, parts.next()?);
+        let extension = parts.next().and_then(|disk| disk.rsplit_once('.'));
+        let disk = extension.is_some_and(|(_, it)| it.eq_ignore_ascii_case("vhd"));
+        let known = !account.is_empty() && !share.is_empty() && !disk;
+        known.then(|| &rest[..account.len() + 1 + share.len()])
     }
 
     /// Whether both name the same backend volume, as far as can be told.
@@ -87,6 +115,17 @@ mod tests {
         assert!(key("a", "vol-1").same(&key("a", "vol-1")));
         assert!(!key("a", "vol-1").same(&key("b", "vol-1")));
         assert!(!key("a", "projects/p/x").same(&key("a", "projects/q/x")));
+    }
+
+    #[test]
+    fn an_azure_share_is_the_same_under_both_of_its_names() {
+        let csi = |handle| key("file.csi.azure.com", handle);
+        let in_tree = key(AZURE_FILE, "acc#share");
+        assert!(in_tree.same(&csi("group#acc#share#")) && csi("group#acc#share").same(&in_tree));
+        assert!(csi("g#acc#share##uuid#ns").same(&csi("h#acc#share")));
+        assert!(!in_tree.same(&csi("group#acc#other")) && !in_tree.same(&csi("acc#share")));
+        assert!(!csi("g#acc#share#a.vhd").same(&csi("g#acc#share#b.vhd")));
+        assert!(in_tree.is_comparable() && !key(AZURE_FILE, "secret n/key#share").is_comparable());
     }
 
     #[test]

@@ -36,6 +36,9 @@ impl Role {
     /// published by: upstream's, those of EKS and of `OpenShift`.
     pub fn is_played_by(self, image: &str) -> bool {
         let name = image_name(image);
+        // Red Hat's images end in the version of their base: ose-csi-external-provisioner-rhel9.
+        let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let name = digits.strip_suffix("-rhel").unwrap_or(name);
         let published = |sidecar: &str, upstream: &str| {
             name.ends_with(sidecar)
                 || name == upstream
@@ -50,6 +53,23 @@ impl Role {
             }
             Self::ControllerManager => name.ends_with("kube-controller-manager"),
         }
+    }
+
+    /// Whether an image may be that of the role's sidecar, under a name that somebody made up.
+    /// Enough not to call the controller absent, never enough to call it alive.
+    pub fn may_be_played_by(self, image: &str) -> bool {
+        let name = image_name(image);
+        let names: &[&str] = match self {
+            Self::Provisioner => &["csi-provisioner", "csi-external-provisioner"],
+            Self::Attacher => &["csi-attacher", "external-attacher"],
+            Self::Snapshotter => {
+                &["csi-snapshotter", "snapshot-controller", "external-snapshotter"]
+            }
+            Self::ControllerManager => &["kube-controller-manager"],
+        };
+        self.is_played_by(image)
+            || names.iter().any(|known| name.contains(known))
+            || self == Self::Provisioner && name.starts_with("external-provisioner")
     }
 }
 
@@ -142,6 +162,8 @@ mod tests {
             ("registry.k8s.io/sig-storage/csi-provisioner:v6.3.0", true),
             ("public.ecr.aws/eks-distro/kubernetes-csi/external-provisioner:v5.1.0-eks-1", true),
             ("registry.redhat.io/openshift4/ose-csi-external-provisioner:v4.15.0", true),
+            ("registry.redhat.io/openshift4/ose-csi-external-provisioner-rhel9:v4.18.0", true),
+            ("mirror/csi-provisioner-arm64:v6", false),
             ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
             ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
         ] {

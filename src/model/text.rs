@@ -41,7 +41,7 @@ impl Interner {
 pub fn escape_control(text: &str) -> std::borrow::Cow<'_, str> {
     let hostile = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     if !text.contains(hostile) {
         return text.into();

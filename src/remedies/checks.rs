@@ -2,7 +2,12 @@
 
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, Owner, SecretState};
-use crate::model::{ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time};
+use crate::model::{
+    BackendKey, ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time,
+};
+
+/// How many of many objects a reason names.
+const NAMED: usize = 5;
 
 /// A check's answer: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
@@ -41,9 +46,12 @@ pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
         .filter(|other| other.name() != volume.name())
         .map(|other| other.object().to_string())
         .collect();
-    Ok(match others.is_empty() {
-        true => Ok(()),
-        false => Err(format!("{} names the same backend volume", others.join(", "))),
+    // There may be thousands, and each of them says so.
+    let named = others.get(..NAMED).unwrap_or(&others).join(", ");
+    Ok(match others.len() {
+        0 => Ok(()),
+        1..=NAMED => Err(format!("{named} names the same backend volume")),
+        _ => Err(format!("{named} and others name the same backend volume")),
     })
 }
 
@@ -59,10 +67,24 @@ pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No node says that it holds it.
+/// What it names at the backend is known, and can be compared with what others name: without that,
+/// no search for others, for nodes or for snapshots means anything.
+pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
+    let Some(backend) = &volume.backend else {
+        return Err("what it names at the storage backend cannot be told".to_owned());
+    };
+    if backend.is_comparable() {
+        Ok(backend)
+    } else {
+        Err("whether a CSI volume names the same share cannot be told".to_owned())
+    }
+}
+
+/// No node says that it holds it. Volumes that were migrated to CSI are named as CSI volumes are.
 pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let Some(backend) = volume.backend.as_ref().filter(|_| volume.source.driver().is_some()) else {
-        return Ok(Ok(()));
+    let backend = match backend_is_known(volume) {
+        Ok(backend) => backend,
+        Err(reason) => return Ok(Err(reason)),
     };
     let nodes = cx.nodes_holding(backend)?;
     Ok(match nodes.first() {

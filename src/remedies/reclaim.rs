@@ -5,7 +5,7 @@ use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
-    Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Trust, Undo, Volume,
+    Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Text, Trust, Undo, Volume,
 };
 
 /// P-POLICY from Retain to Delete, with every check of F01.
@@ -75,6 +75,7 @@ fn check(
         is_released(volume),
         checks::not_exempt(cx, &volume.metadata),
         backend_state_known(volume),
+        checks::backend_is_known(volume).map(drop),
         age_is_trusted(cx, volume),
         claim_is_gone(cx, volume)?,
         checks::no_claim_names_it(cx, volume)?,
@@ -169,22 +170,17 @@ fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
 fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {
+            if let Some(named) = volume.source.driver().filter(|named| *named != driver) {
+                // The one would be told to delete a handle of the other.
+                return Ok(Err(format!("it names driver {named}, but {driver} would delete it")));
+            }
             let state = facts::provisioner(cx, driver);
             if let Err(reason) = checks::alive(&state, &format!("csi-provisioner of {driver}"))? {
                 return Ok(Err(reason));
             }
-            let too_old = !volume.is_dynamic()
-                && facts::claimed_versions(cx, driver).iter().any(|claimed| {
-                    // csi-provisioner deletes static volumes from 3.5 on (R-2644-8).
-                    let version = claimed.version.as_ref();
-                    version.is_some_and(|version| (version.major, version.minor) < (3, 5))
-                });
-            match too_old {
-                true => {
-                    Err("its csi-provisioner is older than 3.5 and never deletes static volumes"
-                        .to_owned())
-                }
-                false => Ok(()),
+            match volume.is_dynamic() {
+                true => Ok(()),
+                false => deletes_static(cx, driver)?,
             }
         }
         Owner::External(provisioner) => {
@@ -198,5 +194,16 @@ fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<checks::Check
         Owner::StaticInTree(source) => {
             Err(format!("no controller deletes static in-tree volumes ({source})"))
         }
+    })
+}
+
+/// csi-provisioner deletes static volumes from 3.5 on (R-2644-8).
+fn deletes_static(cx: &Cx, driver: &Text) -> Seen<checks::Checked> {
+    Ok(match facts::surely_deletes_static_volumes(cx, driver)? {
+        Some(true) => Ok(()),
+        Some(false) => {
+            Err("its csi-provisioner is older than 3.5 and never deletes static volumes".to_owned())
+        }
+        None => Err("whether its csi-provisioner deletes static volumes is not known: its version is not, and before 3.5 none does".to_owned()),
     })
 }

@@ -145,14 +145,16 @@ impl Assessor {
         cases.sort_by(|a, b| {
             (a.0, a.1.id).cmp(&(b.0, b.1.id)).then_with(|| key(a.2).cmp(&key(b.2)))
         });
-        cases.into_iter().filter_map(move |(_, rule, subject)| {
-            self.judge(cluster, settings, subject, rule).finding
-        })
+        let cx = Cx::new(cluster, settings, &self.facts);
+        cases
+            .into_iter()
+            .filter_map(move |(_, rule, subject)| judge(&cx, cluster, subject, rule).finding)
     }
 
     /// Adds up the findings in scope.
     pub fn tally(&self, cluster: &Cluster, settings: &Settings) -> Tally {
         let mut tally = Tally::default();
+        let cx = Cx::new(cluster, settings, &self.facts);
         for (subject, noted) in &self.cases {
             if !in_scope(cluster, settings, subject) {
                 continue;
@@ -178,7 +180,7 @@ impl Assessor {
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id == "reclaim");
                 if reclaims {
-                    let finding = self.judge(cluster, settings, subject, rule).finding;
+                    let finding = judge(&cx, cluster, subject, rule).finding;
                     if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {
                         tally.reclaimable = tally.reclaimable.saturating_add(capacity);
                     }

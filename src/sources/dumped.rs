@@ -9,6 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
     ops::ControlFlow,
+    sync::Arc,
 };
 
 use desk::Desk;
@@ -71,8 +72,10 @@ struct Reading {
     evidence: BTreeMap<Kind, Evidence>,
     /// Coverage that dumps of ours record.
     recorded: Vec<(Reach, Coverage)>,
-    /// Whether any dump of ours was read.
-    own: bool,
+    /// The dumps of ours that were read.
+    own: BTreeSet<Arc<str>>,
+    /// The files that hold objects, as long as they are few.
+    sources: BTreeSet<Arc<str>>,
     header: saved::Header,
     taken: Option<saved::Taken>,
     notes: DumpNotes,
@@ -89,7 +92,7 @@ struct Reading {
 #[derive(Debug, Default)]
 struct Evidence {
     /// Namespaces shown, by file and list.
-    by_list: BTreeMap<(std::sync::Arc<str>, bool), BTreeSet<Text>>,
+    by_list: BTreeMap<(Arc<str>, bool), BTreeSet<Text>>,
     /// Objects outside of lists.
     loose: bool,
 }
@@ -120,9 +123,12 @@ impl Reading {
             self.notes.unused += 1;
             return desk.object(None, object);
         };
+        if self.sources.len() < 2 && !self.sources.contains(&object.origin.file) {
+            self.sources.insert(Arc::clone(&object.origin.file));
+        }
         let evidence = self.evidence.entry(kind).or_default();
         if object.origin.item.is_some() {
-            let list = (std::sync::Arc::clone(&object.origin.file), true);
+            let list = (Arc::clone(&object.origin.file), true);
             let namespaces = evidence.by_list.entry(list).or_default();
             // Two are enough to tell all namespaces from one.
             if namespaces.len() < 2 {
@@ -147,7 +153,7 @@ impl Reading {
             // An excerpt is written by hand: it has a header, and no end line to prove its end.
             "Dump" | "Excerpt" => {
                 self.header = parse(record.body)?;
-                self.own = true;
+                self.own.insert(Arc::clone(&record.origin.file));
             }
             saved::TAKEN => self.taken = Some(parse(record.body)?),
             saved::COVERAGE => {
@@ -220,6 +226,7 @@ impl Reading {
         needed: &[Kind],
         intake: &mut Intake,
     ) {
+        let mixed = self.mixed();
         let recorded = std::mem::take(&mut self.recorded);
         let known: BTreeSet<Kind> = recorded.iter().map(|(reach, _)| reach.kind).collect();
         for (reach, coverage) in recorded {
@@ -235,10 +242,12 @@ impl Reading {
                 intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
                 continue;
             }
-            // What broke before its kind was known may have been of any kind that is shown.
-            let shown = self.evidence.contains_key(&kind);
-            if let Some(first) = self.broken_anywhere.first().filter(|_| shown || known.is_empty())
-            {
+            if let Some(reason) = &mixed {
+                intake.apply(Change::Lost(Gap { kind, namespace: None, reason: reason.clone() }));
+                continue;
+            }
+            // What broke before its kind was known may have been of any kind, and the only one.
+            if let Some(first) = self.broken_anywhere.first() {
                 let reason = match self.broken_anywhere.len() {
                     1 => first.clone(),
                     count => {
@@ -259,6 +268,16 @@ impl Reading {
         }
     }
 
+    /// Why nothing can be said to be absent, where a dump of ours is not all that was read: the
+    /// coverage that it records is about its own moment, and its own cluster.
+    fn mixed(&self) -> Option<String> {
+        let own = self.own.first()?;
+        let other = self.own.iter().chain(&self.sources).find(|file| *file != own)?;
+        Some(format!(
+            "{own} tells of one moment, and {other} may be of another: audit them one by one"
+        ))
+    }
+
     fn cover_foreign(&self, kind: Kind, summaries: &[FileSummary], intake: &mut Intake) {
         let typed = |summary: &FileSummary| {
             summary.lists.iter().any(|list| list.complete && list.of() == Some(kind.name()))
@@ -272,9 +291,10 @@ impl Reading {
             if !summary.intact {
                 continue;
             }
-            let shown = self.evidence.get(&kind).and_then(|evidence| {
-                evidence.by_list.get(&(std::sync::Arc::clone(&summary.path), true))
-            });
+            let shown = self
+                .evidence
+                .get(&kind)
+                .and_then(|evidence| evidence.by_list.get(&(Arc::clone(&summary.path), true)));
             let listed =
                 typed(summary) || shown.is_some() && summary.lists.iter().any(|it| it.complete);
             if !listed {
@@ -336,7 +356,7 @@ impl Reading {
         match time {
             Some(time) => {
                 intake.apply(Change::Clock(time));
-                if guessed && !self.own {
+                if guessed && self.own.is_empty() {
                     let time = crate::model::format_time(&time);
                     self.notes.notes.push(format!(
                         "the dump does not tell when it was taken; ages are as of {time}, the newest time in it (--taken-at sets another)"
@@ -348,5 +368,66 @@ impl Reading {
                     .to_owned(),
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::sources::dump::{DumpWriter, Replace};
+
+    /// A dump of ours that says it has seen all claims and attachments, and holds one attachment.
+    fn own(path: &Path) {
+        let mut writer = DumpWriter::create(path, Replace::Dumps, &saved::Header::now())
+            .expect("because there is room");
+        let attachment = serde_json::json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {"name": "a"}, "spec": {"source": {"persistentVolumeName": "pv"}}});
+        writer.object(&attachment).expect("because there is room");
+        for kind in [Kind::PersistentVolumeClaim, Kind::VolumeAttachment] {
+            let covered =
+                saved::Covered::new(&Reach::all(kind), &Coverage::Seen { began: 9, ended: 10 });
+            writer.record(saved::COVERAGE, &covered).expect("because there is room");
+        }
+        writer.finish().expect("because there is room");
+    }
+
+    fn unseen(paths: &[&Path]) -> Vec<Kind> {
+        let inputs: Vec<_> = paths.iter().map(|path| Input::Path(path.to_path_buf())).collect();
+        let kinds = vec![Kind::PersistentVolumeClaim, Kind::VolumeAttachment];
+        let options = DumpOptions { kinds, ..DumpOptions::default() };
+        let mut intake = Intake::new(None);
+        read(&inputs, &mut std::io::empty(), &options, &mut intake).expect("readable");
+        let unseen = |kind: &Kind| intake.cluster.reach(*kind, None).is_err();
+        options.kinds.iter().copied().filter(unseen).collect()
+    }
+
+    #[test]
+    fn a_dump_whose_only_object_of_a_kind_is_damaged_has_not_shown_that_kind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dump.json");
+        own(&path);
+        assert_eq!(unseen(&[&path]), []);
+        let text = fs::read_to_string(&path).expect("because it was written");
+        fs::write(&path, text.replace("\"kind\":\"VolumeAttachment\"", "\"kind\":7"))
+            .expect("room");
+        assert_eq!(unseen(&[&path]), [Kind::PersistentVolumeClaim, Kind::VolumeAttachment]);
+    }
+
+    #[test]
+    fn a_dump_of_ours_beside_anything_else_proves_no_absence() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, two, list] = ["one.json", "two.json", "pv.json"].map(|it| folder.path().join(it));
+        own(&one);
+        own(&two);
+        let volumes = r#"{"apiVersion": "v1", "kind": "PersistentVolumeList", "items": [
+            {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "later"}}]}"#;
+        fs::write(&list, volumes).expect("because there is room");
+        let both = [Kind::PersistentVolumeClaim, Kind::VolumeAttachment];
+        assert_eq!(unseen(&[&one]), []);
+        assert_eq!(unseen(&[&one, &two]), both);
+        assert_eq!(unseen(&[&one, &list]), both);
+        assert_eq!(unseen(&[&list, &one]), both);
     }
 }

@@ -234,14 +234,16 @@ impl Context {
             Ok(namespaces) => (namespaces, true),
             Err(_) => (vec![self.namespace.clone()], false),
         };
-        if !all {
-            let reason = format!(
+        // Parts do not add up to the whole: a namespace may be new since they were listed.
+        let reason_of_whole = match all {
+            true => format!("{}; only each namespace by itself was", reason(&error)),
+            false => format!(
                 "{}; namespaces may not be listed either, so only {} was tried",
                 reason(&error),
                 self.namespace
-            );
-            self.lose(kind, None, reason).await;
-        }
+            ),
+        };
+        self.lose(kind, None, reason_of_whole).await;
         for namespace in namespaces {
             if let Err(error) = self.list_within::<T>(version, Some(&namespace)).await {
                 self.lose(kind, Some(namespace.as_str().into()), reason(&error)).await;

@@ -330,3 +330,65 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
         assert_eq!(state.liveness, expected, "{case}: {state:?}");
     }
 }
+
+#[test]
+fn an_old_lease_proves_nothing_while_others_of_its_name_may_be_unseen() {
+    for (role, name) in [
+        (Role::Provisioner, "disk-csi-example-com"),
+        (Role::Attacher, "external-attacher-leader-disk-csi-example-com"),
+    ] {
+        let old = lease(name, "storage", ago(9 * DAY), Some("a"));
+        let cluster = cluster([csi_volume(DRIVER), old], &[Kind::Lease]);
+        let state = state_of(&cluster, &declaring(DRIVER), role, DRIVER);
+        assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+        assert!(state.unseen.is_some() && !state.all_negative);
+    }
+}
+
+#[test]
+fn what_a_wrong_clock_stamped_is_neither_life_nor_death() {
+    let of_tomorrow = lease("disk-csi-example-com", "storage", ago(-DAY), Some("a"));
+    let ahead = lease("disk-csi-example-com", "storage", ago(-30), Some("a"));
+    let said = event("disk.csi.example.com_host_0d9e5b6c", -DAY);
+    for (row, expected) in
+        [(of_tomorrow, Liveness::Unknown), (ahead, Liveness::Alive), (said, Liveness::Unknown)]
+    {
+        let cluster = cluster([csi_volume(DRIVER), row], &[]);
+        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        assert_eq!(state.liveness, expected, "{state:?}");
+        assert!(!state.all_negative);
+    }
+}
+
+#[test]
+fn without_a_clock_nothing_is_alive_or_absent() {
+    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+    let fresh = lease("disk-csi-example-com", "storage", ago(5), Some("a"));
+    for row in [csi_volume(DRIVER), fresh] {
+        cluster.apply(Change::Seen(row), &mut dirty);
+    }
+    for kind in Kind::ALL {
+        cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
+    }
+    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+}
+
+#[test]
+fn a_pod_with_more_provisioners_than_named_drivers_may_serve_anybody() {
+    let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
+    let mut both = sidecars(image, &["--drivername=other.csi.example.com"]);
+    both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
+    let cluster = cluster([csi_volume(DRIVER), pod(true, both)], &[]);
+    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+}
+
+#[test]
+fn an_image_of_an_unusual_name_keeps_its_driver_from_being_absent_but_proves_no_life() {
+    let image = "mirror.example.com/csi-provisioner-arm64:v6.3.0";
+    let pod = pod(true, sidecars(image, &["--drivername=disk.csi.example.com"]));
+    let cluster = cluster([csi_volume(DRIVER), pod], &[]);
+    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+}

@@ -102,7 +102,7 @@ fn volume(case: &Case) -> Volume {
         reclaim_policy: case.policy.clone(),
         claim_ref: claimed.then_some(claim),
         source,
-        backend: None,
+        backend: Some(crate::model::BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
         class: None,
         capacity: None,
         node_affinity: None,

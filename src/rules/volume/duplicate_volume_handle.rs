@@ -5,6 +5,9 @@ use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
+/// There may be thousands, and each of them would show all others.
+const SHOWN: usize = 20;
+
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-volume-handle",
     severity: Severity::Critical,
@@ -43,7 +46,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             "other volumes name the same backend volume: deleting one destroys the data of all",
         )
         .severe(if dangerous.is_some() { Severity::Critical } else { Severity::High });
-    for member in others {
+    for member in others.take(SHOWN) {
         let state = format!("{}, policy {}", member.phase, member.reclaim_policy);
         finding = finding
             .shows_of(&member.object(), "names the same backend volume", state)

@@ -6,6 +6,9 @@ use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
+/// There may be thousands, and each of them would show all others.
+const SHOWN: usize = 20;
+
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-handle-shared",
     severity: Severity::Critical,
@@ -37,7 +40,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             "not in use, and another volume names the same disk: reclaiming this one destroys both",
         )
         .aged(facts::phase_age(cx, volume));
-    for other in &others {
+    for other in others.iter().take(SHOWN) {
         let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
         let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);
         finding = finding

@@ -1,10 +1,10 @@
 //! F01: a Released volume that Retain has kept for too long.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimState};
+use crate::facts::{self, ClaimState, Owner};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{Judge, Rule, Stake, judged::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-past-threshold",
@@ -43,7 +43,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         ClaimState::Live(_) => "bound to another volume".to_owned(),
         ClaimState::None | ClaimState::Reserved | ClaimState::Absent => "gone".to_owned(),
     };
-    let finding = RULE
+    let mut finding = RULE
         .on_volume(
             cx,
             volume,
@@ -51,5 +51,26 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         )
         .aged(age)
         .shows("claim", claim);
+    if let Some(secret) = &volume.deletion_secret {
+        let named = match (&*secret.namespace, &*secret.name) {
+            ("", "") => "<none>".to_owned(),
+            (namespace, name) => format!("{namespace}/{name}"),
+        };
+        finding = finding.shows("volume.kubernetes.io/provisioner-deletion-secret", named);
+    }
+    let event = match facts::last_event(cx, volume, &[]) {
+        Ok(Some(event)) => {
+            format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
+        }
+        Ok(None) => "<none>".to_owned(),
+        Err(unseen) => unseen.reason,
+    };
+    finding = finding.shows("last event", event);
+    if let Owner::Csi(driver) = facts::owner(volume) {
+        for claimed in facts::claimed_versions(cx, &driver) {
+            finding = finding.shows_of(&claimed.object, "claimed version", &*claimed.image);
+        }
+        finding = finding.shows_controller(&facts::provisioner(cx, &driver));
+    }
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RECLAIM)))
 }

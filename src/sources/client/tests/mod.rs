@@ -3,6 +3,7 @@
 mod connection;
 mod exec;
 mod list;
+mod namespaces;
 mod reader;
 mod server;
 mod stream;

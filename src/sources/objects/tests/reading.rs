@@ -103,7 +103,7 @@ fn native_sidecars_are_sidecars() {
         }));
         assert!(matches!(fold(&pod), Folded::Row(Row::Pod(_))), "{image}");
     }
-    for image in ["csi-provisioner-metrics", "csi-provisioner/web", "", ":", "@"] {
+    for image in ["csi-metrics", "csi-provisioner/web", "", ":", "@"] {
         let pod: Pod = json(object!({
             "metadata": {"name": "p", "namespace": "n"},
             "spec": {"containers": [{"image": image}]},
