@@ -17,6 +17,9 @@ pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Resul
     Json { window, out, skim }.documents()
 }
 
+/// An item found by its indentation, and where it ends.
+type Found = ((Head, Skimmed), usize);
+
 struct Json<'w, 'r, 's> {
     window: &'w mut Window<'r>,
     out: &'w mut Delivery<'s>,
@@ -205,7 +208,7 @@ impl Json<'_, '_, '_> {
     }
 
     /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
-    fn skim(&mut self) -> Result<Option<((Head, Skimmed), usize)>, Halt> {
+    fn skim(&mut self) -> Result<Option<Found>, Halt> {
         if !self.skim || !self.window.starts_with(skim::START)? {
             return Ok(None);
         }

@@ -45,7 +45,7 @@ pub struct DumpWriter {
 enum Lines {
     Stdout(BufWriter<io::Stdout>),
     Plain(BufWriter<File>),
-    Gzip(GzEncoder<BufWriter<File>>),
+    Gzip(Box<GzEncoder<BufWriter<File>>>),
 }
 
 /// A line of ours, with the kind that readers look for.
@@ -81,7 +81,7 @@ impl DumpWriter {
             let file = BufWriter::with_capacity(64 << 10, file);
             let gzip = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
             let lines = if gzip {
-                Lines::Gzip(GzEncoder::new(file, Compression::default()))
+                Lines::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
             } else {
                 Lines::Plain(file)
             };

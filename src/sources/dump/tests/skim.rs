@@ -85,7 +85,7 @@ fn read(bytes: &[u8], skim: bool, bite: usize, chunk: usize) -> (Vec<String>, us
                     match serde_json::from_str::<Value>(&rest) {
                         Ok(rest) => {
                             unmanaged +=
-                                usize::from(rest["metadata"].get("managedFields").is_none())
+                                usize::from(rest["metadata"].get("managedFields").is_none());
                         }
                         Err(_) => damaged = true,
                     }
@@ -97,8 +97,8 @@ fn read(bytes: &[u8], skim: bool, bite: usize, chunk: usize) -> (Vec<String>, us
         ControlFlow::Continue(())
     };
     let limits = Limits { chunk, skim, ..Limits::default() };
-    let mut bites = Bites { bytes, sizes: vec![bite], next: 0 };
-    let files = walk::read(&[Input::Stdin], &mut bites, &mut sink, limits);
+    let mut input = Bites { bytes, sizes: vec![bite], next: 0 };
+    let files = walk::read(&[Input::Stdin], &mut input, &mut sink, limits);
     let files = files.unwrap_or_else(|error| panic!("{}", io::Error::other(error)));
     damaged |= files.iter().any(|file| !file.intact || file.lists.iter().any(|it| !it.complete));
     (pieces, unmanaged, damaged)
