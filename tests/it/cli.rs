@@ -145,7 +145,7 @@ fn help_names_the_program_as_it_was_called() {
 #[test]
 fn the_same_dump_gives_the_same_report() {
     for file in ["pv-released-delete-stuck", "pv-released-past-threshold"] {
-        let path = root().join("tests/rules").join(file).join("found.yaml");
+        let path = root().join("tests/rules").join(file).join("found-verdicts.yaml");
         let path = path.to_string_lossy().into_owned();
         let first = Call::new(["audit", "-o", "json", "-f", &path]).run().stdout;
         for _ in 0..5 {

@@ -9,7 +9,7 @@ use kubectl_storage::{
 };
 
 use crate::{
-    rules::{folder, look},
+    rules::{dumps, look},
     support::{README, expect_file, files, read, root},
 };
 
@@ -131,11 +131,8 @@ fn what_is_looked_at_is_what_is_declared() {
     let mut wrong = BTreeSet::new();
     let mut looked = 0_usize;
     for owner in REGISTRY.iter() {
-        for file in ["found.yaml", "clean.yaml"] {
-            if !folder(owner).join(file).exists() {
-                continue; // The tests of fixtures say so.
-            }
-            let seen = look(owner, file);
+        for file in dumps(owner, "found").into_iter().chain(dumps(owner, "clean")) {
+            let seen = look(owner, &file);
             let (cluster, settings) = (&seen.intake.cluster, &seen.settings);
             let assessor = Assessor::default();
             for subject in subjects(cluster) {

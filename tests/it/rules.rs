@@ -1,7 +1,9 @@
 //! Every rule on its fixtures: what it has to find, and the near miss that it must not.
 //!
-//! `tests/rules/<id>/found.yaml` and `clean.yaml` are dumps; `expected.yaml` lists what the rule
-//! finds in the former; `settings.yaml` holds what the user would have asked for.
+//! In `tests/rules/<id>/`, `found.yaml` and `clean.yaml` are dumps; `expected.yaml` lists what the rule finds in the
+//! former; `settings.yaml` holds what the user would have asked for. There can be more of them: `found-X.yaml` with
+//! `expected-X.yaml`, `clean-X.yaml`, and `settings-X.yaml` for either; those of `clean.yaml` are in
+//! `settings-clean.yaml`. The first line of a dump says whether `tests/real` recorded it, or who wrote it and why.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
 
@@ -64,6 +66,26 @@ pub(crate) fn folder(rule: &Rule) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(rule.id)
 }
 
+/// The dumps of a rule whose names begin so.
+pub(crate) fn dumps(rule: &Rule, prefix: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder(rule)) else { return Vec::new() };
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with(prefix))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// The file that goes with a dump: `expected-X.yaml` with `found-X.yaml`.
+fn companion(dump: &str, name: &str) -> String {
+    match dump.split_once('-') {
+        Some((_, rest)) => format!("{name}-{rest}"),
+        None if dump == "clean.yaml" => format!("{name}-clean.yaml"),
+        None => format!("{name}.yaml"),
+    }
+}
+
 pub(crate) struct Look {
     pub intake: Intake,
     pub settings: Settings,
@@ -72,7 +94,7 @@ pub(crate) struct Look {
 
 pub(crate) fn look(rule: &Rule, file: &str) -> Look {
     let path = folder(rule).join(file);
-    let settings = fs::read_to_string(folder(rule).join("settings.yaml"));
+    let settings = fs::read_to_string(folder(rule).join(companion(file, "settings")));
     let asked: Asked = settings.map_or_else(
         |_| Asked::default(),
         |text| serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", rule.id)),
@@ -111,17 +133,25 @@ impl Look {
 fn every_rule_finds_what_its_fixture_expects() {
     let mut wrong = Vec::new();
     for rule in REGISTRY.iter() {
-        let expected = fs::read_to_string(folder(rule).join("expected.yaml"));
-        let Ok(expected) = expected else {
-            wrong.push(format!("{}: there is no expected.yaml", rule.id));
-            continue;
-        };
-        let expected: Vec<Expected> = serde_yaml::from_str(&expected)
-            .unwrap_or_else(|error| panic!("{}: expected.yaml: {error}", rule.id));
-        assert!(!expected.is_empty(), "{}: a fixture that expects nothing proves nothing", rule.id);
-        let found = look(rule, "found.yaml").findings(rule);
-        if found != expected {
-            wrong.push(format!("{}:\n  found    {found:#?}\n  expected {expected:#?}", rule.id));
+        for dump in dumps(rule, "found") {
+            let file = companion(&dump, "expected");
+            let Ok(text) = fs::read_to_string(folder(rule).join(&file)) else {
+                wrong.push(format!("{}: there is no {file}", rule.id));
+                continue;
+            };
+            let expected: Vec<Expected> = serde_yaml::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {file}: {error}", rule.id));
+            assert!(!expected.is_empty(), "{}: {file} expects nothing, and proves it", rule.id);
+            let found = look(rule, &dump).findings(rule);
+            if found != expected {
+                wrong.push(format!(
+                    "{}: {dump}:\n  found    {found:#?}\n  expected {expected:#?}",
+                    rule.id
+                ));
+            }
+        }
+        if !folder(rule).join("found.yaml").exists() {
+            wrong.push(format!("{}: there is no found.yaml", rule.id));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -135,17 +165,19 @@ fn no_rule_raises_a_false_alarm_on_its_near_miss() {
             wrong.push(format!("{}: there is no clean.yaml", rule.id));
             continue;
         }
-        let look = look(rule, "clean.yaml");
-        let gaps: Vec<_> = look.intake.cluster.gaps().collect();
-        if !gaps.is_empty() {
-            wrong.push(format!("{}: was not judged: {gaps:?}", rule.id));
-        }
-        if look.intake.cluster.count() == (0, 0) {
-            wrong.push(format!("{}: its near miss is empty", rule.id));
-        }
-        let found = look.findings(rule);
-        if !found.is_empty() {
-            wrong.push(format!("{}: false alarm: {found:#?}", rule.id));
+        for dump in dumps(rule, "clean") {
+            let look = look(rule, &dump);
+            let gaps: Vec<_> = look.intake.cluster.gaps().collect();
+            if !gaps.is_empty() {
+                wrong.push(format!("{}: {dump} was not judged: {gaps:?}", rule.id));
+            }
+            if look.intake.cluster.count() == (0, 0) {
+                wrong.push(format!("{}: {dump} is empty", rule.id));
+            }
+            let found = look.findings(rule);
+            if !found.is_empty() {
+                wrong.push(format!("{}: {dump}: false alarm: {found:#?}", rule.id));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -158,5 +190,21 @@ fn every_folder_of_fixtures_belongs_to_a_rule() {
         let name = entry.expect("readable").file_name();
         let name = name.to_string_lossy();
         assert!(rules::find(&name).is_some(), "tests/rules/{name} belongs to no rule");
+    }
+}
+
+#[test]
+fn every_fixture_tells_where_it_comes_from() {
+    for rule in REGISTRY.iter() {
+        for dump in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
+            let text = fs::read_to_string(folder(rule).join(&dump)).expect("it was just listed");
+            let first = text.lines().next().unwrap_or_default();
+            let recorded = first
+                .strip_prefix("# Recorded from Kubernetes v")
+                .is_some_and(|rest| rest.contains(" by tests/real, "));
+            let by_hand =
+                first.strip_prefix("# Written by hand: ").is_some_and(|why| why.len() > 20);
+            assert!(recorded || by_hand, "tests/rules/{}/{dump} begins with {first:?}", rule.id);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use kubectl_storage::{output::wire::AuditReport, rules::REGISTRY};
 
 use crate::{
-    rules::folder,
+    rules::{dumps, folder},
     support::{Call, expect_file, read, root},
 };
 
@@ -22,12 +22,8 @@ fn real_reports_keep_to_the_schema() {
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");
     let mut findings = 0;
     for rule in REGISTRY.iter() {
-        for file in ["found.yaml", "clean.yaml"] {
-            let path = folder(rule).join(file);
-            if !path.exists() {
-                continue; // The tests of fixtures say so.
-            }
-            let path = path.to_string_lossy().into_owned();
+        for file in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
+            let path = folder(rule).join(file).to_string_lossy().into_owned();
             let ran = Call::new(["audit", "-o", "json", "-f", &path]).run();
             ran.is_decent(&path);
             let report: serde_json::Value = serde_json::from_str(&ran.stdout)

@@ -69,7 +69,9 @@ fn d_01_dynamic_delete_claim_deleted() {
     let driver = shared().driver();
     let volume = Volume::provisioned(&on, &driver.class_delete);
     on.wait_finalizer(&volume.object, PROTECTION, true);
-    on.audit(&SOON).expect_ids(&volume.object, &[]);
+    let report = on.audit(&SOON);
+    report.expect_ids(&volume.object, &[]);
+    report.is_near_miss("pv-terminating-bound", &volume.object);
 
     on.delete("pvc/data");
     volume.wait_destroyed(&on, driver);
@@ -87,6 +89,7 @@ fn d_02_dynamic_delete_volume_deleted_first() {
     report.expect_ids(&volume.object, &["pv-terminating-bound"]);
     let finding = report.finding("pv-terminating-bound", &volume.object);
     finding.expect("high", "fixable").says(&["destroy", &volume.handle]);
+    report.is_fixture("pv-terminating-bound", &volume.object);
     assert!(driver.has(&volume.handle));
 
     on.delete("pvc/data");
@@ -141,7 +144,7 @@ fn d_05_static_delete_claim_deleted() {
     assert!(!on.has_finalizer(&object, PROTECTION), "an unbound volume is not protected");
     std::thread::sleep(Duration::from_secs(2));
     let report = on.audit(&SOON);
-    report.expect_not(&object, MISSING);
+    report.is_near_miss(MISSING, &object);
 
     let volume = Volume::claimed(&on, &name);
     on.wait_finalizer(&object, PROTECTION, true);
@@ -162,6 +165,7 @@ fn d_06_static_delete_volume_deleted_first() {
         .finding("pv-terminating-bound", &volume.object)
         .expect("high", "fixable")
         .says(&["destroy"]);
+    report.is_near_miss("pv-leak-imminent", &volume.object);
 
     on.delete("pvc/data");
     volume.wait_destroyed(&on, driver);
@@ -172,7 +176,9 @@ fn d_07_static_retain_claim_deleted_first() {
     let on = Scenario::on(shared());
     let driver = shared().driver();
     let volume = Volume::made_by_hand(&on, driver, "Retain");
-    on.audit(&SOON).expect_ids(&volume.object, &[]);
+    let report = on.audit(&SOON);
+    report.expect_ids(&volume.object, &[]);
+    report.is_near_miss("pv-static-delete-now-effective", &volume.object);
 
     on.delete("pvc/data");
     on.wait_phase(&volume.object, "Released");
@@ -217,7 +223,9 @@ fn d_09_delete_becomes_retain_while_bound() {
     on.wait_finalizer(&volume.object, PROTECTION, true);
     on.set_policy(&volume.name, "Retain");
     on.wait_finalizer(&volume.object, PROTECTION, false);
-    on.audit(&SOON).expect_ids(&volume.object, &[]);
+    let report = on.audit(&SOON);
+    report.expect_ids(&volume.object, &[]);
+    report.is_near_miss(STALE, &volume.object);
 
     on.terminate(&volume.name);
     on.delete("pvc/data");
@@ -236,12 +244,14 @@ fn d_12_unprotected_volume_deleted_first_leaks() {
     std::thread::sleep(Duration::from_secs(2));
     let report = on.audit(&SOON);
     report.finding(MISSING, &volume.object).expect("medium", "report-only");
+    report.is_fixture(MISSING, &volume.object);
 
     on.terminate(&volume.name);
     let report = on.audit(&SOON);
     let finding = report.finding("pv-leak-imminent", &volume.object);
     finding.severe("critical");
     finding.says(&[&driver.name, &volume.handle]);
+    report.is_fixture("pv-leak-imminent", &volume.object);
     report.expect_not(&volume.object, "pv-terminating-bound");
 
     on.delete("pvc/data");

@@ -48,7 +48,9 @@ fn d_14_finalizer_of_an_uninstalled_driver() {
     report.expect_not(&object, "pv-ext-finalizer-orphaned-driver");
     let stale = report.finding("pv-stale-ext-finalizer-retain", &object);
     stale.expect("medium", "blocked");
+    report.is_fixture("pv-stale-ext-finalizer-retain", &object);
     report.finding("pv-or-pvc-unknown-finalizer", &object).says(&["example.com/backup"]);
+    report.is_fixture("pv-or-pvc-unknown-finalizer", &object);
 
     // The volume itself shows that the provisioner worked a minute ago.
     let report = on.audit(&[&soon[..], &["--driver-absent", "d14.csi.example"]].concat());
@@ -58,6 +60,8 @@ fn d_14_finalizer_of_an_uninstalled_driver() {
     let report = on.audit(&[&soon[..], &word].concat());
     let orphaned = report.finding("pv-ext-finalizer-orphaned-driver", &object);
     orphaned.expect("high", "fixable").says(&["d14.csi.example", &on.handle(&name)]);
+    report.is_fixture("pv-ext-finalizer-orphaned-driver", &object);
+    report.is_fixture("provisioner-absent", "csidriver/d14.csi.example");
     assert!(driver.has(&on.handle(&name)));
     assert_eq!(driver.delete_calls(&on.handle(&name)), 0);
 }
@@ -85,8 +89,8 @@ fn d_16_finalizer_of_a_driver_scaled_to_zero() {
         "d16.csi.example",
     ];
     let report = on.audit(&soon);
-    report.expect_not(&object, "pv-ext-finalizer-orphaned-driver");
-    report.expect_not("csidriver/d16.csi.example", "provisioner-absent");
+    report.is_near_miss("pv-ext-finalizer-orphaned-driver", &object);
+    report.is_near_miss("provisioner-absent", "csidriver/d16.csi.example");
     report.finding("pv-released-delete-stuck", &object).severe("high").says(&["d16.csi.example"]);
     assert!(driver.has(&handle));
 
@@ -112,6 +116,8 @@ fn a_backend_that_cannot_delete() {
     let report = on.audit(&["--threshold", "stuck=1s"]);
     let finding = report.finding("pv-released-delete-stuck", &object);
     finding.expect("high", "fixable").says(&["disk on fire"]); // `retain` is a stop
+    report.is_fixture("pv-released-delete-stuck", &object);
+    report.is_near_miss("provisioner-rbac-missing-patch", "csidriver/broken.csi.example");
     assert!(driver.has(&handle));
 
     driver.fault(&json!({}));
@@ -123,8 +129,10 @@ fn a_backend_that_cannot_delete() {
 #[test]
 fn d_28_provisioner_may_not_patch_volumes() {
     let on = Scenario::on(shared());
-    let driver =
-        shared().start_driver("d28.csi.example", &DriverOptions { rbac_without: &["patch"] });
+    let driver = shared().start_driver(
+        "d28.csi.example",
+        &DriverOptions { rbac_without: &["patch"], ..DriverOptions::default() },
+    );
     on.create(&claim("data", &driver.class_delete));
     let name = on.bound("data");
     let (object, handle) = (format!("pv/{name}"), on.handle(&name));
@@ -140,7 +148,9 @@ fn d_28_provisioner_may_not_patch_volumes() {
     report
         .finding("provisioner-rbac-missing-patch", "csidriver/d28.csi.example")
         .expect("high", "report-only");
+    report.is_fixture("provisioner-rbac-missing-patch", "csidriver/d28.csi.example");
     report.finding("pv-delete-in-progress-or-failing", &object).expect("high", "report-only");
+    report.is_fixture("pv-delete-in-progress-or-failing", &object);
 
     driver.grant_all();
     on.wait_gone(&object);
@@ -163,4 +173,22 @@ fn d_33_only_the_attachers_finalizer_is_left() {
     let report = on.audit(&["--threshold", "detach=1s"]);
     let finding = report.finding("pv-stuck-attacher-finalizer", &object).expect("high", "blocked");
     finding.says(&["backend", "d33.csi.example", "vol-33", "external-attacher/d33-csi-example"]);
+    report.is_fixture("pv-stuck-attacher-finalizer", &object);
+}
+
+/// Somebody puts the finalizer of in-tree volumes on a CSI volume: no controller ever takes it away.
+#[test]
+fn the_in_tree_finalizer_stays_on_a_csi_volume() {
+    let on = Scenario::on(shared());
+    let name = on.named("pv");
+    let object = format!("pv/{name}");
+    let volume = PersistentVolume::csi(&name, "none.csi.example", &name).left_by(&on.name, "gone");
+    on.create(&volume.finalizers(&["kubernetes.io/pv-controller"]).0);
+    on.wait_phase(&object, "Released");
+    sleep(Duration::from_secs(3));
+    assert!(on.has_finalizer(&object, "kubernetes.io/pv-controller"), "a controller removed it");
+
+    let report = on.audit(&["--threshold", "finalizer=1s"]);
+    report.finding("pv-stale-intree-finalizer-migrated", &object).expect("medium", "fixable");
+    report.is_fixture("pv-stale-intree-finalizer-migrated", &object);
 }

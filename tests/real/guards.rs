@@ -68,6 +68,7 @@ fn d_29_deletion_secret_is_missing() {
         .finding(SECRET, &object)
         .expect("medium", "report-only")
         .says(&["credentials", &on.name]);
+    report.is_fixture(SECRET, &object);
     report.finding(PAST, &object).expect("medium", "blocked").says(&["credentials"]);
 
     // Who may not ask for the Secret learns nothing about it, and nothing is planned on that.
@@ -82,6 +83,7 @@ fn d_29_deletion_secret_is_missing() {
     let before = on.cluster.mark();
     let report = on.audit(&soon);
     report.expect_ids(&object, &[PAST]);
+    report.is_near_miss(SECRET, &object);
     report.finding(PAST, &object).expect("medium", "fixable");
     let asked = on.cluster.requests_since(before);
     let mut asked = asked.iter().filter(|event| event["objectRef"]["resource"] == "secrets");
@@ -114,6 +116,7 @@ fn d_30_snapshot_of_the_volume() {
     ready(false);
     let report = on.audit(&soon);
     report.finding(SNAPSHOT, &object).expect("high", "report-only").says(&[&content]);
+    report.is_fixture(SNAPSHOT, &object);
     report.finding(PAST, &object).expect("medium", "blocked");
 
     ready(true);

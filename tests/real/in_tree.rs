@@ -64,6 +64,7 @@ fn d_18_in_tree_without_the_feature_leaks() {
     sleep(Duration::from_secs(2));
     let report = on.audit(&["--threshold", "protection=1s"]);
     report.finding("pv-intree-finalizer-missing", &volume.object).expect("medium", "report-only");
+    report.is_fixture("pv-intree-finalizer-missing", &volume.object);
 
     on.terminate(&volume.name);
     let report = on.audit(&[]);
@@ -85,7 +86,9 @@ fn d_19_in_tree_finalizer_follows_the_policy() {
     on.wait_finalizer(&volume.object, PROTECTION, false);
     on.set_policy(&volume.name, "Delete");
     on.wait_finalizer(&volume.object, PROTECTION, true);
-    on.audit(&["--threshold", "protection=1s"]).expect_ids(&volume.object, &[]);
+    let report = on.audit(&["--threshold", "protection=1s"]);
+    report.expect_ids(&volume.object, &[]);
+    report.is_near_miss("pv-intree-finalizer-missing", &volume.object);
 
     on.set_policy(&volume.name, "Retain");
     on.wait_finalizer(&volume.object, PROTECTION, false);
@@ -155,4 +158,85 @@ fn d_39_undeletable_host_path_fails() {
     let report = on.audit(&[]);
     let finding = report.finding("pv-failed", &object).expect("high", "fixable");
     finding.says(&["host_path deleter only supports /tmp/.+", "retain"]);
+    report.is_fixture("pv-failed", &object);
+}
+
+/// A volume that Kubernetes 1.30 could still delete.
+#[test]
+fn a_removed_plugin_fails() {
+    let on = Scenario::on(shared());
+    let name = on.named("pv");
+    let object = format!("pv/{name}");
+    let mut volume = PersistentVolume::host_path(&name, "/").policy("Delete").0;
+    volume["spec"].as_object_mut().expect("because it is one").remove("hostPath");
+    volume["spec"]["rbd"] = json!({"monitors": ["10.0.0.7:6789"], "image": "one", "pool": "rbd"});
+    let volume = PersistentVolume(volume).provisioned_by("kubernetes.io/rbd");
+    on.create(&volume.left_by(&on.name, "gone").0);
+    on.wait_phase(&object, "Failed");
+    let report = on.audit(&[]);
+    let finding = report.finding("pv-intree-plugin-removed", &object);
+    finding.expect("high", "fixable").says(&["kubernetes.io/rbd"]);
+    report.is_fixture("pv-intree-plugin-removed", &object);
+}
+
+/// Kubernetes is upgraded, and rolled back again, while volumes are being deleted.
+#[test]
+fn d_84_the_feature_comes_and_goes() {
+    const OFF: [&str; 1] = ["--feature-gates=HonorPVReclaimPolicy=false"];
+    let cluster = Cluster::start(Options {
+        version: "1.32.2",
+        controller_args: &OFF,
+        ..Options::CONTROLLERS
+    });
+    let on = Scenario::on(&cluster);
+    on.create(&host_path_class("delete", "Delete"));
+    on.create(&host_path_class("retain", "Retain"));
+    let provisioned = |claimed: &str, class: &str| {
+        on.create(&claim(claimed, class));
+        let name = on.bound(claimed);
+        let folder = on.folder(&name);
+        Volume { object: format!("pv/{name}"), folder, name }
+    };
+    let soon = ["--threshold", "finalizer=1s"];
+
+    // Left by a migration to CSI that was taken back.
+    let strayed = provisioned("strayed", "retain");
+    let both =
+        ["kubernetes.io/pv-protection", "external-provisioner.volume.kubernetes.io/finalizer"];
+    on.patch(&strayed.object, &json!({"metadata": {"finalizers": both}}));
+    let early = provisioned("early", "delete");
+    on.terminate(&early.name);
+    sleep(Duration::from_secs(2));
+    let report = on.audit(&soon);
+    report.finding("pv-stale-ext-finalizer-intree", &strayed.object).expect("medium", "blocked");
+    report.is_fixture("pv-stale-ext-finalizer-intree", &strayed.object);
+
+    // The upgrade wants a finalizer on a volume that may get none any more.
+    cluster.restart_controllers(&[]);
+    on.wait_finalizer(&strayed.object, both[1], false);
+    on.delete("pvc/early");
+    let late = provisioned("late", "delete");
+    on.wait_finalizer(&late.object, PROTECTION, true);
+    on.terminate(&late.name);
+    assert!(on.get(&early.object).is_some() && on.get("pvc/early").is_none());
+    sleep(Duration::from_secs(2));
+    let report = on.audit(&soon);
+    let finding = report.finding("pv-terminating-intree-deadlock", &early.object);
+    finding.expect("high", "fixable");
+    report.is_fixture("pv-terminating-intree-deadlock", &early.object);
+    report.is_near_miss("pv-terminating-intree-deadlock", &late.object);
+    report.is_near_miss("pv-intree-finalizer-rolled-back", &late.object);
+    assert!(early.folder.is_dir());
+
+    // The rollback leaves a finalizer that nobody removes any more.
+    cluster.restart_controllers(&OFF);
+    on.delete("pvc/late");
+    on.wait_phase(&late.object, "Released");
+    sleep(Duration::from_secs(3));
+    let report = on.audit(&soon);
+    let finding = report.finding("pv-intree-finalizer-rolled-back", &late.object);
+    finding.expect("high", "blocked");
+    report.is_fixture("pv-intree-finalizer-rolled-back", &late.object);
+    assert!(late.folder.is_dir(), "nobody deleted the folder");
+    on.wait_gone(&early.object);
 }

@@ -66,6 +66,7 @@ fn d_76_stamp_moves_with_the_phase() {
     finding.trusted("corroborated");
     finding.aged(1..30);
     finding.says(&[&name, &driver.name]);
+    report.is_fixture(PAST, &object);
 }
 
 #[test]
@@ -93,6 +94,7 @@ fn d_77_patches_do_not_move_the_stamp() {
     let finding = report.finding(PAST, &object);
     finding.trusted("corroborated");
     finding.aged(2..60);
+    report.is_near_miss(UNTRUSTED, &object);
 }
 
 #[test]
@@ -113,6 +115,7 @@ fn d_78_no_trace_of_the_release_is_an_unknown_age() {
     let finding = report.finding(UNKNOWN, &object);
     finding.severe("medium");
     finding.not_fixable();
+    report.is_fixture(UNKNOWN, &object);
 }
 
 #[test]
@@ -130,6 +133,7 @@ fn d_80_impossible_stamps_are_not_believed() {
         report.expect_ids(object, &[UNTRUSTED]);
         report.finding(UNTRUSTED, object).expect("medium", "report-only");
     }
+    report.is_fixture(UNTRUSTED, &past);
     // Only what the API server itself recorded counts, and that is seconds old.
     let report = on.audit(&["--older-than", "1s"]);
     for object in [&future, &past] {
@@ -197,10 +201,21 @@ fn d_82_nobody_moves_a_volume_out_of_pending() {
     let report = on.audit(&soon);
     let finding = report.finding("pv-pending-too-long", "pv/waiting");
     finding.expect("medium", "report-only").aged(5..60).says(&["kube-controller-manager"]);
+    report.is_fixture("pv-pending-too-long", "pv/waiting");
+
+    // Nobody gives it back what somebody took away.
+    on.patch("pv/waiting", &json!({"metadata": {"finalizers": null}}));
+    let report = on.audit(&["--threshold", "protection=1s"]);
+    report.finding("pv-missing-pv-protection", "pv/waiting").severe("medium");
+    report.is_fixture("pv-missing-pv-protection", "pv/waiting");
 
     cluster.start_component("kcm");
     on.wait_phase("pv/waiting", "Available");
-    on.audit(&soon).expect_ids("pv/waiting", &[]);
+    on.wait_finalizer("pv/waiting", "kubernetes.io/pv-protection", true);
+    let report = on.audit(&[&soon[..], &["--threshold", "protection=1s"]].concat());
+    report.expect_ids("pv/waiting", &[]);
+    report.is_near_miss("pv-pending-too-long", "pv/waiting");
+    report.is_near_miss("pv-missing-pv-protection", "pv/waiting");
 }
 
 /// Runs the tool with a wall clock that is three days ahead; Debian's package `faketime` does it.
@@ -219,6 +234,7 @@ fn d_83_the_workstations_clock_does_not_matter() {
     assert!((0..60).contains(&(there.seconds() - here.seconds())), "{here} and {there}");
     let report = on.audit(&["--older-than", "1d"]);
     report.expect_ids(&object, &[]);
+    report.is_near_miss(PAST, &object);
     eventually("faketime really shifts the clock", || {
         let shifted =
             std::process::Command::new("faketime").args(["-f", "+3d", "date", "+%s"]).output();

@@ -4,6 +4,7 @@
 //! (`tests/testbed/README.md`); without it they fail and say why. They run beside each other: a test has a namespace,
 //! and where it stops controllers, a cluster of its own. `cargo test --test real -- --test-threads=4` takes two minutes.
 //!
+//! `RECORD_FIXTURES=1 cargo test --test real` renews the recorded fixtures in `tests/rules`, and
 //! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
 
 mod connection;
@@ -16,4 +17,6 @@ mod healthy;
 mod in_tree;
 mod last_phase_transition;
 mod leaky;
+mod published;
+mod released;
 mod support;

@@ -14,7 +14,7 @@ const MOST_MEMORY_KIB: u64 = 100 * 1024;
 const DUMP_MIB: usize = 300;
 
 fn fixture() -> String {
-    let path = root().join("tests/rules/pv-released-past-threshold/found.yaml");
+    let path = root().join("tests/rules/pv-released-past-threshold/found-verdicts.yaml");
     path.to_string_lossy().into_owned()
 }
 

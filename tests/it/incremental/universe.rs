@@ -2,14 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::users::{alive, answer, attachment, event, node, pod, snapshot, workload};
+use super::users::{
+    affinity, alive, answer, attachment, event, node, pod, served, snapshot, workload,
+};
 use kubectl_storage::{
     cluster::{Change, Gap, Reach},
     model::{
         BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver, CsiNode, DeletionSecret,
-        FieldOwner, Kind, ManagedField, Metadata, NodeAffinity, NodeRequirement, NodeTerm, Phase,
-        ReclaimPolicy, Role, Row, Server, Settings, Sighting, StorageClass, Text, Threshold, Time,
-        Uid, Volume, VolumeSource,
+        FieldOwner, Kind, ManagedField, Metadata, Phase, ReclaimPolicy, Role, Row, Server,
+        Settings, Sighting, StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
     },
 };
 
@@ -136,7 +137,11 @@ pub(super) fn change(dice: &mut Dice) -> Vec<Change> {
             dice.now += dice.pick(&[1, 40, 700, 8000, 200_000, 800_000]);
             vec![Change::Clock(at(dice.now))]
         }
-        34..=36 => vec![Change::Seen(reclaimable(dice)), Change::Seen(alive(dice))],
+        34 => vec![Change::Seen(Row::Volume(reclaimable(dice))), Change::Seen(alive(dice))],
+        35 => {
+            vec![Change::Seen(stuck(dice)), Change::Seen(served(dice)), Change::Seen(answer(dice))]
+        }
+        36 => vec![Change::Seen(terminating(dice)), Change::Seen(alive(dice))],
         _ => coverage(dice),
     }
 }
@@ -237,7 +242,7 @@ fn claim_ref(dice: &mut Dice) -> ClaimRef {
 }
 
 /// A volume that gc would reclaim, unless something has to do with it.
-fn reclaimable(dice: &mut Dice) -> Row {
+fn reclaimable(dice: &mut Dice) -> Box<Volume> {
     let released = at(dice.now - 9 * 86_400);
     let (driver, handle) = (DRIVERS[0], dice.pick(&HANDLES[..2]));
     let mut volume = volume(dice);
@@ -259,7 +264,7 @@ fn reclaimable(dice: &mut Dice) -> Row {
         provisioner_identity: true,
     };
     volume.backend = Some(BackendKey { driver: driver.into(), handle: handle.into() });
-    Row::Volume(Box::new(Volume {
+    Box::new(Volume {
         phase: Phase::Released,
         reclaim_policy: ReclaimPolicy::Retain,
         last_phase_transition: Some(released),
@@ -269,7 +274,25 @@ fn reclaimable(dice: &mut Dice) -> Row {
         deletion_secret: None,
         backend_state: None,
         ..volume
-    }))
+    })
+}
+
+/// A volume that its provisioner should have deleted long ago.
+fn stuck(dice: &mut Dice) -> Row {
+    let mut volume = reclaimable(dice);
+    volume.reclaim_policy = ReclaimPolicy::Delete;
+    volume.metadata.finalizers =
+        Box::new(["external-provisioner.volume.kubernetes.io/finalizer".into()]);
+    Row::Volume(volume)
+}
+
+/// A volume that waits for an attacher, under the driver's name or one that nothing else has.
+fn terminating(dice: &mut Dice) -> Row {
+    let mut volume = reclaimable(dice);
+    let finalizers = ["external-attacher/ghost-example", "external-attacher/d-example"];
+    volume.metadata.deleting = Some(at(dice.now - 86_400));
+    volume.metadata.finalizers = Box::new([dice.text(&finalizers)]);
+    Row::Volume(volume)
 }
 
 fn volume(dice: &mut Dice) -> Volume {
@@ -346,29 +369,6 @@ fn volume(dice: &mut Dice) -> Volume {
         }),
         backend_state: dice.chance(12).then(|| "unknown".into()),
     }
-}
-
-fn affinity(dice: &mut Dice) -> NodeAffinity {
-    let requirement = |key: &str, operator: &str, value: &str| NodeRequirement {
-        key: key.into(),
-        operator: operator.into(),
-        values: Box::new([value.into()]),
-    };
-    let label = dice.pick(&[
-        requirement("host", "In", "n0"),
-        requirement("host", "NotIn", "n1"),
-        requirement("zone", "Exists", ""),
-        requirement("zone", "In", "z1"),
-    ]);
-    let term = match dice.roll(4) {
-        0 => NodeTerm {
-            labels: Box::default(),
-            fields: Box::new([requirement("metadata.name", "In", "n1")]),
-        },
-        1 => NodeTerm { labels: Box::default(), fields: Box::default() },
-        _ => NodeTerm { labels: Box::new([label]), fields: Box::default() },
-    };
-    NodeAffinity { terms: Box::new([term]) }
 }
 
 fn claim(dice: &mut Dice) -> Claim {

@@ -2,8 +2,8 @@
 
 use kubectl_storage::model::{
     Answer, Attachment, AttachmentSource, ClaimKey, Container, Event, Kind, Lease, Metadata,
-    Mounted, Node, ObjectKey, PodPhase, PodUse, Question, Row, Sidecars, SnapshotContent,
-    SnapshotSource, Text, Uid, Workload,
+    Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, PodPhase, PodUse, Question,
+    Row, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
 };
 
 use super::universe::{CLAIMS, DRIVERS, Dice, HANDLES, NODES, VOLUMES, at, boxed, metadata};
@@ -30,7 +30,7 @@ pub(super) fn alive(dice: &mut Dice) -> Row {
 }
 
 pub(super) fn answer(dice: &mut Dice) -> Row {
-    let question = match dice.roll(3) {
+    let question = match dice.roll(4) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
             Question::ClaimExists(ClaimKey { namespace: namespace.into(), name: name.into() })
@@ -97,6 +97,20 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
     }
 }
 
+/// A pod that runs the provisioner of the first driver, under an account.
+pub(super) fn served(dice: &mut Dice) -> Row {
+    let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
+    let sidecars = Sidecars {
+        containers: Box::new([Container { image, args: Box::default() }]),
+        mentions: Box::new(["--drivername=d.example".into()]),
+        service_account: Some("sa".into()),
+    };
+    let (phase, ready) = (PodPhase::Running, true);
+    let pod = pod(dice);
+    let sidecars = Some(Box::new(sidecars));
+    Row::Pod(Box::new(PodUse { phase, ready, deleting: None, sidecars, ..pod }))
+}
+
 pub(super) fn workload(dice: &mut Dice) -> Workload {
     let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     Workload {
@@ -119,6 +133,29 @@ pub(super) fn node(dice: &mut Dice) -> Node {
     }
     let metadata = Metadata { labels: labels.into(), ..metadata(dice, &[name]) };
     Node { metadata, ready: dice.chance(2), volumes }
+}
+
+pub(super) fn affinity(dice: &mut Dice) -> NodeAffinity {
+    let requirement = |key: &str, operator: &str, value: &str| NodeRequirement {
+        key: key.into(),
+        operator: operator.into(),
+        values: Box::new([value.into()]),
+    };
+    let label = dice.pick(&[
+        requirement("host", "In", "n0"),
+        requirement("host", "NotIn", "n1"),
+        requirement("zone", "Exists", ""),
+        requirement("zone", "In", "z1"),
+    ]);
+    let term = match dice.roll(4) {
+        0 => NodeTerm {
+            labels: Box::default(),
+            fields: Box::new([requirement("metadata.name", "In", "n1")]),
+        },
+        1 => NodeTerm { labels: Box::default(), fields: Box::default() },
+        _ => NodeTerm { labels: Box::new([label]), fields: Box::default() },
+    };
+    NodeAffinity { terms: Box::new([term]) }
 }
 
 pub(super) fn attachment(dice: &mut Dice) -> Attachment {

@@ -151,6 +151,12 @@ impl Cluster {
         self.component("start", component, json!({}));
     }
 
+    /// Restarts the controller manager with other arguments.
+    pub(crate) fn restart_controllers(&self, args: &[&str]) {
+        self.stop_component("kcm");
+        self.component("start", "kcm", json!({"args": args}));
+    }
+
     /// Sends `STOP`, `CONT`, `TERM` or `KILL` to a component.
     pub(crate) fn signal_component(&self, component: &str, signal: &str) {
         self.component("signal", component, json!({"signal": signal}));

@@ -12,6 +12,10 @@ use super::testbed::testbed;
 pub(crate) struct DriverOptions<'a> {
     /// Verbs on `PersistentVolume`s that its `ServiceAccount` lacks.
     pub(crate) rbac_without: &'a [&'a str],
+    /// Its volumes are attached to nodes; no attacher does it.
+    pub(crate) attach: bool,
+    /// The image that the container of its provisioner names.
+    pub(crate) provisioner_image: Option<&'a str>,
 }
 
 /// An installed CSI driver with the real csi-provisioner. Its backend is a folder.
@@ -29,8 +33,13 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(super) fn start(cluster: &str, name: &str, options: &DriverOptions) -> Self {
-        let request =
-            json!({"cluster": cluster, "driver": name, "rbac_without": options.rbac_without});
+        let mut request = json!({
+            "cluster": cluster, "driver": name,
+            "rbac_without": options.rbac_without, "attach": options.attach,
+        });
+        if let Some(image) = options.provisioner_image {
+            request["provisioner_image"] = json!(image);
+        }
         let reply = testbed().request("driver.start", request);
         let text = |value: &Value| {
             value.as_str().unwrap_or_else(|| panic!("incomplete reply: {reply}")).to_owned()

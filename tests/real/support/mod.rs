@@ -6,6 +6,7 @@ mod driver;
 mod kubectl;
 mod objects;
 mod patience;
+mod record;
 mod report;
 mod run;
 mod scenario;
@@ -18,3 +19,8 @@ pub(crate) use patience::{eventually, never, say};
 pub(crate) use report::Report;
 pub(crate) use run::{Outcome, Run};
 pub(crate) use scenario::Scenario;
+
+/// The path of one of the testbed's programs.
+pub(crate) fn program(name: &str) -> std::path::PathBuf {
+    testbed::testbed().program(name)
+}

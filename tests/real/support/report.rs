@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::record::Saved;
 use super::run::Outcome;
 
 /// A report, with what the run said on stderr and its exit code.
@@ -13,6 +14,8 @@ pub(crate) struct Report {
     pub(crate) json: Value,
     pub(crate) stderr: String,
     pub(crate) code: Option<i32>,
+    /// What it saw, while fixtures are recorded.
+    pub(super) saved: Option<Saved>,
 }
 
 /// One finding of a report.
@@ -25,7 +28,7 @@ impl Report {
         let json = serde_json::from_str(&stdout).unwrap_or_else(|error| {
             panic!("no report ({error}); exit code {code:?}, stdout: {stdout}\nstderr: {stderr}")
         });
-        let report = Self { json, stderr, code };
+        let report = Self { json, stderr, code, saved: None };
         report.check();
         report
     }

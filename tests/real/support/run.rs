@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::Cluster;
+use super::record::{Saved, recording};
 use super::report::Report;
 use super::testbed::testbed;
 
@@ -148,8 +149,16 @@ impl Cluster {
     /// Audits with a kubeconfig. Nothing may be written.
     pub(crate) fn audit_as(&self, kubeconfig: &Path, args: &[&str]) -> Report {
         let before = self.mark();
-        let report =
-            Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig).go().report();
+        let mut run = Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig);
+        let folder = tempfile::tempdir().expect("because the temporary folder is writable");
+        let file = folder.path().join("saved.json");
+        if recording() && !args.contains(&"--save") {
+            run = run.more(&["--save", &file.display().to_string()]);
+        }
+        let mut report = run.go().report();
+        if file.exists() {
+            report.saved = Some(Saved::read(&file, args));
+        }
         self.assert_no_write(before);
         self.assert_no_dry_run(before);
         report

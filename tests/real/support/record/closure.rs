@@ -1,0 +1,179 @@
+//! What belongs to an object: all that a judgement about it could look at, and nothing else.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+/// Where the real `csi-provisioner` and its driver stand in for the containers of a Deployment.
+const DRIVER_KINDS: [&str; 6] =
+    ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Lease"];
+
+/// Reads `pv/NAME`, `pvc/NAMESPACE/NAME` or `csidriver/NAME`.
+pub(super) fn key_of(object: &str) -> Value {
+    let parts: Vec<_> = object.split('/').collect();
+    match parts[..] {
+        ["pv", name] => json!({"kind": "PersistentVolume", "name": name}),
+        ["csidriver", name] => json!({"kind": "CSIDriver", "name": name}),
+        ["pvc", namespace, name] => {
+            json!({"kind": "PersistentVolumeClaim", "namespace": namespace, "name": name})
+        }
+        _ => panic!("{object:?} is not the name of an object that fixtures are about"),
+    }
+}
+
+/// The lines of a dump about an object (`kind`, `namespace`, `name`), about what is related to it, and about what
+/// belongs to these.
+pub(super) fn around(lines: &[Value], object: &Value, related: &[Value]) -> Vec<Value> {
+    let mut chosen = Chosen::default();
+    let seeds: Vec<_> = [object].into_iter().chain(related).collect();
+    if object["kind"] == "CSIDriver" {
+        let name = text(&object["name"]);
+        chosen.drivers.insert(name);
+        chosen.all_volumes = true; // a driver is missed by those who need it
+    }
+    let is_seed = |line: &Value| {
+        seeds.iter().any(|seed| {
+            (&seed["kind"], &seed["name"]) == (&line["kind"], name(line))
+                && seed["namespace"] == *namespace(line)
+        })
+    };
+    loop {
+        let before = chosen.lines.len();
+        for (index, line) in lines.iter().enumerate() {
+            if !chosen.lines.contains(&index) && (is_seed(line) || chosen.wants(line, lines)) {
+                chosen.lines.insert(index);
+                if line["kind"] == "PersistentVolume" {
+                    chosen.drivers.extend(drivers(line));
+                }
+            }
+        }
+        if chosen.lines.len() == before {
+            break;
+        }
+    }
+    let mut objects: Vec<_> = chosen.lines.iter().map(|index| lines[*index].clone()).collect();
+    for line in objects.iter_mut().filter(|line| line["kind"] == "CSINode") {
+        if let Some(drivers) = line["spec"]["drivers"].as_array_mut() {
+            drivers.retain(|it| chosen.drivers.contains(&text(&it["name"]))); // not other scenarios'
+        }
+    }
+    objects.sort_by_key(|line| {
+        [text(&line["kind"]), text(namespace(line)), text(name(line)), line["question"].to_string()]
+    });
+    objects
+}
+
+#[derive(Default)]
+struct Chosen {
+    lines: BTreeSet<usize>,
+    drivers: BTreeSet<String>,
+    all_volumes: bool,
+}
+
+impl Chosen {
+    fn wants(&self, line: &Value, lines: &[Value]) -> bool {
+        let kind = text(&line["kind"]);
+        // The controllers that all volumes wait for.
+        let of_controllers = kind == "Lease" && name(line) == "kube-controller-manager";
+        of_controllers
+            || self.drivers.iter().any(|driver| self.is_of_driver(line, &kind, driver))
+            || self.lines.iter().any(|chosen| belongs(line, &lines[*chosen]))
+    }
+
+    fn is_of_driver(&self, line: &Value, kind: &str, driver: &str) -> bool {
+        let dashed = driver.replace('.', "-");
+        match kind {
+            "CSIDriver" => name(line) == driver,
+            "CSINode" => drivers(line).contains(&driver.to_owned()),
+            "PersistentVolume" => self.all_volumes && line["spec"]["csi"]["driver"] == driver,
+            "Sighting" => line["driver"] == driver,
+            kind if DRIVER_KINDS.contains(&kind) => *namespace(line) == format!("csi-{dashed}"),
+            "Answer" => line["question"]["mayPatchVolumes"]["namespace"] == format!("csi-{dashed}"),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a judgement about `chosen` may look at `line`.
+fn belongs(line: &Value, chosen: &Value) -> bool {
+    match (text(&line["kind"]).as_str(), text(&chosen["kind"]).as_str()) {
+        ("PersistentVolumeClaim", "PersistentVolume") => {
+            let claim = &chosen["spec"]["claimRef"];
+            (namespace(line), name(line)) == (&claim["namespace"], &claim["name"])
+                || line["spec"]["volumeName"] == *name(chosen)
+        }
+        ("PersistentVolume", "PersistentVolumeClaim") => {
+            *name(line) == chosen["spec"]["volumeName"]
+        }
+        ("PersistentVolume", "PersistentVolume") => {
+            let same = |of: &dyn Fn(&Value) -> Value| !of(line).is_null() && of(line) == of(chosen);
+            same(&|it| it["spec"]["csi"]["volumeHandle"].clone())
+                && line["spec"]["csi"]["driver"] == chosen["spec"]["csi"]["driver"]
+                || same(&|it| it["spec"]["hostPath"]["path"].clone())
+        }
+        ("VolumeAttachment", "PersistentVolume") => {
+            line["spec"]["source"]["persistentVolumeName"] == *name(chosen)
+        }
+        ("VolumeSnapshotContent", "PersistentVolume") => {
+            let handle = &chosen["spec"]["csi"]["volumeHandle"];
+            line["spec"]["source"]["volumeHandle"] == *handle && !handle.is_null()
+        }
+        ("StorageClass", "PersistentVolume" | "PersistentVolumeClaim") => {
+            *name(line) == chosen["spec"]["storageClassName"]
+        }
+        ("Node", "PersistentVolume") => !chosen["spec"]["nodeAffinity"].is_null(),
+        ("Node", "VolumeAttachment") => *name(line) == chosen["spec"]["nodeName"],
+        ("Pod", "PersistentVolumeClaim") => {
+            let volumes = line["spec"]["volumes"].as_array().map(Vec::as_slice).unwrap_or_default();
+            namespace(line) == namespace(chosen)
+                && volumes
+                    .iter()
+                    .any(|it| it["persistentVolumeClaim"]["claimName"] == *name(chosen))
+        }
+        ("Event", "PersistentVolume" | "PersistentVolumeClaim") => {
+            let about = &line["involvedObject"];
+            (&about["kind"], &about["name"]) == (&chosen["kind"], name(chosen))
+                && about["namespace"] == *namespace(chosen)
+        }
+        ("Answer", "PersistentVolume") => is_asked_of(&line["question"], chosen),
+        _ => false,
+    }
+}
+
+fn is_asked_of(question: &Value, volume: &Value) -> bool {
+    let claim = &volume["spec"]["claimRef"];
+    let asked = &question["claimExists"];
+    if !asked.is_null() {
+        return (&asked["namespace"], &asked["name"]) == (&claim["namespace"], &claim["name"]);
+    }
+    let secret = &question["secretExists"];
+    let annotations = &volume["metadata"]["annotations"];
+    !secret.is_null()
+        && annotations["volume.kubernetes.io/provisioner-deletion-secret-name"] == secret["name"]
+}
+
+/// The CSI drivers that an object names.
+fn drivers(line: &Value) -> Vec<String> {
+    match text(&line["kind"]).as_str() {
+        "PersistentVolume" => {
+            line["spec"]["csi"]["driver"].as_str().map(str::to_owned).into_iter().collect()
+        }
+        "CSINode" => {
+            let drivers = line["spec"]["drivers"].as_array().map(Vec::as_slice).unwrap_or_default();
+            drivers.iter().map(|it| text(&it["name"])).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn name(line: &Value) -> &Value {
+    &line["metadata"]["name"]
+}
+
+fn namespace(line: &Value) -> &Value {
+    &line["metadata"]["namespace"]
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
