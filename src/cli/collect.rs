@@ -8,10 +8,10 @@ use std::{
 
 use super::{Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
-    cluster::{Change, Gap},
+    cluster::Gap,
     journal::{self, sightings},
     model::{Answer, Kind, Question, Settings, Sighting, Time, escape_control},
-    rules::{Assessor, REGISTRY},
+    rules::{Assessor, Blind, REGISTRY},
     sources::{
         Header, answers,
         client::{self, Connection, Reader},
@@ -84,9 +84,6 @@ pub(super) async fn collect(
                 dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);
             collected.judge(settings);
-            if collected.miss_answers() {
-                collected.judge(settings);
-            }
         }
     }
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
@@ -121,9 +118,6 @@ impl Collected {
             answers::ask(&reader, questions, &mut self.intake).await.map_err(dump_failure)?;
             self.judge(settings);
         }
-        if self.miss_answers() {
-            self.judge(settings);
-        }
         drop(progress);
         if let Some(known) = known {
             self.record(&known);
@@ -131,22 +125,18 @@ impl Collected {
         Ok(())
     }
 
-    /// What was asked and not answered was not seen. Returns whether there was any such thing.
-    ///
-    /// Secrets and permissions that may not be looked at are none of an audit's business.
-    fn miss_answers(&mut self) -> bool {
-        let asked = self.assessor.questions().iter();
-        let asked = asked.filter(|it| matches!(it, Question::ClaimExists(_))).map(|it| (it, None));
-        let answers = self.intake.cluster.answers().iter();
-        let missed: Vec<_> = asked
-            .chain(answers.map(|(question, answer)| (question, Some(answer))))
-            .filter_map(|(question, answer)| missed(question, answer))
-            .collect();
-        let any = !missed.is_empty();
-        for gap in missed {
-            self.intake.apply(Change::Lost(gap));
+    /// Everything that was not seen, in the order in which reports name it.
+    pub(super) fn blind(&self) -> Vec<Blind> {
+        let mut blind = self.assessor.blind(&self.intake.cluster);
+        for (question, answer) in self.intake.cluster.answers() {
+            let Some(gap) = missed(question, answer) else { continue };
+            let rules = REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind));
+            let rules = rules.map(|rule| rule.id).collect();
+            if !blind.iter().any(|known| known.gap == gap) {
+                blind.push(Blind { gap, rules });
+            }
         }
-        any
+        blind
     }
 
     fn judge(&mut self, settings: &Settings) {
@@ -194,28 +184,23 @@ impl Collected {
     }
 }
 
-/// Returns what is not seen for want of an answer; `None` when it was given.
-fn missed(question: &Question, answer: Option<&Answer>) -> Option<Gap> {
-    let (kind, namespace, what) = match question {
-        Question::ClaimExists(key) => {
-            (Kind::PersistentVolumeClaim, &key.namespace, format!("claim {key}"))
-        }
-        Question::SecretExists { namespace, name } => {
-            (Kind::Secret, namespace, format!("secret {namespace}/{name}"))
-        }
+/// Returns what is not seen for want of an answer that a verdict needs; `None` when it was given.
+///
+/// Secrets and permissions that may not be looked at are none of an audit's business. Objects and
+/// owners are told of by the rules that look for them.
+fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
+    let what = match question {
+        Question::Exists(_) | Question::OwnerExists(_) => return None,
+        Question::SecretExists { namespace, name } => format!("secret {namespace}/{name}"),
         Question::MayPatchVolumes { namespace, service_account } => {
-            let what = format!("what ServiceAccount {namespace}/{service_account} may do");
-            (Kind::SubjectAccessReview, namespace, what)
+            format!("what ServiceAccount {namespace}/{service_account} may do")
         }
     };
-    let why = match answer {
-        Some(Answer::Yes | Answer::No) => return None,
-        Some(Answer::Forbidden) if kind != Kind::PersistentVolumeClaim => return None,
-        Some(Answer::Forbidden) => "forbidden".to_owned(),
-        Some(Answer::Unanswered(reason)) => format!("{what}: {reason}"),
-        None => format!("{what}: nobody asked"),
+    let reason = match answer {
+        Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden => return None,
+        Answer::Unanswered(reason) => format!("{what}: {reason}"),
     };
-    Some(Gap { kind, namespace: Some(namespace.clone()), reason: why })
+    Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }
 
 fn live_failure(error: LiveError) -> Failure {
@@ -236,16 +221,17 @@ fn dump_failure(error: DumpError) -> Failure {
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(super) fn tell(collected: &Collected) {
     let cluster = &collected.intake.cluster;
+    let blind = collected.blind();
     for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
         // What is a gap as well is told once.
-        if !cluster.gaps().any(|gap| gap.reason == *note) {
+        if !blind.iter().any(|it| it.gap.reason == *note) {
             terminal::note(&format!("note: {}", escape_control(note)));
         }
     }
-    for line in gaps::lines(cluster.gaps()) {
+    for line in gaps::lines(blind.iter().map(|it| &it.gap)) {
         terminal::note(&format!("not seen: {}", escape_control(&line)));
     }
-    if cluster.gaps().any(|gap| gap.reason.starts_with("forbidden")) {
+    if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
         terminal::note(
             "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
         );
@@ -255,12 +241,9 @@ pub(super) fn tell(collected: &Collected) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ClaimKey;
 
     #[test]
     fn what_was_not_answered_is_a_gap_and_what_may_not_be_asked_is_none() {
-        let claim =
-            Question::ClaimExists(ClaimKey { namespace: "shop".into(), name: "orders".into() });
         let secret = Question::SecretExists { namespace: "storage".into(), name: "key".into() };
         let review = Question::MayPatchVolumes {
             namespace: "storage".into(),
@@ -268,15 +251,12 @@ mod tests {
         };
         let late = Answer::Unanswered("timed out".into());
         for (question, answer, is_gap) in [
-            (&claim, Some(&Answer::Yes), false),
-            (&claim, Some(&Answer::No), false),
-            (&claim, Some(&Answer::Forbidden), true),
-            (&claim, None, true),
-            (&secret, Some(&Answer::Forbidden), false),
-            (&review, Some(&Answer::Forbidden), false),
-            (&claim, Some(&late), true),
-            (&secret, Some(&late), true),
-            (&review, Some(&late), true),
+            (&secret, &Answer::Yes, false),
+            (&secret, &Answer::No, false),
+            (&secret, &Answer::Forbidden, false),
+            (&review, &Answer::Forbidden, false),
+            (&secret, &late, true),
+            (&review, &late, true),
         ] {
             assert_eq!(missed(question, answer).is_some(), is_gap, "{question:?} {answer:?}");
         }

@@ -2,6 +2,8 @@
 
 mod drivers;
 mod nodes;
+mod sets;
+mod users;
 
 use std::{
     cell::{Cell, RefCell},
@@ -52,6 +54,24 @@ pub enum Lookup {
     ClaimsNaming(Box<str>),
     VolumeNamed(Box<str>),
     PodsOf(ClaimKey),
+    PodsOn(Box<str>),
+    Pod(Text, Box<str>),
+    PodsOfSet(Text, Box<str>),
+    WorkloadsOf(ClaimKey),
+    Set(Text, Box<str>),
+    SetsOfStem(Text, Box<str>),
+    ClaimsOfStem(Text, Box<str>),
+    ClaimsFrom(ClaimKey),
+    ClasslessClaims,
+    AutoscalersOf(Text, Box<str>),
+    VolumeSnapshot(Text, Box<str>),
+    VolumeSnapshotsOf(ClaimKey),
+    UsersOfAttributes(Box<str>),
+    AttachmentsOn(Box<str>),
+    /// A node, with the kind of the object that names it.
+    Node(Box<str>, Kind),
+    ClaimedClass(Text),
+    Classes,
     AttachmentsOf(Box<str>),
     SnapshotsOf(BackendKey),
     NodesHolding(BackendKey),
@@ -191,7 +211,7 @@ impl<'a> Cx<'a> {
         if let Some(id) = self.cluster.volumes.find(Kind::PersistentVolume, "", name) {
             return Ok(self.cluster.volumes.get(id));
         }
-        self.listed_after(Kind::PersistentVolume, None, Kind::PersistentVolumeClaim)?;
+        self.absent(Kind::PersistentVolume, None, name, Kind::PersistentVolumeClaim)?;
         Ok(None)
     }
 
@@ -206,19 +226,8 @@ impl<'a> Cx<'a> {
         if let Some(id) = self.cluster.claims.find(kind, &key.namespace, &key.name) {
             return Ok(self.cluster.claims.get(id));
         }
-        self.cluster.reach(kind, Some(&key.namespace))?;
-        if self.listed_after(kind, Some(&key.namespace), Kind::PersistentVolume).is_ok() {
-            return Ok(None);
-        }
-        match self.answer(Question::ClaimExists(key.clone()))? {
-            Answer::No => Ok(None),
-            // Then it would have come back as a row; it may have gone again since.
-            Answer::Yes | Answer::Unanswered(_) | Answer::Forbidden => Err(Unseen {
-                kind,
-                namespace: Some(Text::clone(&key.namespace)),
-                reason: format!("whether claim {key} exists could not be confirmed"),
-            }),
-        }
+        self.absent(kind, Some(&key.namespace), &key.name, Kind::PersistentVolume)?;
+        Ok(None)
     }
 
     /// Returns the claims whose `spec.volumeName` is this volume.
@@ -338,20 +347,33 @@ impl<'a> Cx<'a> {
         if let Some(answer) = self.cluster.answers.get(&question) {
             return Ok(answer.clone());
         }
-        let (kind, namespace) = match &question {
-            Question::ClaimExists(key) => {
-                (Kind::PersistentVolumeClaim, Text::clone(&key.namespace))
-            }
-            Question::SecretExists { namespace, .. } => (Kind::Secret, Text::clone(namespace)),
-            Question::MayPatchVolumes { namespace, .. } => {
-                (Kind::SubjectAccessReview, Text::clone(namespace))
-            }
-        };
+        let (kind, namespace) = (question.kind(), question.namespace().cloned());
         self.asked.borrow_mut().insert(question);
-        Err(Unseen { kind, namespace: Some(namespace), reason: "nobody asked".to_owned() })
+        Err(Unseen { kind, namespace, reason: "nobody asked".to_owned() })
     }
 
     // --- absence ---------------------------------------------------------------------------
+
+    /// Whether what no list shows is known to be absent: because of the order of the lists, or
+    /// because somebody asked for it by name.
+    fn absent(&self, kind: Kind, namespace: Option<&Text>, name: &str, naming: Kind) -> Seen<()> {
+        self.cluster.reach(kind, namespace)?;
+        if self.listed_after(kind, namespace, naming).is_ok() {
+            return Ok(());
+        }
+        let key = ObjectKey { kind, namespace: namespace.cloned(), name: name.into() };
+        match self.answer(Question::Exists(key.clone()))? {
+            Answer::No => Ok(()),
+            // Then it would have come back as a row; it may have gone again since.
+            Answer::Yes | Answer::Is(_) | Answer::Unanswered(_) | Answer::Forbidden => {
+                Err(Unseen {
+                    kind,
+                    namespace: namespace.cloned(),
+                    reason: format!("whether {key} exists could not be confirmed"),
+                })
+            }
+        }
+    }
 
     /// Whether the list of a kind began after the list of what names it had ended: only then is
     /// what it does not show known to be absent.

@@ -9,6 +9,13 @@ use crate::model::{ObjectId, Text};
 pub enum Subject {
     Volume(ObjectId),
     Claim(ObjectId),
+    /// By its slot among the workloads.
+    StatefulSet(ObjectId),
+    Attachment(ObjectId),
+    Pod(ObjectId),
+    Class(ObjectId),
+    AttributesClass(ObjectId),
+    Snapshot(ObjectId),
     Driver(Text),
 }
 

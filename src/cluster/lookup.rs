@@ -7,7 +7,7 @@ use super::{
 };
 use crate::model::{
     AttachmentSource, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, Question, SnapshotSource,
-    Text, Volume,
+    Text, Volume, split_ordinal,
 };
 
 /// What a node calls a CSI volume in `status.volumesInUse` and `volumesAttached`.
@@ -24,8 +24,15 @@ impl Cluster {
             TouchedRow::Volume(id) => self.touch_volume(id, dirty),
             TouchedRow::Claim(id) => self.touch_claim(id, dirty),
             TouchedRow::Pod(id) => self.touch_pod(id, dirty),
+            TouchedRow::Workload(id) => self.touch_workload(id, dirty),
+            TouchedRow::Autoscaler(id) => {
+                if let Some(row) = self.autoscalers.get(id) {
+                    self.touch_set_named(&row.namespace, &row.target_name, dirty);
+                }
+            }
             TouchedRow::Node(id) => self.touch_node(id, dirty),
             TouchedRow::Attachment(id) => {
+                dirty.subjects.insert(Subject::Attachment(id));
                 if let Some(row) = self.attachments.get(id) {
                     dirty.drivers.insert(Text::clone(&row.attacher));
                     if let AttachmentSource::Volume(volume) = &row.source {
@@ -33,21 +40,24 @@ impl Cluster {
                     }
                 }
             }
-            TouchedRow::Snapshot(id) => {
-                if let Some(row) = self.snapshots.get(id)
-                    && let SnapshotSource::Volumes(handles) = &row.source
-                {
-                    for handle in handles {
-                        let driver = Text::clone(&row.driver);
-                        self.touch_backend(&BackendKey { driver, handle: handle.clone() }, dirty);
+            TouchedRow::VolumeSnapshot(id) => {
+                if let Some(row) = self.volume_snapshots.get(id) {
+                    let namespace = Text::clone(&row.namespace);
+                    if let Some(claim) = &row.source_claim {
+                        let key = ClaimKey { namespace, name: claim.clone() };
+                        self.touch_claim_key(&key, dirty);
                     }
+                    self.touch_contents_of(&row.namespace, &row.metadata.name, dirty);
                 }
             }
+            TouchedRow::Snapshot(id) => self.touch_snapshot(id, dirty),
             TouchedRow::Class(id) => {
                 if let Some(row) = self.classes.get(id) {
-                    let ids = self.indexes.volumes_by_class.candidates(&*row.metadata.name);
-                    dirty.subjects.extend(ids.map(Subject::Volume));
+                    self.touch_class_named(&row.metadata.name, dirty);
                 }
+            }
+            TouchedRow::AttributesClass(id) => {
+                dirty.subjects.insert(Subject::AttributesClass(id));
             }
             TouchedRow::Event(id) => {
                 if let Some(row) = self.events.get(id) {
@@ -66,15 +76,17 @@ impl Cluster {
                     dirty.drivers.extend(row.drivers.iter().cloned());
                 }
             }
-            // A lease's or a workload's name does not tell which driver it serves.
-            TouchedRow::Lease | TouchedRow::Workload => dirty.all_drivers = true,
+            // A lease's name does not tell which driver it serves.
+            TouchedRow::Lease => dirty.all_drivers = true,
         }
     }
 
     pub(super) fn touch_question(&self, question: &Question, dirty: &mut Dirty) {
         match question {
-            Question::ClaimExists(key) => {
-                self.touch_claim_key(key, dirty);
+            Question::Exists(key) => self.touch_object(key, dirty),
+            Question::OwnerExists(key) => {
+                let ids = self.indexes.claims_by_owner.candidates((&*key.namespace, &*key.name));
+                dirty.subjects.extend(ids.map(Subject::Claim));
             }
             Question::SecretExists { namespace, name } => {
                 let ids = self.indexes.volumes_by_secret.candidates((&**namespace, &**name));
@@ -89,22 +101,64 @@ impl Cluster {
         }
     }
 
+    // --- volumes ---------------------------------------------------------------------------
+
     fn touch_volume(&self, id: ObjectId, dirty: &mut Dirty) {
-        dirty.subjects.insert(Subject::Volume(id));
+        self.touch_around_volume(id, dirty);
         let Some(volume) = self.volumes.get(id) else { return };
         if let Some(backend) = &volume.backend {
             self.touch_backend(backend, dirty);
         }
-        if let Some(claim) = &volume.claim_ref {
-            self.touch_claim_id(&claim.key, dirty);
+        if let Some(class) = &volume.attributes_class {
+            self.touch_attributes_class(class, dirty);
         }
-        let claims = self.indexes.claims_by_volume.candidates(volume.name());
-        dirty.subjects.extend(claims.map(Subject::Claim));
         for driver in volume.drivers() {
             dirty.drivers.insert(driver.into());
             dirty.subjects.insert(Subject::Driver(driver.into()));
         }
     }
+
+    /// A volume with the claims, pods and attachments that have to do with it.
+    fn touch_around_volume(&self, id: ObjectId, dirty: &mut Dirty) {
+        dirty.subjects.insert(Subject::Volume(id));
+        let Some(volume) = self.volumes.get(id) else { return };
+        self.touch_around_name(volume.name(), dirty);
+        if let Some(claim) = &volume.claim_ref {
+            self.touch_claim_and_pods(&claim.key, dirty);
+        }
+    }
+
+    /// What names a volume, whether or not it exists.
+    fn touch_around_name(&self, volume: &str, dirty: &mut Dirty) {
+        let ids = self.indexes.attachments_by_volume.candidates(volume);
+        dirty.subjects.extend(ids.map(Subject::Attachment));
+        for id in self.indexes.claims_by_volume.candidates(volume) {
+            if let Some(claim) = self.claims.get(id) {
+                self.touch_claim_and_pods(&claim.key(), dirty);
+            }
+        }
+    }
+
+    fn touch_volume_named(&self, name: &str, dirty: &mut Dirty) {
+        match self.volumes.find(Kind::PersistentVolume, "", name) {
+            Some(id) => self.touch_around_volume(id, dirty),
+            None => self.touch_around_name(name, dirty),
+        }
+    }
+
+    fn touch_backend(&self, backend: &BackendKey, dirty: &mut Dirty) {
+        let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
+        dirty.subjects.extend(ids.map(Subject::Volume));
+    }
+
+    /// A driver, and everything that names it: for what is not a fact.
+    fn touch_driver(&self, driver: &str, dirty: &mut Dirty) {
+        dirty.drivers.insert(driver.into());
+        let ids = self.indexes.volumes_by_driver.candidates(driver);
+        dirty.subjects.extend(ids.map(Subject::Volume));
+    }
+
+    // --- claims ----------------------------------------------------------------------------
 
     fn touch_claim(&self, id: ObjectId, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Claim(id));
@@ -113,17 +167,136 @@ impl Cluster {
         if let Some(volume) = &claim.volume_name {
             self.touch_volume_named(volume, dirty);
         }
+        if let Some(source) = &claim.source
+            && &*source.kind == Kind::PersistentVolumeClaim.name()
+        {
+            let namespace = source.namespace.as_ref().unwrap_or(&claim.namespace);
+            let key = ClaimKey { namespace: Text::clone(namespace), name: source.name.clone() };
+            self.touch_claim_key(&key, dirty);
+        }
+        if let Some((stem, _)) = split_ordinal(&claim.metadata.name) {
+            // Siblings tell what a claim without a set was once part of.
+            let siblings = self.indexes.claims_by_stem.candidates((&*claim.namespace, stem));
+            dirty.subjects.extend(siblings.map(Subject::Claim));
+            let sets = self.indexes.sets_by_stem.candidates((&*claim.namespace, stem));
+            dirty.subjects.extend(sets.map(Subject::StatefulSet));
+        }
+        if let Some(class) = &claim.attributes_class {
+            self.touch_attributes_class(class, dirty);
+        }
+        if claim.class.is_none() {
+            dirty.subjects.extend(self.classes.iter().map(|(id, _)| Subject::Class(id)));
+        }
     }
 
+    /// A claim, the volumes that say they are its, and everything around them.
+    fn touch_claim_key(&self, key: &ClaimKey, dirty: &mut Dirty) {
+        self.touch_claim_and_pods(key, dirty);
+        let ids = self.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
+        for id in ids {
+            self.touch_around_volume(id, dirty);
+        }
+        if let Some(id) = self.claims.find(Kind::PersistentVolumeClaim, &key.namespace, &key.name)
+            && let Some(volume) = self.claims.get(id).and_then(|claim| claim.volume_name.as_deref())
+        {
+            let ids = self.indexes.attachments_by_volume.candidates(volume);
+            dirty.subjects.extend(ids.map(Subject::Attachment));
+        }
+    }
+
+    fn touch_claim_and_pods(&self, key: &ClaimKey, dirty: &mut Dirty) {
+        if let Some(id) = self.claims.find(Kind::PersistentVolumeClaim, &key.namespace, &key.name) {
+            dirty.subjects.insert(Subject::Claim(id));
+        }
+        let pods = self.indexes.pods_by_claim.candidates((&*key.namespace, &*key.name));
+        dirty.subjects.extend(pods.map(Subject::Pod));
+    }
+
+    fn touch_attributes_class(&self, name: &str, dirty: &mut Dirty) {
+        if let Some(id) = self.attributes_classes.find(Kind::VolumeAttributesClass, "", name) {
+            dirty.subjects.insert(Subject::AttributesClass(id));
+        }
+    }
+
+    fn touch_class_named(&self, name: &str, dirty: &mut Dirty) {
+        let volumes = self.indexes.volumes_by_class.candidates(name);
+        dirty.subjects.extend(volumes.map(Subject::Volume));
+        let claims = self.indexes.claims_by_class.candidates(name);
+        dirty.subjects.extend(claims.map(Subject::Claim));
+        // Which one is the default bears on all of them, and on who waits for a default.
+        dirty.subjects.extend(self.classes.iter().map(|(id, _)| Subject::Class(id)));
+        dirty.subjects.extend(self.indexes.classless_claims.iter().copied().map(Subject::Claim));
+    }
+
+    // --- pods, workloads, nodes ---------------------------------------------------------------
+
     fn touch_pod(&self, id: ObjectId, dirty: &mut Dirty) {
+        dirty.subjects.insert(Subject::Pod(id));
         let Some(pod) = self.pods.get(id) else { return };
         for mounted in &pod.claims {
             let namespace = Text::clone(&pod.namespace);
             self.touch_claim_key(&ClaimKey { namespace, name: mounted.claim.clone() }, dirty);
         }
+        self.touch_owned(&pod.namespace, &pod.name, dirty);
+        if let Some((set, ordinal)) = split_ordinal(&pod.name)
+            && let Some(id) = self.workloads.find(Kind::StatefulSet, &pod.namespace, set)
+            && let Some(set) = self.set_at(id)
+        {
+            dirty.subjects.insert(Subject::StatefulSet(id));
+            for template in &set.templates {
+                let name = format!("{}-{}-{ordinal}", template.name, set.metadata.name);
+                let namespace = Text::clone(&pod.namespace);
+                self.touch_claim_key(&ClaimKey { namespace, name: name.into() }, dirty);
+            }
+        }
         if pod.sidecars.is_some() {
             dirty.all_drivers = true;
         }
+    }
+
+    /// The claims that something of this name owns.
+    fn touch_owned(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        let ids = self.indexes.claims_by_owner.candidates((namespace, name));
+        dirty.subjects.extend(ids.map(Subject::Claim));
+    }
+
+    fn touch_workload(&self, id: ObjectId, dirty: &mut Dirty) {
+        let Some(row) = self.workloads.get(id) else { return };
+        for claim in &row.claims {
+            let namespace = Text::clone(&row.namespace);
+            self.touch_claim_key(&ClaimKey { namespace, name: claim.clone() }, dirty);
+        }
+        if row.sidecars.is_some() {
+            // Its name does not tell which driver it serves.
+            dirty.all_drivers = true;
+        }
+        if row.set.is_some() {
+            self.touch_set(id, dirty);
+        }
+    }
+
+    fn touch_set_named(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        if let Some(id) = self.workloads.find(Kind::StatefulSet, namespace, name) {
+            self.touch_set(id, dirty);
+        }
+    }
+
+    fn touch_set(&self, id: ObjectId, dirty: &mut Dirty) {
+        dirty.subjects.insert(Subject::StatefulSet(id));
+        let Some(set) = self.set_at(id) else { return };
+        self.touch_owned(&set.namespace, &set.metadata.name, dirty);
+        let pods = self.indexes.pods_by_set.candidates((&*set.namespace, &*set.metadata.name));
+        dirty.subjects.extend(pods.map(Subject::Pod));
+        // Also claims of templates that it has no more: any stem that ends with its name.
+        let name = &*set.metadata.name;
+        let of_set = |claim: &crate::model::Claim| {
+            claim.namespace == set.namespace
+                && split_ordinal(&claim.metadata.name).is_some_and(|(stem, _)| {
+                    stem.strip_suffix(name).is_some_and(|template| template.ends_with('-'))
+                })
+        };
+        let claims = self.claims.iter().filter(|(_, claim)| of_set(claim));
+        dirty.subjects.extend(claims.map(|(id, _)| Subject::Claim(id)));
     }
 
     fn touch_node(&self, id: ObjectId, dirty: &mut Dirty) {
@@ -140,38 +313,41 @@ impl Cluster {
                 self.touch_backend(&key, dirty);
             }
         }
+        self.touch_node_named(&node.metadata.name, dirty);
     }
 
-    /// A driver, and everything that names it: for what is not a fact.
-    fn touch_driver(&self, driver: &str, dirty: &mut Dirty) {
-        dirty.drivers.insert(driver.into());
-        let ids = self.indexes.volumes_by_driver.candidates(driver);
-        dirty.subjects.extend(ids.map(Subject::Volume));
-    }
-
-    fn touch_backend(&self, backend: &BackendKey, dirty: &mut Dirty) {
-        let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
-        dirty.subjects.extend(ids.map(Subject::Volume));
-    }
-
-    fn touch_volume_named(&self, name: &str, dirty: &mut Dirty) {
-        if let Some(id) = self.volumes.find(Kind::PersistentVolume, "", name) {
-            dirty.subjects.insert(Subject::Volume(id));
+    /// What names a node, whether or not it exists.
+    fn touch_node_named(&self, name: &str, dirty: &mut Dirty) {
+        for id in self.indexes.attachments_by_node.candidates(name) {
+            self.touch(TouchedRow::Attachment(id), dirty);
+        }
+        let claims = self.indexes.claims_by_node.candidates(name);
+        dirty.subjects.extend(claims.map(Subject::Claim));
+        for id in self.indexes.pods_by_node.candidates(name) {
+            self.touch_pod(id, dirty);
         }
     }
 
-    fn touch_claim_id(&self, key: &ClaimKey, dirty: &mut Dirty) {
-        if let Some(id) = self.claims.find(Kind::PersistentVolumeClaim, &key.namespace, &key.name) {
-            dirty.subjects.insert(Subject::Claim(id));
+    // --- snapshots -------------------------------------------------------------------------
+
+    fn touch_snapshot(&self, id: ObjectId, dirty: &mut Dirty) {
+        dirty.subjects.insert(Subject::Snapshot(id));
+        let Some(row) = self.snapshots.get(id) else { return };
+        if let SnapshotSource::Volumes(handles) = &row.source {
+            for handle in handles {
+                let driver = Text::clone(&row.driver);
+                self.touch_backend(&BackendKey { driver, handle: handle.clone() }, dirty);
+            }
         }
+        dirty.drivers.insert(Text::clone(&row.driver));
     }
 
-    /// A claim, the volumes that say they are its, and the volume that it says is its.
-    fn touch_claim_key(&self, key: &ClaimKey, dirty: &mut Dirty) {
-        self.touch_claim_id(key, dirty);
-        let ids = self.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
-        dirty.subjects.extend(ids.map(Subject::Volume));
+    fn touch_contents_of(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        let ids = self.indexes.contents_by_snapshot.candidates((namespace, name));
+        dirty.subjects.extend(ids.map(Subject::Snapshot));
     }
+
+    // --- anything by name ------------------------------------------------------------------
 
     fn touch_object(&self, key: &ObjectKey, dirty: &mut Dirty) {
         let (kind, namespace, name) = object_key(key);
@@ -181,6 +357,19 @@ impl Cluster {
                 let key = ClaimKey { namespace: namespace.into(), name: name.into() };
                 self.touch_claim_key(&key, dirty);
             }
+            Kind::Pod => {
+                if let Some(id) = self.pods.find(kind, namespace, name) {
+                    self.touch_pod(id, dirty);
+                }
+                self.touch_owned(namespace, name, dirty);
+            }
+            Kind::StatefulSet => {
+                self.touch_set_named(namespace, name, dirty);
+                self.touch_owned(namespace, name, dirty);
+            }
+            Kind::Node => self.touch_node_named(name, dirty),
+            Kind::StorageClass => self.touch_class_named(name, dirty),
+            Kind::VolumeSnapshot => self.touch_contents_of(namespace, name, dirty),
             _ => {}
         }
     }

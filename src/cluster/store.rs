@@ -1,6 +1,7 @@
 //! The rows and the one way to change them.
 
 mod indexes;
+mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +9,9 @@ use super::{
     Change, Coverage, Dirty, Gap, Reach, Seen, coverage::Coverages, index::Index, table::Table,
 };
 use crate::model::{
-    Answer, Attachment, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node, ObjectId, ObjectKey,
-    PodUse, Question, Role, Row, Server, Sighting, SnapshotContent, StorageClass, Text, Time,
-    Volume, Workload,
+    Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, Kind, Lease,
+    Node, ObjectId, ObjectKey, PodUse, Question, Role, Row, Server, Sighting, SnapshotContent,
+    StorageClass, Text, Time, Volume, VolumeSnapshot, Workload,
 };
 
 /// Our look at a cluster, and what was not seen of it.
@@ -20,13 +21,16 @@ pub struct Cluster {
     pub(super) claims: Table<Claim>,
     pub(super) pods: Table<PodUse>,
     pub(super) workloads: Table<Workload>,
+    pub(super) autoscalers: Table<Autoscaler>,
     pub(super) nodes: Table<Node>,
     pub(super) classes: Table<StorageClass>,
+    pub(super) attributes_classes: Table<AttributesClass>,
     pub(super) csi_drivers: Table<CsiDriver>,
     pub(super) csi_nodes: Table<CsiNode>,
     pub(super) attachments: Table<Attachment>,
     pub(super) leases: Table<Lease>,
     pub(super) events: Table<Event>,
+    pub(super) volume_snapshots: Table<VolumeSnapshot>,
     pub(super) snapshots: Table<SnapshotContent>,
     pub(super) indexes: Indexes,
     pub(super) answers: BTreeMap<Question, Answer>,
@@ -46,10 +50,28 @@ pub(super) struct Indexes {
     pub(super) volumes_by_driver: Index,
     pub(super) volumes_by_class: Index,
     pub(super) volumes_by_secret: Index,
+    pub(super) volumes_by_attributes: Index,
     pub(super) claims_by_volume: Index,
+    pub(super) claims_by_stem: Index,
+    pub(super) claims_by_owner: Index,
+    pub(super) claims_by_source: Index,
+    pub(super) claims_by_class: Index,
+    pub(super) claims_by_node: Index,
+    pub(super) claims_by_attributes: Index,
+    /// Pending claims that ask for no class and therefore wait for a default one.
+    pub(super) classless_claims: BTreeSet<ObjectId>,
     pub(super) pods_by_claim: Index,
+    pub(super) pods_by_set: Index,
+    pub(super) pods_by_node: Index,
+    pub(super) workloads_by_claim: Index,
+    pub(super) sets_by_stem: Index,
+    pub(super) sidecar_workloads: BTreeSet<ObjectId>,
+    pub(super) autoscalers_by_target: Index,
+    pub(super) volume_snapshots_by_claim: Index,
     pub(super) attachments_by_volume: Index,
+    pub(super) attachments_by_node: Index,
     pub(super) snapshots_by_backend: Index,
+    pub(super) contents_by_snapshot: Index,
     pub(super) nodes_by_label: Index,
     pub(super) nodes_by_volume: Index,
     pub(super) csi_nodes_by_driver: Index,
@@ -75,9 +97,6 @@ impl Index {
 
 /// Names a row that is touched, by its place where that matters.
 macro_rules! touched {
-    (Workload, $id:expr) => {
-        TouchedRow::Workload
-    };
     (Lease, $id:expr) => {
         TouchedRow::Lease
     };
@@ -130,16 +149,18 @@ pub(super) enum TouchedRow {
     Volume(ObjectId),
     Claim(ObjectId),
     Pod(ObjectId),
-    /// Few, and all looked at alike.
-    Workload,
+    Workload(ObjectId),
+    Autoscaler(ObjectId),
     Node(ObjectId),
     Class(ObjectId),
+    AttributesClass(ObjectId),
     CsiDriver(ObjectId),
     CsiNode(ObjectId),
     Attachment(ObjectId),
     /// Its name does not tell whose it is.
     Lease,
     Event(ObjectId),
+    VolumeSnapshot(ObjectId),
     Snapshot(ObjectId),
 }
 
@@ -227,47 +248,6 @@ impl Cluster {
         self.coverages.reach(kind, namespace).map(drop)
     }
 
-    /// All volumes.
-    pub fn volumes(&self) -> impl Iterator<Item = (ObjectId, &Volume)> {
-        self.volumes.iter()
-    }
-
-    /// All claims.
-    pub fn claims(&self) -> impl Iterator<Item = (ObjectId, &Claim)> {
-        self.claims.iter()
-    }
-
-    /// How many volumes and claims there are.
-    pub fn count(&self) -> (usize, usize) {
-        (self.volumes.len(), self.claims.len())
-    }
-
-    /// The volume in this slot.
-    pub fn volume_at(&self, id: ObjectId) -> Option<&Volume> {
-        self.volumes.get(id)
-    }
-
-    /// The claim in this slot.
-    pub fn claim_at(&self, id: ObjectId) -> Option<&Claim> {
-        self.claims.get(id)
-    }
-
-    /// Every CSI driver that any object names, and every external provisioner.
-    pub fn drivers(&self) -> BTreeSet<Text> {
-        let mut drivers: BTreeSet<Text> = BTreeSet::new();
-        for (_, volume) in self.volumes.iter() {
-            for driver in volume.drivers() {
-                if !drivers.contains(driver) {
-                    drivers.insert(driver.into());
-                }
-            }
-        }
-        drivers
-            .extend(self.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)));
-        drivers.extend(self.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()));
-        drivers
-    }
-
     /// Everything that was answered.
     pub fn answers(&self) -> &BTreeMap<Question, Answer> {
         &self.answers
@@ -288,13 +268,18 @@ impl Cluster {
             Row::Claim(row) => put!(self, dirty, claims, Claim, row),
             Row::Pod(row) => put!(self, dirty, pods, Pod, row),
             Row::Workload(row) => put!(self, dirty, workloads, Workload, row),
+            Row::Autoscaler(row) => put!(self, dirty, autoscalers, Autoscaler, row),
             Row::Node(row) => put!(self, dirty, nodes, Node, row),
             Row::Class(row) => put!(self, dirty, classes, Class, row),
+            Row::AttributesClass(row) => {
+                put!(self, dirty, attributes_classes, AttributesClass, row);
+            }
             Row::CsiDriver(row) => put!(self, dirty, csi_drivers, CsiDriver, row),
             Row::CsiNode(row) => put!(self, dirty, csi_nodes, CsiNode, row),
             Row::Attachment(row) => put!(self, dirty, attachments, Attachment, row),
             Row::Lease(row) => put!(self, dirty, leases, Lease, row),
             Row::Event(row) => put!(self, dirty, events, Event, row),
+            Row::VolumeSnapshot(row) => put!(self, dirty, volume_snapshots, VolumeSnapshot, row),
             Row::Snapshot(row) => put!(self, dirty, snapshots, Snapshot, row),
             Row::Answer(question, answer) => {
                 if self.answers.get(&question) != Some(&answer) {
@@ -326,16 +311,26 @@ impl Cluster {
             Kind::CsiDriver => gone!(csi_drivers, CsiDriver),
             Kind::CsiNode => gone!(csi_nodes, CsiNode),
             Kind::VolumeAttachment => gone!(attachments, Attachment),
-            Kind::StatefulSet | Kind::Deployment | Kind::ReplicaSet | Kind::DaemonSet => {
-                gone!(workloads, Workload);
-            }
+            Kind::StatefulSet
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::DaemonSet
+            | Kind::ReplicationController
+            | Kind::Job
+            | Kind::CronJob => gone!(workloads, Workload),
+            Kind::HorizontalPodAutoscaler => gone!(autoscalers, Autoscaler),
+            Kind::VolumeAttributesClass => gone!(attributes_classes, AttributesClass),
+            Kind::VolumeSnapshot => gone!(volume_snapshots, VolumeSnapshot),
             Kind::Lease => gone!(leases, Lease),
             Kind::Event => gone!(events, Event),
             Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
                 gone!(snapshots, Snapshot);
             }
             // No rows of these are kept.
-            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
+            Kind::Namespace
+            | Kind::Secret
+            | Kind::PartialObjectMetadata
+            | Kind::SubjectAccessReview => {}
         }
     }
 
@@ -357,15 +352,25 @@ impl Cluster {
             Kind::CsiDriver => drop_from!(csi_drivers, CsiDriver),
             Kind::CsiNode => drop_from!(csi_nodes, CsiNode),
             Kind::VolumeAttachment => drop_from!(attachments, Attachment),
-            Kind::StatefulSet | Kind::Deployment | Kind::ReplicaSet | Kind::DaemonSet => {
-                drop_from!(workloads, Workload);
-            }
+            Kind::StatefulSet
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::DaemonSet
+            | Kind::ReplicationController
+            | Kind::Job
+            | Kind::CronJob => drop_from!(workloads, Workload),
+            Kind::HorizontalPodAutoscaler => drop_from!(autoscalers, Autoscaler),
+            Kind::VolumeAttributesClass => drop_from!(attributes_classes, AttributesClass),
+            Kind::VolumeSnapshot => drop_from!(volume_snapshots, VolumeSnapshot),
             Kind::Lease => drop_from!(leases, Lease),
             Kind::Event => drop_from!(events, Event),
             Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
                 drop_from!(snapshots, Snapshot);
             }
-            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
+            Kind::Namespace
+            | Kind::Secret
+            | Kind::PartialObjectMetadata
+            | Kind::SubjectAccessReview => {}
         }
     }
 }

@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::model::{
-    Attachment, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node, ObjectId, PodUse,
-    SnapshotContent, StorageClass, Volume, Workload,
+    Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node,
+    ObjectId, PodUse, SnapshotContent, StorageClass, Volume, VolumeSnapshot, Workload,
 };
 
 /// A row that is found by kind, namespace and name.
@@ -133,12 +133,15 @@ named! {
     Claim: row => Kind::PersistentVolumeClaim, &row.namespace, &row.metadata.name;
     PodUse: row => Kind::Pod, &row.namespace, &row.name;
     Workload: row => row.kind, &row.namespace, &row.name;
+    Autoscaler: row => Kind::HorizontalPodAutoscaler, &row.namespace, &row.name;
     Node: row => Kind::Node, "", &row.metadata.name;
     StorageClass: row => Kind::StorageClass, "", &row.metadata.name;
+    AttributesClass: row => Kind::VolumeAttributesClass, "", &row.metadata.name;
     CsiDriver: row => Kind::CsiDriver, "", &row.metadata.name;
     CsiNode: row => Kind::CsiNode, "", &row.metadata.name;
     Attachment: row => Kind::VolumeAttachment, "", &row.metadata.name;
     Lease: row => Kind::Lease, &row.namespace, &row.metadata.name;
     Event: row => Kind::Event, &row.namespace, &row.name;
+    VolumeSnapshot: row => Kind::VolumeSnapshot, &row.namespace, &row.metadata.name;
     SnapshotContent: row => row.kind, "", &row.metadata.name;
 }

@@ -261,7 +261,7 @@ impl Search<'_, '_> {
         let found: Vec<_> = self
             .cx
             .sidecar_workloads()
-            .filter(|workload| served(&workload.sidecars))
+            .filter(|workload| workload.sidecars.as_deref().is_some_and(served))
             .map(|workload| (workload.object(), workload.replicas))
             .collect();
         if let Some((object, replicas)) = found.first() {

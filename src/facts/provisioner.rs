@@ -40,8 +40,11 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
         }
     }
     let mut idle = Vec::new();
-    for workload in cx.sidecar_workloads().filter(|it| names_driver(&it.sidecars)) {
-        let claims = claims(&workload.object(), &workload.namespace, &workload.sidecars);
+    for workload in cx.sidecar_workloads() {
+        let Some(sidecars) = workload.sidecars.as_deref().filter(|it| names_driver(it)) else {
+            continue;
+        };
+        let claims = claims(&workload.object(), &workload.namespace, sidecars);
         match workload.replicas {
             Some(0) if workload.kind == Kind::ReplicaSet => {}
             Some(0) => idle.extend(claims),
@@ -145,7 +148,7 @@ pub fn may_patch_volumes(cx: &Cx, claimed: &ClaimedVersion) -> Seen<Option<bool>
         service_account: Text::clone(account),
     };
     Ok(match cx.answer(question)? {
-        Answer::Yes => Some(true),
+        Answer::Yes | Answer::Is(_) => Some(true),
         Answer::No => Some(false),
         Answer::Forbidden | Answer::Unanswered(_) => None,
     })

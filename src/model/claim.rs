@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Bytes, ClaimKey, Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{Bytes, ClaimKey, Kind, Metadata, ObjectKey, ObjectRef, Text, Time};
 
 /// A `PersistentVolumeClaim`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +21,56 @@ pub struct Claim {
     pub bind_completed: bool,
     /// `spec.resources.requests.storage`.
     pub requested: Option<Bytes>,
+    /// `status.capacity.storage`.
+    pub capacity: Option<Bytes>,
+    /// Annotation `volume.kubernetes.io/selected-node`.
+    pub selected_node: Option<Text>,
+    /// Annotation `volume.kubernetes.io/storage-provisioner`, or its beta twin.
+    pub provisioner: Option<Text>,
+    /// `spec.dataSourceRef`, else `spec.dataSource`.
+    pub source: Option<Box<DataSource>>,
+    /// `spec.volumeAttributesClassName`.
+    pub attributes_class: Option<Text>,
+    /// `status.allocatedResourceStatuses.storage`: how far a resize is.
+    pub resize_status: Option<Text>,
+    /// `status.conditions`.
+    pub conditions: Box<[ClaimCondition]>,
+}
+
+/// What a claim is to be filled with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataSource {
+    /// `apiGroup`, empty for the core group.
+    pub group: Text,
+    /// `kind`, any kind at all.
+    pub kind: Text,
+    /// `namespace`, where it is not that of the claim.
+    pub namespace: Option<Text>,
+    /// `name`.
+    pub name: Box<str>,
+}
+
+/// One of `status.conditions` of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimCondition {
+    /// `type`: `Resizing`, `FileSystemResizePending`, `Unused`…
+    pub kind: Text,
+    /// Whether `status` is `True`.
+    pub holds: bool,
+    /// `lastTransitionTime`.
+    pub since: Option<Time>,
+    /// `reason`.
+    pub reason: Text,
+    /// `message`.
+    pub message: Box<str>,
 }
 
 impl Claim {
+    /// Returns a condition that holds.
+    pub fn condition(&self, kind: &str) -> Option<&ClaimCondition> {
+        self.conditions.iter().find(|it| it.holds && &*it.kind == kind)
+    }
+
     /// Its namespace and name.
     pub fn key(&self) -> ClaimKey {
         ClaimKey { namespace: Text::clone(&self.namespace), name: self.metadata.name.clone() }

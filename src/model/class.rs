@@ -1,6 +1,6 @@
-//! Storage classes.
+//! Storage classes and volume attributes classes.
 
-use super::{Metadata, Text};
+use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
 
 /// A `StorageClass`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,4 +11,39 @@ pub struct StorageClass {
     pub provisioner: Text,
     /// `reclaimPolicy`; the API server fills in `Delete`.
     pub reclaim_policy: Option<Text>,
+    /// Annotation `storageclass.kubernetes.io/is-default-class`, or its beta twin, is `true`.
+    pub is_default: bool,
+    /// `volumeBindingMode` is `WaitForFirstConsumer`.
+    pub waits_for_consumer: bool,
+    /// `allowVolumeExpansion`.
+    pub allows_expansion: bool,
+}
+
+impl StorageClass {
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::StorageClass, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
+}
+
+/// A `VolumeAttributesClass`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttributesClass {
+    /// Name, finalizers, deletion.
+    pub metadata: Metadata,
+    /// `driverName`.
+    pub driver: Text,
+}
+
+impl AttributesClass {
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::VolumeAttributesClass, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{ObjectKey, Text, Time, Uid};
 
-/// An `Event` about a volume or a claim.
+/// An `Event` about a volume, a claim or a set, or about a pod that waits for a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The event's own namespace and name.

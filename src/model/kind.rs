@@ -20,12 +20,20 @@ pub enum Kind {
     Deployment,
     ReplicaSet,
     DaemonSet,
+    ReplicationController,
+    Job,
+    CronJob,
+    HorizontalPodAutoscaler,
     Lease,
     Event,
+    VolumeSnapshot,
     VolumeSnapshotContent,
     VolumeGroupSnapshotContent,
+    VolumeAttributesClass,
     /// Never listed; only asked about by name, as metadata, never its contents.
     Secret,
+    /// Never listed; what an owner reference names is asked about, whatever its kind.
+    PartialObjectMetadata,
     /// A review, not an object: what a `ServiceAccount` may do.
     SubjectAccessReview,
 }
@@ -49,7 +57,7 @@ struct Names {
 
 impl Kind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 26] = [
         Self::PersistentVolume,
         Self::PersistentVolumeClaim,
         Self::Pod,
@@ -63,11 +71,18 @@ impl Kind {
         Self::Deployment,
         Self::ReplicaSet,
         Self::DaemonSet,
+        Self::ReplicationController,
+        Self::Job,
+        Self::CronJob,
+        Self::HorizontalPodAutoscaler,
         Self::Lease,
         Self::Event,
+        Self::VolumeSnapshot,
         Self::VolumeSnapshotContent,
         Self::VolumeGroupSnapshotContent,
+        Self::VolumeAttributesClass,
         Self::Secret,
+        Self::PartialObjectMetadata,
         Self::SubjectAccessReview,
     ];
 
@@ -125,24 +140,44 @@ impl Kind {
         self.names().namespaced
     }
 
-    /// Whether it is a custom resource, which a cluster may well not serve.
+    /// Whether a cluster may well not serve it: custom resources, and what came late.
     pub const fn is_optional(self) -> bool {
-        matches!(self, Self::VolumeSnapshotContent | Self::VolumeGroupSnapshotContent)
+        matches!(
+            self,
+            Self::VolumeSnapshot
+                | Self::VolumeSnapshotContent
+                | Self::VolumeGroupSnapshotContent
+                | Self::VolumeAttributesClass
+        )
     }
+
+    /// The kinds whose templates make pods, but for `Pod` itself.
+    pub const WORKLOADS: [Self; 7] = [
+        Self::StatefulSet,
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::DaemonSet,
+        Self::ReplicationController,
+        Self::Job,
+        Self::CronJob,
+    ];
 
     /// Whether its objects are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
-        !matches!(self, Self::Secret | Self::SubjectAccessReview)
+        !matches!(self, Self::Secret | Self::PartialObjectMetadata | Self::SubjectAccessReview)
     }
 
     const fn names(self) -> Names {
         const CORE: Group = Group { name: "", version: "v1" };
         const APPS: Group = Group { name: "apps", version: "v1" };
+        const BATCH: Group = Group { name: "batch", version: "v1" };
+        const AUTOSCALING: Group = Group { name: "autoscaling", version: "v2" };
         const STORAGE: Group = Group { name: "storage.k8s.io", version: "v1" };
         const COORDINATION: Group = Group { name: "coordination.k8s.io", version: "v1" };
         const SNAPSHOT: Group = Group { name: "snapshot.storage.k8s.io", version: "v1" };
         const GROUP_SNAPSHOT: Group =
             Group { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
+        const META: Group = Group { name: "meta.k8s.io", version: "v1" };
         const AUTHORIZATION: Group = Group { name: "authorization.k8s.io", version: "v1" };
         const fn row(
             kind: &'static str,
@@ -173,8 +208,17 @@ impl Kind {
             Self::Deployment => row("Deployment", "deployments", "deploy", APPS, true),
             Self::ReplicaSet => row("ReplicaSet", "replicasets", "rs", APPS, true),
             Self::DaemonSet => row("DaemonSet", "daemonsets", "ds", APPS, true),
+            Self::ReplicationController => {
+                row("ReplicationController", "replicationcontrollers", "rc", CORE, true)
+            }
+            Self::Job => row("Job", "jobs", "job", BATCH, true),
+            Self::CronJob => row("CronJob", "cronjobs", "cj", BATCH, true),
+            Self::HorizontalPodAutoscaler => {
+                row("HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", AUTOSCALING, true)
+            }
             Self::Lease => row("Lease", "leases", "lease", COORDINATION, true),
             Self::Event => row("Event", "events", "ev", CORE, true),
+            Self::VolumeSnapshot => row("VolumeSnapshot", "volumesnapshots", "vs", SNAPSHOT, true),
             Self::VolumeSnapshotContent => {
                 row("VolumeSnapshotContent", "volumesnapshotcontents", "vsc", SNAPSHOT, false)
             }
@@ -185,7 +229,13 @@ impl Kind {
                 GROUP_SNAPSHOT,
                 false,
             ),
+            Self::VolumeAttributesClass => {
+                row("VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, false)
+            }
             Self::Secret => row("Secret", "secrets", "secret", CORE, true),
+            Self::PartialObjectMetadata => {
+                row("PartialObjectMetadata", "partialobjectmetadata", "metadata", META, false)
+            }
             Self::SubjectAccessReview => {
                 row("SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, false)
             }

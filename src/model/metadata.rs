@@ -77,6 +77,8 @@ pub struct OwnerReference {
     pub uid: Option<Uid>,
     /// Whether it is the managing controller.
     pub controller: bool,
+    /// `blockOwnerDeletion`.
+    pub blocks_deletion: bool,
 }
 
 /// Which manager last touched a field, and when it last changed anything it owns.

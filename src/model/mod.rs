@@ -24,19 +24,22 @@ mod quantity;
 mod row;
 mod server;
 mod settings;
+mod sidecar;
 mod snapshot;
+mod statefulset;
 mod text;
 mod threshold;
 mod time;
 mod uid;
 mod volume;
+mod workload;
 
 pub use action::{Action, Effect, Proposal, Refusal, Undo};
 pub use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{BackendKey, migrated_driver};
-pub use claim::{Claim, ClaimPhase};
-pub use class::StorageClass;
+pub use claim::{Claim, ClaimCondition, ClaimPhase, DataSource};
+pub use class::{AttributesClass, StorageClass};
 pub use controller::{ControllerState, Liveness, Probe, Role, Sighting, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
@@ -49,12 +52,14 @@ pub use lease::Lease;
 pub use metadata::{FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
-pub use pod::{Container, Mounted, PodPhase, PodUse, Sidecars, Workload};
+pub use pod::{Mounted, PodPhase, PodUse};
 pub use quantity::{Bytes, parse_quantity};
-pub use row::{Answer, ObjectId, Question, Row};
+pub use row::{Answer, ObjectId, OwnerKey, Question, Row};
 pub use server::Server;
 pub use settings::{Scope, Selector, SelectorError, Settings};
-pub use snapshot::{SnapshotContent, SnapshotSource};
+pub use sidecar::{Container, Sidecars};
+pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
+pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet, split_ordinal};
 pub use text::{Interner, Text, escape_control};
 pub use threshold::{Threshold, Thresholds, format_duration, parse_duration};
 pub use time::{Time, format_age, format_time, parse_time};
@@ -63,3 +68,4 @@ pub use volume::{
     ClaimRef, DeletionSecret, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy,
     Volume, VolumeSource,
 };
+pub use workload::{Autoscaler, Workload};

@@ -1,8 +1,9 @@
-//! Pods and workloads, as far as they use claims or serve drivers.
+//! Pods, as far as they use claims, belong to a set or serve drivers.
 
-use super::{Kind, ObjectKey, ObjectRef, Text, Time, Uid};
+use super::{Kind, Labels, ObjectKey, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
 
-/// A pod that uses a claim or runs a storage sidecar. Other pods are counted, not kept.
+/// A pod that uses a claim, belongs to a `StatefulSet` or runs a storage sidecar. Other pods are
+/// counted, not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodUse {
     /// Its namespace.
@@ -11,8 +12,17 @@ pub struct PodUse {
     pub name: Box<str>,
     /// Its uid.
     pub uid: Option<Uid>,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<Time>,
     /// `metadata.deletionTimestamp`.
     pub deleting: Option<Time>,
+    /// Whether it is being deleted with no grace at all (`deletionGracePeriodSeconds` 0): upstream
+    /// takes such a pod for shut down.
+    pub forced: bool,
+    /// Its managing controller, if it has one.
+    pub controller: Option<Box<OwnerReference>>,
+    /// Its labels, kept only while it has no managing controller: whoever selects them adopts it.
+    pub labels: Labels,
     /// `status.phase`.
     pub phase: PodPhase,
     /// Whether the condition `Ready` is `True`.
@@ -26,6 +36,16 @@ pub struct PodUse {
 }
 
 impl PodUse {
+    /// Whether nothing of it runs any more although its object is still there.
+    pub const fn is_finished(&self) -> bool {
+        matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
+    }
+
+    /// Whether upstream takes it for shut down (`pvc_protection_controller.go`, `podIsShutDown`).
+    pub const fn is_shut_down(&self) -> bool {
+        self.deleting.is_some() && self.forced
+    }
+
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
@@ -68,58 +88,6 @@ impl PodPhase {
             Self::Succeeded => "Succeeded",
             Self::Failed => "Failed",
             Self::Unknown => "Unknown",
-        }
-    }
-}
-
-/// The storage sidecars in a pod or a pod template, with what tells whose they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sidecars {
-    /// The containers whose image is one of the CSI sidecars.
-    pub containers: Box<[Container]>,
-    /// Everything in the pod that may name a driver: arguments of all containers and paths of
-    /// host folders. No environment variables.
-    pub mentions: Box<[Text]>,
-    /// `spec.serviceAccountName`.
-    pub service_account: Option<Text>,
-}
-
-/// One sidecar container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Container {
-    /// `image`.
-    pub image: Text,
-    /// `command` followed by `args`.
-    pub args: Box<[Text]>,
-}
-
-/// A workload whose pods would run storage sidecars, whatever its number of replicas.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workload {
-    /// Deployment, `StatefulSet`…
-    pub kind: Kind,
-    /// Its namespace.
-    pub namespace: Text,
-    /// Its name.
-    pub name: Box<str>,
-    /// Its uid.
-    pub uid: Option<Uid>,
-    /// `spec.replicas`, where the kind has them.
-    pub replicas: Option<i32>,
-    /// The sidecars in its template.
-    pub sidecars: Sidecars,
-}
-
-impl Workload {
-    /// How reports name it.
-    pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: self.kind,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.name.clone(),
-            },
-            uid: self.uid.clone(),
         }
     }
 }

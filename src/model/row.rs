@@ -1,8 +1,9 @@
 //! Everything that a look at a cluster consists of.
 
 use super::{
-    Attachment, Claim, ClaimKey, CsiDriver, CsiNode, Event, Kind, Lease, Node, ObjectKey, PodUse,
-    Sighting, SnapshotContent, StorageClass, Text, Volume, Workload,
+    Attachment, AttributesClass, Autoscaler, Claim, ClaimKey, CsiDriver, CsiNode, Event, Kind,
+    Lease, Node, ObjectKey, PodUse, Sighting, SnapshotContent, StorageClass, Text, Uid, Volume,
+    VolumeSnapshot, Workload,
 };
 
 /// How the tables of a cluster name an object.
@@ -15,13 +16,16 @@ pub enum Row {
     Claim(Box<Claim>),
     Pod(Box<PodUse>),
     Workload(Box<Workload>),
+    Autoscaler(Box<Autoscaler>),
     Node(Box<Node>),
     Class(Box<StorageClass>),
+    AttributesClass(Box<AttributesClass>),
     CsiDriver(Box<CsiDriver>),
     CsiNode(Box<CsiNode>),
     Attachment(Box<Attachment>),
     Lease(Box<Lease>),
     Event(Box<Event>),
+    VolumeSnapshot(Box<VolumeSnapshot>),
     Snapshot(Box<SnapshotContent>),
     /// The answer to a question about a single object.
     Answer(Question, Answer),
@@ -44,8 +48,12 @@ impl Row {
             Self::Claim(row) => row.object().key,
             Self::Pod(row) => namespaced(Kind::Pod, &row.namespace, &row.name),
             Self::Workload(row) => namespaced(row.kind, &row.namespace, &row.name),
+            Self::Autoscaler(row) => {
+                namespaced(Kind::HorizontalPodAutoscaler, &row.namespace, &row.name)
+            }
             Self::Node(row) => ObjectKey::cluster_wide(Kind::Node, &row.metadata.name),
             Self::Class(row) => ObjectKey::cluster_wide(Kind::StorageClass, &row.metadata.name),
+            Self::AttributesClass(row) => row.object().key,
             Self::CsiDriver(row) => ObjectKey::cluster_wide(Kind::CsiDriver, &row.metadata.name),
             Self::CsiNode(row) => ObjectKey::cluster_wide(Kind::CsiNode, &row.metadata.name),
             Self::Attachment(row) => {
@@ -53,6 +61,7 @@ impl Row {
             }
             Self::Lease(row) => namespaced(Kind::Lease, &row.namespace, &row.metadata.name),
             Self::Event(row) => namespaced(Kind::Event, &row.namespace, &row.name),
+            Self::VolumeSnapshot(row) => row.object().key,
             Self::Snapshot(row) => ObjectKey::cluster_wide(row.kind, &row.metadata.name),
             Self::Answer(..) | Self::Sighting(_) => return None,
         })
@@ -62,19 +71,64 @@ impl Row {
 /// Something that is asked about a single object once the lists are in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Question {
-    /// Does this claim exist? Asked where two lists were not taken in the order that would prove
-    /// its absence. A claim that does exist comes back as a row instead of an answer.
-    ClaimExists(ClaimKey),
+    /// Does this object exist, of a kind that is listed? Asked where two lists were not taken in the
+    /// order that would prove its absence. One that does exist comes back as a row as well.
+    Exists(ObjectKey),
+    /// Does this owner of another object exist, of any kind at all, and with which uid?
+    OwnerExists(OwnerKey),
     /// Does this secret exist? Asked for its metadata only.
     SecretExists { namespace: Text, name: Text },
     /// May this `ServiceAccount` patch persistent volumes?
     MayPatchVolumes { namespace: Text, service_account: Text },
 }
 
+/// What an owner reference names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerKey {
+    /// `apiVersion`.
+    pub api_version: Text,
+    /// `kind`.
+    pub kind: Text,
+    /// The namespace of what is owned: an owner is there, or cluster-wide.
+    pub namespace: Text,
+    /// `name`.
+    pub name: Box<str>,
+}
+
+impl Question {
+    /// Asks whether a claim exists.
+    pub fn claim_exists(key: &ClaimKey) -> Self {
+        Self::Exists(ObjectKey::claim(key))
+    }
+
+    /// The kind that it is about, as gaps and declarations name it.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Exists(key) => key.kind,
+            Self::OwnerExists(_) => Kind::PartialObjectMetadata,
+            Self::SecretExists { .. } => Kind::Secret,
+            Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
+        }
+    }
+
+    /// The namespace that it is about; `None` for cluster-wide kinds.
+    pub const fn namespace(&self) -> Option<&Text> {
+        match self {
+            Self::Exists(key) => key.namespace.as_ref(),
+            Self::OwnerExists(key) => Some(&key.namespace),
+            Self::SecretExists { namespace, .. } | Self::MayPatchVolumes { namespace, .. } => {
+                Some(namespace)
+            }
+        }
+    }
+}
+
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Yes,
+    /// It exists, and this is its uid.
+    Is(Uid),
     No,
     /// It was asked, and not answered: why, in words.
     Unanswered(Box<str>),

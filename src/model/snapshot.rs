@@ -1,6 +1,6 @@
 //! Snapshots of volumes, and of groups of volumes.
 
-use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text};
 
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,10 @@ pub struct SnapshotContent {
     pub being_created: bool,
     /// `spec.deletionPolicy`.
     pub deletion_policy: Option<Text>,
+    /// `status.snapshotHandle`, else that of the source: what it is called at the backend.
+    pub handle: Option<Box<str>>,
+    /// `status.restoreSize`, in bytes.
+    pub size: Option<Bytes>,
 }
 
 impl SnapshotContent {
@@ -33,6 +37,37 @@ impl SnapshotContent {
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             key: ObjectKey::cluster_wide(self.kind, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
+}
+
+/// A `VolumeSnapshot`: the user's half of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeSnapshot {
+    /// Name, finalizers.
+    pub metadata: Metadata,
+    /// Its namespace.
+    pub namespace: Text,
+    /// `spec.source.persistentVolumeClaimName`; `None` when it is of an existing content.
+    pub source_claim: Option<Box<str>>,
+    /// `status.boundVolumeSnapshotContentName`.
+    pub content: Option<Box<str>>,
+    /// `status.readyToUse`; absent means not yet.
+    pub ready: bool,
+    /// `status.error.message`.
+    pub error: Option<Box<str>>,
+}
+
+impl VolumeSnapshot {
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey {
+                kind: Kind::VolumeSnapshot,
+                namespace: Some(Text::clone(&self.namespace)),
+                name: self.metadata.name.clone(),
+            },
             uid: self.metadata.uid.clone(),
         }
     }

@@ -31,6 +31,8 @@ pub struct Volume {
     pub backend: Option<BackendKey>,
     /// `spec.storageClassName`.
     pub class: Option<Text>,
+    /// `spec.volumeAttributesClassName`.
+    pub attributes_class: Option<Text>,
     /// `spec.capacity.storage`.
     pub capacity: Option<Bytes>,
     /// `spec.nodeAffinity.required`.

@@ -6,11 +6,16 @@ use std::{
     rc::Rc,
 };
 
+mod scope;
+
+pub use scope::subjects;
+use scope::{exempt, in_scope, object_key};
+
 use super::{Judged, REGISTRY, Rule, Stake};
-use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject};
+use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject, Unseen};
 use crate::model::{
-    Bytes, Fact, FactKey, Finding, Metadata, ObjectKey, Phase, Question, Role, RuleId, Settings,
-    Severity, Text, Time, VerdictState,
+    Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
+    VerdictState,
 };
 
 /// Keeps what was found, without keeping the findings: they are judged again when printed.
@@ -25,7 +30,18 @@ pub struct Assessor {
 #[derive(Debug, Default)]
 struct Noted {
     found: Vec<(&'static Rule, Severity)>,
+    /// What could not be judged, and why.
+    unseen: Vec<(RuleId, Unseen)>,
     wake: Option<Time>,
+}
+
+/// Something that was not seen, with the rules that it blinds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blind {
+    /// What was not seen.
+    pub gap: Gap,
+    /// Which findings could therefore not be judged, everywhere or for some objects.
+    pub rules: Vec<RuleId>,
 }
 
 /// What the findings add up to.
@@ -101,9 +117,13 @@ impl Assessor {
                 if let Some(finding) = judged.finding {
                     noted.found.push((rule, finding.severity));
                 }
+                // What a whole kind lacks is told once, as a gap of the kind.
+                if let Some(unseen) = judged.unseen.filter(|it| is_single(cluster, it)) {
+                    noted.unseen.push((rule.id, unseen));
+                }
                 noted.wake = earliest(noted.wake, judged.wake);
             }
-            if noted.found.is_empty() && noted.wake.is_none() {
+            if noted.found.is_empty() && noted.unseen.is_empty() && noted.wake.is_none() {
                 self.cases.remove(&subject);
             } else {
                 self.cases.insert(subject, noted);
@@ -116,6 +136,30 @@ impl Assessor {
     /// Questions that came up and have no answer yet.
     pub fn questions(&self) -> &BTreeSet<Question> {
         &self.questions
+    }
+
+    /// Everything that was not seen: kinds, and single objects whose existence is not certain.
+    ///
+    /// Of many single objects of one kind that blind the same rules, the first is named.
+    pub fn blind(&self, cluster: &Cluster) -> Vec<Blind> {
+        let of_kinds = cluster.gaps().map(|gap| Blind { gap: gap.clone(), rules: blinded(gap) });
+        let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
+        for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
+            let Unseen { kind, namespace, reason } = unseen.clone();
+            let gap = Gap { kind, namespace, reason };
+            let place = (gap.kind, gap.namespace.clone());
+            let (first, count, rules) =
+                places.entry(place).or_insert_with(|| (gap.clone(), 0, BTreeSet::new()));
+            *count += usize::from(gap.reason != first.reason);
+            rules.insert(rule);
+        }
+        let single = places.into_values().map(|(mut gap, others, rules)| {
+            if others > 0 {
+                gap.reason.push_str(" (and more of the kind)");
+            }
+            Blind { gap, rules: rules.into_iter().collect() }
+        });
+        of_kinds.chain(single).collect()
     }
 
     /// When time alone may change something.
@@ -163,7 +207,14 @@ impl Assessor {
                 Subject::Volume(id) => {
                     cluster.volume_at(*id).and_then(|it| it.capacity).unwrap_or(0)
                 }
-                Subject::Claim(_) | Subject::Driver(_) => 0,
+                Subject::Claim(id) => cluster.claim_at(*id).and_then(|it| it.capacity).unwrap_or(0),
+                Subject::StatefulSet(_)
+                | Subject::Attachment(_)
+                | Subject::Pod(_)
+                | Subject::Class(_)
+                | Subject::AttributesClass(_)
+                | Subject::Snapshot(_)
+                | Subject::Driver(_) => 0,
             };
             let (mut leaks, mut risks) = (false, false);
             for (rule, severity) in &noted.found {
@@ -250,6 +301,8 @@ impl Assessor {
             }
         }
         if !changed.is_empty() {
+            // Few of these ask for a fact, and facts change rarely.
+            subjects.extend(scope::subjects_but_volumes(cluster));
             // The controller manager's fact has no driver, and the attacher whose finalizer a
             // volume has may be one that nothing names: such a fact may bear on every volume.
             let known = cluster.drivers();
@@ -268,6 +321,11 @@ impl Assessor {
     }
 }
 
+/// Whether it is a single object that was not seen, and not its whole kind.
+fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
+    !unseen.kind.is_listed() || cluster.reach(unseen.kind, unseen.namespace.as_ref()).is_ok()
+}
+
 fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
     let mut judged = Judged::default();
     for judge in rule.judge {
@@ -281,67 +339,8 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
     judged
 }
 
-/// Everything that can be judged.
-pub fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
-    let volumes = cluster.volumes().map(|(id, _)| Subject::Volume(id));
-    let claims = cluster.claims().map(|(id, _)| Subject::Claim(id));
-    let drivers = cluster.drivers().into_iter().map(Subject::Driver);
-    volumes.chain(claims).chain(drivers).collect()
-}
-
-fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectKey> {
-    match subject {
-        Subject::Volume(id) => cluster.volume_at(*id).map(|it| it.object().key),
-        Subject::Claim(id) => cluster.claim_at(*id).map(|it| it.object().key),
-        Subject::Driver(name) => Some(ObjectKey::cluster_wide(crate::model::Kind::CsiDriver, name)),
-    }
-}
-
-fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
-    match subject {
-        Subject::Volume(id) => cluster.volume_at(*id).map(|it| &it.metadata),
-        Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.metadata),
-        Subject::Driver(_) => None,
-    }
-}
-
-/// Whether the user asked for findings about a subject.
-fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bool {
-    let scope = &settings.scope;
-    if let Some(wanted) = &scope.namespace {
-        let namespace = match subject {
-            Subject::Volume(id) => cluster
-                .volume_at(*id)
-                .and_then(|it| it.claim_ref.as_ref())
-                .map(|claim| &claim.key.namespace),
-            Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.namespace),
-            Subject::Driver(_) => None,
-        };
-        if namespace != Some(wanted) {
-            return false;
-        }
-    }
-    scope.selector.is_empty()
-        || metadata(cluster, subject).is_some_and(|it| scope.selector.matches(&it.labels))
-}
-
-/// Whether a finding was left out on purpose.
-fn exempt(cluster: &Cluster, settings: &Settings, subject: &Subject, id: RuleId) -> bool {
-    let scope = &settings.scope;
-    if scope.ignored.contains(id) || !scope.rules.is_empty() && !scope.rules.contains(id) {
-        return true;
-    }
-    let ignore = metadata(cluster, subject).and_then(|it| it.ignore.as_deref());
-    ignore.is_some_and(|text| ignored_ids(text).any(|ignored| ignored == id))
-}
-
-/// The ids at the head of `storage.kubectl.dev/ignore: "<id>[,…] reason"`.
-fn ignored_ids(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().next().unwrap_or_default().split(',')
-}
-
 /// The gaps with the rules that they blind, in order.
-pub fn blinded(gap: &Gap) -> Vec<RuleId> {
+fn blinded(gap: &Gap) -> Vec<RuleId> {
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 

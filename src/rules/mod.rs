@@ -9,11 +9,14 @@ mod driver;
 mod judged;
 mod volume;
 
-pub use assess::{Assessor, Tally, blinded, subjects};
+pub use assess::{Assessor, Blind, Tally, subjects};
 pub use judged::Judged;
 
 use crate::cluster::{Cx, Seen, Subject};
-use crate::model::{Claim, Finding, Kind, RuleId, Severity, Text, Volume};
+use crate::model::{
+    Attachment, AttributesClass, Claim, Finding, Kind, PodUse, RuleId, Severity, SnapshotContent,
+    StatefulSet, StorageClass, Text, Volume,
+};
 use crate::remedies::Remedy;
 
 /// A kind of finding: its public name, its texts, and the function that detects it.
@@ -57,6 +60,12 @@ pub enum Stake {
 pub enum Judge {
     Volume(fn(&Cx, &Volume) -> Seen<Option<Finding>>),
     Claim(fn(&Cx, &Claim) -> Seen<Option<Finding>>),
+    StatefulSet(fn(&Cx, &StatefulSet) -> Seen<Option<Finding>>),
+    Attachment(fn(&Cx, &Attachment) -> Seen<Option<Finding>>),
+    Pod(fn(&Cx, &PodUse) -> Seen<Option<Finding>>),
+    Class(fn(&Cx, &StorageClass) -> Seen<Option<Finding>>),
+    AttributesClass(fn(&Cx, &AttributesClass) -> Seen<Option<Finding>>),
+    Snapshot(fn(&Cx, &SnapshotContent) -> Seen<Option<Finding>>),
     Driver(fn(&Cx, &Text) -> Seen<Option<Finding>>),
 }
 
@@ -75,8 +84,35 @@ impl Judge {
             (Self::Claim(judge), Subject::Claim(id)) => {
                 cluster.claim_at(*id).map(|it| judge(cx, it))
             }
+            (Self::StatefulSet(judge), Subject::StatefulSet(id)) => {
+                cluster.set_at(*id).map(|it| judge(cx, it))
+            }
+            (Self::Attachment(judge), Subject::Attachment(id)) => {
+                cluster.attachment_at(*id).map(|it| judge(cx, it))
+            }
+            (Self::Pod(judge), Subject::Pod(id)) => cluster.pod_at(*id).map(|it| judge(cx, it)),
+            (Self::Class(judge), Subject::Class(id)) => {
+                cluster.class_at(*id).map(|it| judge(cx, it))
+            }
+            (Self::AttributesClass(judge), Subject::AttributesClass(id)) => {
+                cluster.attributes_class_at(*id).map(|it| judge(cx, it))
+            }
+            (Self::Snapshot(judge), Subject::Snapshot(id)) => {
+                cluster.snapshot_at(*id).map(|it| judge(cx, it))
+            }
             (Self::Driver(judge), Subject::Driver(name)) => Some(judge(cx, name)),
-            (Self::Volume(_) | Self::Claim(_) | Self::Driver(_), _) => None,
+            (
+                Self::Volume(_)
+                | Self::Claim(_)
+                | Self::StatefulSet(_)
+                | Self::Attachment(_)
+                | Self::Pod(_)
+                | Self::Class(_)
+                | Self::AttributesClass(_)
+                | Self::Snapshot(_)
+                | Self::Driver(_),
+                _,
+            ) => None,
         }
     }
 }

@@ -4,21 +4,35 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
 
 use super::{
-    client::{ReadError, Reader, Review},
+    client::{self, ReadError, Reader, Review, Served, ServedKinds},
     dump::DumpError,
     intake::Intake,
-    objects::{PartialObjectMetadata, PersistentVolumeClaim},
+    objects::{self, Object, PartialObjectMetadata},
 };
-use crate::model::{Answer, Question};
+use crate::model::{Answer, Kind, ObjectKey, OwnerKey, Question, Uid};
 
 /// Questions that are on their way at the same time.
 const PARALLEL: usize = 16;
 
-enum Reply {
-    Answer(Answer),
-    Claim(Box<PersistentVolumeClaim>),
+/// What came back.
+struct Reply {
+    answer: Answer,
+    /// The object that was asked about, where it is of a kind that is kept.
+    object: Option<Box<dyn Found>>,
+}
+
+/// A decoded object on its way.
+trait Found: Send {
+    fn take_in(&self, intake: &mut Intake) -> Result<(), DumpError>;
+}
+
+impl<T: Object> Found for T {
+    fn take_in(&self, intake: &mut Intake) -> Result<(), DumpError> {
+        intake.object(self)
+    }
 }
 
 /// Asks every question, and takes in the answers.
@@ -31,57 +45,158 @@ pub async fn ask(
     intake: &mut Intake,
 ) -> Result<(), DumpError> {
     let questions: Vec<_> = questions.into_iter().collect();
-    let reader = Arc::new(reader.clone());
+    let asker = Arc::new(Asker { reader: reader.clone(), served: OnceCell::new() });
     let mut replies = stream::iter(questions)
         .map(|question| {
-            let reader = Arc::clone(&reader);
+            let asker = Arc::clone(&asker);
             async move {
-                let reply = reply(&reader, &question).await;
+                let reply = asker.reply(&question).await;
                 (question, reply)
             }
         })
         .buffer_unordered(PARALLEL);
     while let Some((question, reply)) = replies.next().await {
-        match reply {
-            Reply::Answer(answer) => intake.answer(question, answer)?,
-            Reply::Claim(claim) => {
-                intake.object(&*claim)?;
-                intake.answer(question, Answer::Yes)?;
-            }
+        if let Some(object) = reply.object {
+            object.take_in(intake)?;
         }
+        intake.answer(question, reply.answer)?;
     }
     Ok(())
 }
 
-async fn reply(reader: &Reader, question: &Question) -> Reply {
-    let answer = match question {
-        Question::ClaimExists(key) => {
-            let path =
-                format!("/api/v1/namespaces/{}/persistentvolumeclaims/{}", key.namespace, key.name);
-            match reader.get::<PersistentVolumeClaim>(&path).await {
-                Ok(answer) => return Reply::Claim(Box::new(answer.value)),
-                Err(error) => refusal(&error),
+struct Asker {
+    reader: Reader,
+    /// Found out only if a question is about something whose version is not certain.
+    served: OnceCell<Result<ServedKinds, String>>,
+}
+
+impl Asker {
+    async fn reply(&self, question: &Question) -> Reply {
+        let answer = match question {
+            Question::Exists(key) => return self.object(key).await,
+            Question::OwnerExists(key) => self.owner(key).await,
+            Question::SecretExists { namespace, name } => {
+                let path = path("", "v1", Some(namespace), "secrets", name);
+                match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
+                    Ok(_) => Answer::Yes,
+                    Err(error) => refusal(&error),
+                }
+            }
+            Question::MayPatchVolumes { namespace, service_account } => {
+                let review = AccessReview::patch_volumes(namespace, service_account);
+                match self.reader.review::<_, AccessReviewed>(&Review::SubjectAccess, &review).await
+                {
+                    Ok(answer) if answer.value.status.allowed => Answer::Yes,
+                    Ok(_) => Answer::No,
+                    // A review that may not be made says nothing about what it would have said.
+                    Err(error) if error.is_forbidden() => Answer::Forbidden,
+                    Err(error) => Answer::Unanswered(error.to_string().into()),
+                }
+            }
+        };
+        Reply { answer, object: None }
+    }
+
+    /// Asks for one object of a kind that is kept.
+    async fn object(&self, key: &ObjectKey) -> Reply {
+        macro_rules! get {
+            ($type:ident) => {
+                self.object_as::<objects::$type>(key).await
+            };
+        }
+        match key.kind {
+            Kind::PersistentVolume => get!(PersistentVolume),
+            Kind::PersistentVolumeClaim => get!(PersistentVolumeClaim),
+            Kind::Pod => get!(Pod),
+            Kind::Node => get!(Node),
+            Kind::StorageClass => get!(StorageClass),
+            Kind::VolumeAttachment => get!(VolumeAttachment),
+            Kind::StatefulSet => get!(StatefulSet),
+            Kind::VolumeSnapshot => get!(VolumeSnapshot),
+            Kind::VolumeAttributesClass => get!(VolumeAttributesClass),
+            Kind::Namespace
+            | Kind::CsiDriver
+            | Kind::CsiNode
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::DaemonSet
+            | Kind::ReplicationController
+            | Kind::Job
+            | Kind::CronJob
+            | Kind::HorizontalPodAutoscaler
+            | Kind::Lease
+            | Kind::Event
+            | Kind::VolumeSnapshotContent
+            | Kind::VolumeGroupSnapshotContent
+            | Kind::Secret
+            | Kind::PartialObjectMetadata
+            | Kind::SubjectAccessReview => {
+                let reason = format!("nothing asks whether {} exist", key.kind.plural());
+                Reply { answer: Answer::Unanswered(reason.into()), object: None }
             }
         }
-        Question::SecretExists { namespace, name } => {
-            let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
-            match reader.get_metadata::<PartialObjectMetadata>(&path).await {
-                Ok(_) => Answer::Yes,
-                Err(error) => refusal(&error),
+    }
+
+    async fn object_as<T: Object + 'static>(&self, key: &ObjectKey) -> Reply {
+        let kind = key.kind;
+        let group = kind.group();
+        let version = if kind.is_optional() {
+            match self.served().await.map(|it| it.served(group.name, kind.plural())) {
+                Ok(Served::Versions(versions)) => {
+                    versions.first().map_or(group.version, |first| &first.version)
+                }
+                Ok(Served::Not) => return Reply { answer: Answer::No, object: None },
+                Ok(Served::Unseen) => return unanswered("what is served could not be found out"),
+                Err(reason) => return unanswered(reason),
             }
+        } else {
+            group.version
+        };
+        let path = path(group.name, version, key.namespace.as_deref(), kind.plural(), &key.name);
+        match self.reader.get::<T>(&path).await {
+            Ok(found) => Reply { answer: Answer::Yes, object: Some(Box::new(found.value)) },
+            Err(error) => Reply { answer: refusal(&error), object: None },
         }
-        Question::MayPatchVolumes { namespace, service_account } => {
-            let review = AccessReview::patch_volumes(namespace, service_account);
-            match reader.review::<_, AccessReviewed>(&Review::SubjectAccess, &review).await {
-                Ok(answer) if answer.value.status.allowed => Answer::Yes,
-                Ok(_) => Answer::No,
-                // A review that may not be made says nothing about what it would have answered.
-                Err(error) if error.is_forbidden() => Answer::Forbidden,
-                Err(error) => Answer::Unanswered(error.to_string().into()),
-            }
+    }
+
+    /// Asks for the metadata of an owner of any kind. A kind that cannot be mapped to a resource is
+    /// not absent: it was not seen.
+    async fn owner(&self, key: &OwnerKey) -> Answer {
+        let (group, version) = key.api_version.split_once('/').unwrap_or(("", &key.api_version));
+        let served = match self.served().await {
+            Ok(served) => served,
+            Err(reason) => return Answer::Unanswered(reason.into()),
+        };
+        let of_kind = served.all().find_map(|(known, resource, versions)| {
+            let of = versions.iter().find(|it| it.version == version && *it.kind == *key.kind);
+            of.filter(|_| known == group && !resource.contains('/')).map(|it| (resource, it))
+        });
+        let Some((resource, of)) = of_kind else {
+            let reason =
+                format!("the server does not say what a {} of {} is", key.kind, key.api_version);
+            return Answer::Unanswered(reason.into());
+        };
+        let namespace = of.namespaced.then_some(&*key.namespace);
+        let path = path(group, version, namespace, resource, &key.name);
+        match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
+            Ok(found) => match Uid::parse(&found.value.metadata.uid) {
+                Some(uid) => Answer::Is(uid),
+                None => Answer::Unanswered("it has no uid".into()),
+            },
+            Err(error) => refusal(&error),
         }
-    };
-    Reply::Answer(answer)
+    }
+
+    async fn served(&self) -> Result<&ServedKinds, &str> {
+        let served = self.served.get_or_init(|| async {
+            client::discover(&self.reader).await.map_err(|error| error.to_string())
+        });
+        served.await.as_ref().map_err(String::as_str)
+    }
+}
+
+fn unanswered(reason: &str) -> Reply {
+    Reply { answer: Answer::Unanswered(reason.into()), object: None }
 }
 
 fn refusal(error: &ReadError) -> Answer {
@@ -92,6 +207,31 @@ fn refusal(error: &ReadError) -> Answer {
     } else {
         Answer::Unanswered(error.to_string().into())
     }
+}
+
+/// The path of one object. Names in references are no names that a server has checked.
+fn path(group: &str, version: &str, namespace: Option<&str>, resource: &str, name: &str) -> String {
+    let hex = |digit: u8| b"0123456789ABCDEF"[usize::from(digit)];
+    let segment = |text: &str| {
+        let mut kept = String::with_capacity(text.len());
+        for byte in text.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
+                    kept.push(char::from(byte));
+                }
+                // A name of dots only would climb.
+                b'.' if text.bytes().any(|byte| byte != b'.') => kept.push('.'),
+                _ => kept.extend([b'%', hex(byte >> 4), hex(byte & 15)].map(char::from)),
+            }
+        }
+        kept
+    };
+    let root = match group {
+        "" => format!("/api/{}", segment(version)),
+        _ => format!("/apis/{}/{}", segment(group), segment(version)),
+    };
+    let place = namespace.map(|it| format!("/namespaces/{}", segment(it))).unwrap_or_default();
+    format!("{root}{place}/{}/{}", segment(resource), segment(name))
 }
 
 #[derive(Serialize)]
@@ -148,5 +288,24 @@ impl AccessReview {
                 },
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path;
+
+    #[test]
+    fn a_name_stays_one_segment_of_the_path() {
+        for (name, wanted) in [
+            ("web", "/apis/apps/v1/namespaces/shop/statefulsets/web"),
+            ("a.b-c_d", "/apis/apps/v1/namespaces/shop/statefulsets/a.b-c_d"),
+            ("../../x", "/apis/apps/v1/namespaces/shop/statefulsets/..%2F..%2Fx"),
+            ("..", "/apis/apps/v1/namespaces/shop/statefulsets/%2E%2E"),
+            ("a?b#c d%", "/apis/apps/v1/namespaces/shop/statefulsets/a%3Fb%23c%20d%25"),
+        ] {
+            assert_eq!(path("apps", "v1", Some("shop"), "statefulsets", name), wanted);
+        }
+        assert_eq!(path("", "v1", None, "nodes", "n0"), "/api/v1/nodes/n0");
     }
 }

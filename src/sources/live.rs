@@ -8,9 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::{
-    client::{
-        self, ListEvent, ListRequest, ListSink, Listed, ReadError, Reader, Served, ServedKinds,
-    },
+    client::{self, ListEvent, ListRequest, ListSink, ReadError, Reader, Served, ServedKinds},
     dump::DumpError,
     intake::Intake,
     objects::{self, Object},
@@ -66,6 +64,14 @@ impl<T: Object + 'static> Batch for Vec<T> {
 const BATCH: usize = 64;
 /// Messages on their way: a slow reader of messages slows the lists down.
 const CHANNEL: usize = 8;
+/// The events that are looked at.
+const EVENTS: [&str; 5] = [
+    "involvedObject.kind=PersistentVolume",
+    "involvedObject.kind=PersistentVolumeClaim",
+    "involvedObject.kind=StatefulSet",
+    "involvedObject.kind=Pod,reason=FailedAttachVolume",
+    "involvedObject.kind=Pod,reason=FailedMount",
+];
 /// The first minor version that sends a list as it is encoded, instead of buffering it whole.
 const STREAMING_LISTS: (u32, u32) = (1, 33);
 
@@ -186,8 +192,20 @@ impl Context {
             Kind::Deployment => self.list::<objects::Deployment>(&version).await,
             Kind::ReplicaSet => self.list::<objects::ReplicaSet>(&version).await,
             Kind::DaemonSet => self.list::<objects::DaemonSet>(&version).await,
+            Kind::ReplicationController => {
+                self.list::<objects::ReplicationController>(&version).await;
+            }
+            Kind::Job => self.list::<objects::Job>(&version).await,
+            Kind::CronJob => self.list::<objects::CronJob>(&version).await,
+            Kind::HorizontalPodAutoscaler => {
+                self.list::<objects::HorizontalPodAutoscaler>(&version).await;
+            }
             Kind::Lease => self.list::<objects::Lease>(&version).await,
             Kind::Event => self.list::<objects::Event>(&version).await,
+            Kind::VolumeSnapshot => self.list::<objects::VolumeSnapshot>(&version).await,
+            Kind::VolumeAttributesClass => {
+                self.list::<objects::VolumeAttributesClass>(&version).await;
+            }
             Kind::VolumeSnapshotContent => {
                 self.list::<objects::VolumeSnapshotContent>(&version).await;
             }
@@ -195,7 +213,10 @@ impl Context {
                 self.list::<objects::VolumeGroupSnapshotContent>(&version).await;
             }
             // Listed for their names only, or not at all.
-            Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
+            Kind::Namespace
+            | Kind::Secret
+            | Kind::PartialObjectMetadata
+            | Kind::SubjectAccessReview => {}
         }
     }
 
@@ -225,7 +246,7 @@ impl Context {
             Ok(()) => return,
             Err(error) => error,
         };
-        let by_namespace = matches!(kind, Kind::PersistentVolumeClaim | Kind::Pod);
+        let by_namespace = kind.is_namespaced() && kind != Kind::Lease && kind != Kind::Event;
         if !error.is_forbidden() || !by_namespace {
             return self.lose(kind, None, reason(&error)).await;
         }
@@ -260,10 +281,6 @@ impl Context {
         let mut request = ListRequest::new(kind.group().name, version, kind.plural());
         request.namespace = namespace.map(str::to_owned);
         request.page = self.page;
-        if kind == Kind::Event {
-            // Of all events only these are looked at, and there may be very many others.
-            request.field_selector = Some("involvedObject.kind=PersistentVolume".to_owned());
-        }
         let reach = Reach { kind, namespace: namespace.map(Text::from) };
         self.tell(Message::Change(Change::Begin(reach.clone()))).await;
         let mut sink = Sink::<T> {
@@ -272,9 +289,18 @@ impl Context {
             objects: Vec::with_capacity(BATCH),
             others: Vec::new(),
         };
-        let Listed { date, .. } = client::list(&self.reader, &request, &mut sink).await?;
+        let mut taken = None;
+        if kind == Kind::Event {
+            // Of all events only these are looked at, and there may be very many others.
+            for selector in EVENTS {
+                request.field_selector = Some(selector.to_owned());
+                taken = client::list(&self.reader, &request, &mut sink).await?.date;
+            }
+        } else {
+            taken = client::list(&self.reader, &request, &mut sink).await?.date;
+        }
         sink.send_all().await;
-        self.tell(Message::Complete(reach, date)).await;
+        self.tell(Message::Complete(reach, taken)).await;
         Ok(())
     }
 
@@ -319,6 +345,8 @@ impl<T: Object + 'static> ListSink<T> for Sink<T> {
                 let reason = format!("{}: {error}", self.reach.kind.plural());
                 self.others.push(Message::Broken(self.reach.clone(), reason));
             }
+            // What one of several lists said before stays as true as what the others said.
+            ListEvent::Restart if self.reach.kind == Kind::Event => self.objects.clear(),
             ListEvent::Restart => {
                 self.objects.clear();
                 self.others.clear();

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
-    Answer, ClaimKey, Interner, Kind, Metadata, Question, Role, Row, Server, Sighting, Time,
-    format_time, parse_time,
+    Answer, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Role, Row, Server, Sighting,
+    Time, Uid, format_time, parse_time,
 };
 
 /// Kind of a line with an answer.
@@ -113,13 +113,24 @@ pub struct Answered {
     question: Asked,
     answer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<Box<str>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Asked {
-    ClaimExists {
+    Exists {
+        resource: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        namespace: Option<String>,
+        name: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    OwnerExists {
+        api_version: String,
+        kind: String,
         namespace: String,
         name: String,
     },
@@ -138,7 +149,14 @@ impl Answered {
     /// Puts an answer into its saved form.
     pub fn new(question: &Question, answer: &Answer) -> Self {
         let question = match question {
-            Question::ClaimExists(key) => Asked::ClaimExists {
+            Question::Exists(key) => Asked::Exists {
+                resource: key.kind.plural().to_owned(),
+                namespace: key.namespace.as_ref().map(ToString::to_string),
+                name: key.name.to_string(),
+            },
+            Question::OwnerExists(key) => Asked::OwnerExists {
+                api_version: key.api_version.to_string(),
+                kind: key.kind.to_string(),
                 namespace: key.namespace.to_string(),
                 name: key.name.to_string(),
             },
@@ -150,13 +168,14 @@ impl Answered {
                 service_account: service_account.to_string(),
             },
         };
-        let (answer, reason) = match answer {
-            Answer::Yes => ("yes", None),
-            Answer::No => ("no", None),
-            Answer::Forbidden => ("forbidden", None),
-            Answer::Unanswered(reason) => ("unanswered", Some(reason.clone())),
+        let (answer, uid, reason) = match answer {
+            Answer::Yes => ("yes", None, None),
+            Answer::Is(uid) => ("yes", Some(uid.to_string()), None),
+            Answer::No => ("no", None, None),
+            Answer::Forbidden => ("forbidden", None, None),
+            Answer::Unanswered(reason) => ("unanswered", None, Some(reason.clone())),
         };
-        Self { question, answer: answer.to_owned(), reason }
+        Self { question, answer: answer.to_owned(), uid, reason }
     }
 
     /// Takes it out of its saved form.
@@ -165,10 +184,20 @@ impl Answered {
     /// When the answer is none of the four.
     pub fn into_row(self, interner: &mut Interner) -> Result<Row, String> {
         let question = match self.question {
-            Asked::ClaimExists { namespace, name } => Question::ClaimExists(ClaimKey {
-                namespace: interner.text(&namespace),
+            Asked::Exists { resource, namespace, name } => Question::Exists(ObjectKey {
+                kind: Kind::parse_resource(&resource)
+                    .ok_or_else(|| format!("{resource:?} is no resource that an audit reads"))?,
+                namespace: namespace.map(|namespace| interner.text(&namespace)),
                 name: name.into(),
             }),
+            Asked::OwnerExists { api_version, kind, namespace, name } => {
+                Question::OwnerExists(OwnerKey {
+                    api_version: interner.text(&api_version),
+                    kind: interner.text(&kind),
+                    namespace: interner.text(&namespace),
+                    name: name.into(),
+                })
+            }
             Asked::SecretExists { namespace, name } => Question::SecretExists {
                 namespace: interner.text(&namespace),
                 name: interner.text(&name),
@@ -179,7 +208,10 @@ impl Answered {
             },
         };
         let answer = match self.answer.as_str() {
-            "yes" => Answer::Yes,
+            "yes" => match self.uid.as_deref().and_then(Uid::parse) {
+                Some(uid) => Answer::Is(uid),
+                None => Answer::Yes,
+            },
             "no" => Answer::No,
             "forbidden" => Answer::Forbidden,
             "unanswered" => Answer::Unanswered(self.reason.unwrap_or_default()),
@@ -296,10 +328,15 @@ pub fn newest_stamp(row: &Row) -> Option<Time> {
         Row::CsiNode(row) => &row.metadata,
         Row::Attachment(row) => &row.metadata,
         Row::Snapshot(row) => &row.metadata,
+        Row::VolumeSnapshot(row) => &row.metadata,
+        Row::AttributesClass(row) => &row.metadata,
         Row::Lease(row) => return row.metadata.created,
-        Row::Pod(_) | Row::Workload(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) => {
-            return None;
-        }
+        Row::Pod(row) => return row.created,
+        Row::Workload(row) => match &row.set {
+            Some(set) => &set.metadata,
+            None => return None,
+        },
+        Row::Autoscaler(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) => return None,
     };
     let managed = metadata.managers.iter().filter_map(|owner| owner.time).max();
     metadata.created.max(managed)

@@ -250,6 +250,29 @@ fn see(
         Lookup::Claim(key) => format!("{:?}", cx.claim(key)),
         Lookup::ClaimsNaming(name) => format!("{:?}", cx.claims_naming(name)),
         Lookup::VolumeNamed(name) => format!("{:?}", cx.volume(name)),
+        Lookup::PodsOn(node) => format!("{:?}", cx.pods_on(node)),
+        Lookup::Pod(namespace, name) => format!("{:?}", cx.pod(namespace, name)),
+        Lookup::PodsOfSet(namespace, set) => format!("{:?}", cx.pods_named_after(namespace, set)),
+        Lookup::WorkloadsOf(key) => format!("{:?}", cx.workloads_of(key)),
+        Lookup::Set(namespace, name) => format!("{:?}", cx.set(namespace, name)),
+        Lookup::SetsOfStem(namespace, stem) => format!("{:?}", cx.sets_of_stem(namespace, stem)),
+        Lookup::ClaimsOfStem(namespace, stem) => {
+            format!("{:?}", cx.claims_of_stem(namespace, stem))
+        }
+        Lookup::ClaimsFrom(key) => format!("{:?}", cx.claims_from(key)),
+        Lookup::ClasslessClaims => format!("{:?}", cx.classless_claims()),
+        Lookup::AutoscalersOf(namespace, set) => {
+            format!("{:?}", cx.autoscalers_of(namespace, set))
+        }
+        Lookup::VolumeSnapshot(namespace, name) => {
+            format!("{:?}", cx.volume_snapshot(namespace, name))
+        }
+        Lookup::VolumeSnapshotsOf(key) => format!("{:?}", cx.volume_snapshots_of(key)),
+        Lookup::UsersOfAttributes(name) => format!("{:?}", cx.users_of_attributes(name)),
+        Lookup::AttachmentsOn(node) => format!("{:?}", cx.attachments_on(node)),
+        Lookup::Node(name, named_by) => format!("{:?}", cx.node(name, *named_by)),
+        Lookup::ClaimedClass(name) => format!("{:?}", cx.claimed_class(name)),
+        Lookup::Classes => format!("{:?}", cx.all_classes()),
         Lookup::PodsOf(key) => format!("{:?}", cx.pods_of(key)),
         Lookup::AttachmentsOf(name) => format!("{:?}", cx.attachments_of(name)),
         Lookup::SnapshotsOf(key) => format!("{:?}", cx.snapshots_of(key)),

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use kubectl_storage::{
     cluster::Lookup,
-    model::{FactKey, Kind, Question, Role},
+    model::{FactKey, Kind, Role},
     rules::{Assessor, REGISTRY, subjects},
 };
 
@@ -96,22 +96,31 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::VolumesOfBackend(_)
         | Lookup::VolumeNamed(_)
         | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],
-        Lookup::Claim(_) | Lookup::ClaimsNaming(_) => vec![Kind::PersistentVolumeClaim],
-        Lookup::PodsOf(_) => vec![Kind::Pod],
-        Lookup::AttachmentsOf(_) => vec![Kind::VolumeAttachment],
+        Lookup::Claim(_)
+        | Lookup::ClaimsNaming(_)
+        | Lookup::ClaimsOfStem(..)
+        | Lookup::ClaimsFrom(_)
+        | Lookup::ClasslessClaims => vec![Kind::PersistentVolumeClaim],
+        Lookup::PodsOf(_) | Lookup::PodsOn(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
+            vec![Kind::Pod]
+        }
+        Lookup::WorkloadsOf(_) => Kind::WORKLOADS.to_vec(),
+        Lookup::Set(..) | Lookup::SetsOfStem(..) => vec![Kind::StatefulSet],
+        Lookup::AutoscalersOf(..) => vec![Kind::HorizontalPodAutoscaler],
+        Lookup::VolumeSnapshot(..) | Lookup::VolumeSnapshotsOf(_) => vec![Kind::VolumeSnapshot],
+        Lookup::UsersOfAttributes(_) => {
+            vec![Kind::PersistentVolumeClaim, Kind::PersistentVolume]
+        }
+        Lookup::AttachmentsOf(_) | Lookup::AttachmentsOn(_) => vec![Kind::VolumeAttachment],
         Lookup::SnapshotsOf(_) => {
             vec![Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
         }
-        Lookup::NodesHolding(_) | Lookup::Nodes => vec![Kind::Node],
-        Lookup::Class(_) => vec![Kind::StorageClass],
+        Lookup::NodesHolding(_) | Lookup::Nodes | Lookup::Node(..) => vec![Kind::Node],
+        Lookup::Class(_) | Lookup::ClaimedClass(_) | Lookup::Classes => vec![Kind::StorageClass],
         Lookup::EventsOf(_) => vec![Kind::Event],
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
         Lookup::Whole(kind) => vec![*kind],
-        Lookup::Answer(question) => vec![match question {
-            Question::ClaimExists(_) => Kind::PersistentVolumeClaim,
-            Question::SecretExists { .. } => Kind::Secret,
-            Question::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
-        }],
+        Lookup::Answer(question) => vec![question.kind()],
         Lookup::Fact(FactKey::ProvisionerVersions(_)) => {
             workloads.into_iter().chain([Kind::Pod]).collect()
         }

@@ -88,7 +88,8 @@ impl<'a> Cx<'a> {
 
     /// Returns the workloads that would run storage sidecars. Only facts may ask.
     pub fn sidecar_workloads(&self) -> impl Iterator<Item = &'a Workload> {
-        self.cluster.workloads.iter().map(|(_, workload)| workload)
+        let ids = self.cluster.indexes.sidecar_workloads.iter();
+        ids.filter_map(|id| self.cluster.workloads.get(*id))
     }
 
     /// Returns the volumes that name a driver. Only facts may ask.

@@ -23,6 +23,20 @@ impl<'a> Cx<'a> {
         Ok(nodes)
     }
 
+    /// Returns a node by name, which an object of the kind `named_by` names; `Ok(None)` when it is
+    /// known to be absent.
+    ///
+    /// # Errors
+    /// When nodes were not seen, or the absence is not proven.
+    pub fn node(&self, name: &str, named_by: Kind) -> Seen<Option<&'a Node>> {
+        self.note(|| Lookup::Node(name.into(), named_by));
+        if let Some(id) = self.cluster.nodes.find(Kind::Node, "", name) {
+            return Ok(self.cluster.nodes.get(id));
+        }
+        self.absent(Kind::Node, None, name, named_by)?;
+        Ok(None)
+    }
+
     /// Whether any node satisfies an affinity; `false` only when it is known that none does.
     ///
     /// # Errors

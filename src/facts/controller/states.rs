@@ -34,6 +34,7 @@ fn metadata(name: &str) -> Metadata {
 
 fn volume(driver: &str, source: VolumeSource) -> Volume {
     Volume {
+        attributes_class: None,
         metadata: metadata("pv-1"),
         phase: Phase::Bound,
         message: None,
@@ -73,6 +74,10 @@ fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
 
 fn pod(ready: bool, sidecars: Sidecars) -> Row {
     Row::Pod(Box::new(PodUse {
+        controller: None,
+        created: None,
+        forced: false,
+        labels: Box::default(),
         namespace: "storage".into(),
         name: "controller-0".into(),
         uid: None,
@@ -87,12 +92,17 @@ fn pod(ready: bool, sidecars: Sidecars) -> Row {
 
 fn workload(kind: Kind, replicas: i32, sidecars: Sidecars) -> Row {
     Row::Workload(Box::new(Workload {
+        claims: Box::default(),
+        controller: None,
+        finished: false,
+        suspended: false,
+        set: None,
         kind,
         namespace: "storage".into(),
         name: "controller".into(),
         uid: None,
         replicas: Some(replicas),
-        sidecars,
+        sidecars: Some(Box::new(sidecars)),
     }))
 }
 

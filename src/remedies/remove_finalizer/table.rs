@@ -88,6 +88,7 @@ fn volume(case: &Case) -> Volume {
     };
     let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
     Volume {
+        attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
             created: Some(ago(90 * 24 * 60)),

@@ -19,6 +19,7 @@ fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSourc
         uid: Uid::parse(name),
     };
     Row::Volume(Box::new(Volume {
+        attributes_class: None,
         metadata: Metadata {
             name: name.into(),
             uid: Uid::parse(name),
@@ -47,6 +48,13 @@ fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSourc
 
 fn claim(name: &str) -> Row {
     Row::Claim(Box::new(crate::model::Claim {
+        attributes_class: None,
+        capacity: None,
+        conditions: Box::default(),
+        provisioner: None,
+        resize_status: None,
+        selected_node: None,
+        source: None,
         metadata: Metadata {
             name: name.into(),
             uid: Uid::parse(name),

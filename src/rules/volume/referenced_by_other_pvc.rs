@@ -69,6 +69,7 @@ mod tests {
             uid: uid.and_then(Uid::parse),
         });
         Volume {
+            attributes_class: None,
             metadata: Metadata { name: "data".into(), ..Metadata::default() },
             phase: Phase::Available,
             message: None,
@@ -92,6 +93,13 @@ mod tests {
     #[test]
     fn only_the_claim_that_the_volume_names_is_no_stranger() {
         let claim = Claim {
+            attributes_class: None,
+            capacity: None,
+            conditions: Box::default(),
+            provisioner: None,
+            resize_status: None,
+            selected_node: None,
+            source: None,
             metadata: Metadata { name: "a".into(), uid: Uid::parse("1"), ..Metadata::default() },
             namespace: "shop".into(),
             phase: ClaimPhase::Pending,

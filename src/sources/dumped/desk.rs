@@ -134,6 +134,10 @@ fn ignores_managed_fields(kind: Kind) -> bool {
             | Kind::Deployment
             | Kind::ReplicaSet
             | Kind::DaemonSet
+            | Kind::ReplicationController
+            | Kind::Job
+            | Kind::CronJob
+            | Kind::HorizontalPodAutoscaler
             | Kind::Lease
     )
 }
@@ -209,11 +213,20 @@ fn take_in(
         Kind::Deployment => decode!(Deployment),
         Kind::ReplicaSet => decode!(ReplicaSet),
         Kind::DaemonSet => decode!(DaemonSet),
+        Kind::ReplicationController => decode!(ReplicationController),
+        Kind::Job => decode!(Job),
+        Kind::CronJob => decode!(CronJob),
+        Kind::HorizontalPodAutoscaler => decode!(HorizontalPodAutoscaler),
         Kind::Lease => decode!(Lease),
         Kind::Event => decode!(Event),
+        Kind::VolumeAttributesClass => decode!(VolumeAttributesClass),
+        Kind::VolumeSnapshot => decode!(VolumeSnapshot),
         Kind::VolumeSnapshotContent => decode!(VolumeSnapshotContent),
         Kind::VolumeGroupSnapshotContent => decode!(VolumeGroupSnapshotContent),
-        Kind::Namespace | Kind::Secret | Kind::SubjectAccessReview => {}
+        Kind::Namespace
+        | Kind::Secret
+        | Kind::PartialObjectMetadata
+        | Kind::SubjectAccessReview => {}
     }
     Ok(None)
 }
@@ -234,7 +247,8 @@ mod tests {
                 (Kind::$kind, text.contains("managedFields"))
             }),*]};
         }
-        for (kind, keeps) in keeps![Pod Node Deployment ReplicaSet DaemonSet Lease PersistentVolume]
+        for (kind, keeps) in keeps![Pod Node Deployment ReplicaSet DaemonSet
+            ReplicationController Job CronJob HorizontalPodAutoscaler Lease PersistentVolume]
         {
             assert_eq!(ignores_managed_fields(kind), !keeps, "{kind}");
         }

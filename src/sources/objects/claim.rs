@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{
     Folded, Folder, Identity, ManagedMeta, Object, Problem, meta,
-    scalar::{Quantity, storage},
+    scalar::{Quantity, Timestamp, storage},
     slim::slim,
     unshared,
 };
-use crate::model::{Claim, ClaimPhase, Kind, Row};
+use crate::model::{Claim, ClaimCondition, ClaimPhase, DataSource, Kind, Row};
 
 slim! {
     /// A `PersistentVolumeClaim`.
@@ -35,6 +35,31 @@ slim! {
         /// The class that it asks for; empty is not the same as absent.
         #[prost(string, optional, tag = "5")]
         pub storage_class_name: Option<String>,
+        /// What it is to be filled with, in the older form.
+        #[prost(message, optional, tag = "7")]
+        pub data_source: Option<TypedReference>,
+        /// What it is to be filled with.
+        #[prost(message, optional, tag = "8")]
+        pub data_source_ref: Option<TypedReference>,
+        /// The volume attributes class that it asks for.
+        #[prost(string, optional, tag = "9")]
+        pub volume_attributes_class_name: Option<String>,
+    }
+
+    /// An object of any kind.
+    pub struct TypedReference {
+        /// Its API group.
+        #[prost(string, optional, tag = "1")]
+        pub api_group: Option<String>,
+        /// Its kind.
+        #[prost(string, tag = "2")]
+        pub kind: String,
+        /// Its name.
+        #[prost(string, tag = "3")]
+        pub name: String,
+        /// Its namespace, where it is another one.
+        #[prost(string, optional, tag = "4")]
+        pub namespace: Option<String>,
     }
 
     /// How much a claim asks for.
@@ -49,7 +74,59 @@ slim! {
         /// Its phase.
         #[prost(string, tag = "1")]
         pub phase: String,
+        /// How large it is, under `storage`.
+        #[prost(btree_map = "string, message", tag = "3")]
+        pub capacity: BTreeMap<String, Quantity>,
+        /// Its conditions.
+        #[prost(message, repeated, tag = "4")]
+        pub conditions: Vec<PersistentVolumeClaimCondition>,
+        /// How far a change of its size is, under `storage`.
+        #[prost(btree_map = "string, string", tag = "7")]
+        pub allocated_resource_statuses: BTreeMap<String, String>,
     }
+
+    /// A condition of a claim.
+    pub struct PersistentVolumeClaimCondition {
+        /// Which one.
+        #[prost(string, tag = "1")]
+        pub r#type: String,
+        /// `True`, `False` or `Unknown`.
+        #[prost(string, tag = "2")]
+        pub status: String,
+        /// Since when.
+        #[prost(message, required, tag = "4")]
+        pub last_transition_time: Timestamp,
+        /// Why, in a word.
+        #[prost(string, tag = "5")]
+        pub reason: String,
+        /// Why.
+        #[prost(string, tag = "6")]
+        pub message: String,
+    }
+}
+
+impl PersistentVolumeClaimCondition {
+    fn fold(&self, folder: &mut Folder) -> Result<ClaimCondition, Problem> {
+        Ok(ClaimCondition {
+            kind: folder.text(&self.r#type),
+            holds: self.status == "True",
+            since: self.last_transition_time.fold("status.conditions[].lastTransitionTime")?,
+            reason: folder.text(&self.reason),
+            message: self.message.as_str().into(),
+        })
+    }
+}
+
+/// Returns what a claim is to be filled with. The API server keeps both forms alike, where both can
+/// say it.
+fn source(spec: &PersistentVolumeClaimSpec, folder: &mut Folder) -> Option<Box<DataSource>> {
+    let reference = spec.data_source_ref.as_ref().or(spec.data_source.as_ref())?;
+    Some(Box::new(DataSource {
+        group: folder.text(reference.api_group.as_deref().unwrap_or_default()),
+        kind: folder.text(&reference.kind),
+        namespace: folder.non_empty(reference.namespace.as_deref().unwrap_or_default()),
+        name: reference.name.as_str().into(),
+    }))
 }
 
 impl Object for PersistentVolumeClaim {
@@ -74,6 +151,28 @@ impl Object for PersistentVolumeClaim {
             class: spec.storage_class_name.as_ref().map(|class| folder.text(class)),
             bind_completed: metadata.annotation(meta::BIND_COMPLETED).is_some(),
             requested: storage(&spec.resources.requests, "spec.resources.requests.storage")?,
+            capacity: storage(&status.capacity, "status.capacity.storage")?,
+            selected_node: metadata
+                .annotation(meta::SELECTED_NODE)
+                .and_then(|node| folder.non_empty(node)),
+            provisioner: metadata
+                .annotation(meta::STORAGE_PROVISIONER)
+                .or_else(|| metadata.annotation(meta::BETA_STORAGE_PROVISIONER))
+                .and_then(|driver| folder.non_empty(driver)),
+            source: source(spec, folder),
+            attributes_class: spec
+                .volume_attributes_class_name
+                .as_deref()
+                .and_then(|class| folder.non_empty(class)),
+            resize_status: status
+                .allocated_resource_statuses
+                .get("storage")
+                .and_then(|status| folder.non_empty(status)),
+            conditions: status
+                .conditions
+                .iter()
+                .map(|condition| condition.fold(folder))
+                .collect::<Result<_, _>>()?,
         };
         Ok(Folded::Row(Row::Claim(Box::new(row))))
     }

@@ -1,6 +1,6 @@
-//! `StorageClass`.
+//! `StorageClass` and `VolumeAttributesClass`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
+use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim};
 use crate::model::{self, Kind, Row};
 
 slim! {
@@ -15,6 +15,22 @@ slim! {
         /// The reclaim policy of the volumes that are made.
         #[prost(string, optional, tag = "4")]
         pub reclaim_policy: Option<String>,
+        /// Whether its claims may grow.
+        #[prost(bool, optional, tag = "6")]
+        pub allow_volume_expansion: Option<bool>,
+        /// When its volumes are made.
+        #[prost(string, optional, tag = "7")]
+        pub volume_binding_mode: Option<String>,
+    }
+
+    /// A `VolumeAttributesClass`.
+    pub struct VolumeAttributesClass {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// Whose it is.
+        #[prost(string, tag = "2")]
+        pub driver_name: String,
     }
 }
 
@@ -30,7 +46,28 @@ impl Object for StorageClass {
             metadata: self.metadata.fold(folder)?,
             provisioner: folder.text(&self.provisioner),
             reclaim_policy: self.reclaim_policy.as_ref().map(|policy| folder.text(policy)),
+            is_default: [meta::DEFAULT_CLASS, meta::BETA_DEFAULT_CLASS]
+                .iter()
+                .any(|key| self.metadata.annotation(key) == Some("true")),
+            waits_for_consumer: self.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"),
+            allows_expansion: self.allow_volume_expansion == Some(true),
         };
         Ok(Folded::Row(Row::Class(Box::new(row))))
+    }
+}
+
+impl Object for VolumeAttributesClass {
+    const KIND: Kind = Kind::VolumeAttributesClass;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let row = model::AttributesClass {
+            metadata: self.metadata.fold(folder)?,
+            driver: folder.text(&self.driver_name),
+        };
+        Ok(Folded::Row(Row::AttributesClass(Box::new(row))))
     }
 }

@@ -6,6 +6,11 @@ use super::{
 };
 use crate::model::{self, Kind, ObjectKey, Row, Uid};
 
+/// The volume could not be attached; Multi-Attach is said in the message.
+pub const FAILED_ATTACH: &str = "FailedAttachVolume";
+/// The kubelet could not mount it.
+pub const FAILED_MOUNT: &str = "FailedMount";
+
 slim! {
     /// An `Event` of the core group.
     pub struct Event {
@@ -71,6 +76,9 @@ impl Object for Event {
         let kind = match about.kind.as_str() {
             "PersistentVolume" => Kind::PersistentVolume,
             "PersistentVolumeClaim" => Kind::PersistentVolumeClaim,
+            "StatefulSet" => Kind::StatefulSet,
+            // Pods have many events, and most of them have nothing to do with storage.
+            "Pod" if matches!(self.reason.as_str(), FAILED_ATTACH | FAILED_MOUNT) => Kind::Pod,
             _ => return Ok(Folded::Counted),
         };
         let times = [

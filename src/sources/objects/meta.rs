@@ -1,10 +1,12 @@
 //! `metadata`, in three sizes: what names an object, what is judged of it, and the same with the
 //! managers of its fields.
 
+use std::collections::BTreeMap;
+
 use bytes::{Buf, BufMut};
 use prost::{
     DecodeError, Message,
-    encoding::{DecodeContext, WireType, message, skip_field, string},
+    encoding::{DecodeContext, WireType, int64, message, skip_field, string},
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,11 @@ pub(super) const SNAPSHOT_BEING_CREATED: &str =
 pub(super) const GROUP_BEING_CREATED: &str =
     "groupsnapshot.storage.kubernetes.io/volumegroupsnapshot-being-created";
 pub(super) const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
+pub(super) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+pub(super) const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+pub(super) const BETA_STORAGE_PROVISIONER: &str = "volume.beta.kubernetes.io/storage-provisioner";
+pub(super) const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+pub(super) const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default-class";
 const IGNORE: &str = "storage.kubectl.dev/ignore";
 const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
 
@@ -50,9 +57,11 @@ impl AllowList for StorageAnnotations {
                 | DELETION_SECRET_NAMESPACE
                 | SNAPSHOT_BEING_CREATED
                 | GROUP_BEING_CREATED
-                | "volume.kubernetes.io/selected-node"
-                | "volume.kubernetes.io/storage-provisioner"
-                | "volume.beta.kubernetes.io/storage-provisioner"
+                | SELECTED_NODE
+                | STORAGE_PROVISIONER
+                | BETA_STORAGE_PROVISIONER
+                | DEFAULT_CLASS
+                | BETA_DEFAULT_CLASS
         ) || key.starts_with("storage.kubectl.dev/")
     }
 }
@@ -72,9 +81,46 @@ slim! {
         /// Its version.
         #[prost(string, tag = "6")]
         pub resource_version: String,
+        /// When it was created.
+        #[prost(message, required, tag = "8")]
+        pub creation_timestamp: Timestamp,
         /// Since when it is terminating.
         #[prost(message, required, tag = "9")]
         pub deletion_timestamp: Timestamp,
+        /// Its owners.
+        #[prost(message, repeated, tag = "13")]
+        pub owner_references: Vec<OwnerReference>,
+    }
+
+    /// What is read of a pod's metadata.
+    pub struct PodMeta {
+        /// Its name.
+        #[prost(string, tag = "1")]
+        pub name: String,
+        /// Its namespace.
+        #[prost(string, tag = "3")]
+        pub namespace: String,
+        /// Its uid.
+        #[prost(string, tag = "5")]
+        pub uid: String,
+        /// Its version.
+        #[prost(string, tag = "6")]
+        pub resource_version: String,
+        /// When it was created.
+        #[prost(message, required, tag = "8")]
+        pub creation_timestamp: Timestamp,
+        /// Since when it is terminating.
+        #[prost(message, required, tag = "9")]
+        pub deletion_timestamp: Timestamp,
+        /// How many seconds it is given to end.
+        #[prost(int64, optional, tag = "10")]
+        pub deletion_grace_period_seconds: Option<i64>,
+        /// Its labels.
+        #[prost(btree_map = "string, string", tag = "11")]
+        pub labels: BTreeMap<String, String>,
+        /// Its owners.
+        #[prost(message, repeated, tag = "13")]
+        pub owner_references: Vec<OwnerReference>,
     }
 
     /// One entry of `metadata.ownerReferences`.
@@ -94,6 +140,9 @@ slim! {
         /// Whether it is the managing controller.
         #[prost(bool, optional, tag = "6")]
         pub controller: Option<bool>,
+        /// Whether it waits for what it owns when it is deleted in the foreground.
+        #[prost(bool, optional, tag = "7")]
+        pub block_owner_deletion: Option<bool>,
     }
 
     /// The metadata of any object, whatever its kind.
@@ -101,6 +150,35 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
+    }
+}
+
+impl OwnerReference {
+    fn fold(&self, folder: &mut Folder) -> Owner {
+        Owner {
+            api_version: folder.text(&self.api_version),
+            kind: folder.text(&self.kind),
+            name: self.name.as_str().into(),
+            uid: Uid::parse(&self.uid),
+            controller: self.controller == Some(true),
+            blocks_deletion: self.block_owner_deletion == Some(true),
+        }
+    }
+}
+
+/// Returns the managing controller, if there is one.
+pub(super) fn controller(owners: &[OwnerReference], folder: &mut Folder) -> Option<Box<Owner>> {
+    let owner = owners.iter().find(|owner| owner.controller == Some(true))?;
+    Some(Box::new(owner.fold(folder)))
+}
+
+impl PodMeta {
+    pub(super) fn identity(&self) -> Identity<'_> {
+        Identity {
+            namespace: &self.namespace,
+            name: &self.name,
+            resource_version: &self.resource_version,
+        }
     }
 }
 
@@ -132,6 +210,9 @@ pub struct ObjectMeta<M = Unmanaged> {
     /// Its version.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub resource_version: String,
+    /// How often what it should be was changed.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub generation: i64,
     /// When it was created.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub creation_timestamp: Timestamp,
@@ -173,13 +254,6 @@ impl<M: Managers> ObjectMeta<M> {
     }
 
     pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, Problem> {
-        let owner = |owner: &OwnerReference, folder: &mut Folder| Owner {
-            api_version: folder.text(&owner.api_version),
-            kind: folder.text(&owner.kind),
-            name: owner.name.as_str().into(),
-            uid: Uid::parse(&owner.uid),
-            controller: owner.controller == Some(true),
-        };
         let label = |(key, value), folder: &mut Folder| (folder.text(key), folder.text(value));
         Ok(Metadata {
             name: self.name.as_str().into(),
@@ -189,7 +263,7 @@ impl<M: Managers> ObjectMeta<M> {
             deleting: self.deletion_timestamp.fold("metadata.deletionTimestamp")?,
             finalizers: self.finalizers.iter().map(|name| folder.text(name)).collect(),
             labels: self.labels.iter().map(|entry| label(entry, folder)).collect(),
-            owners: self.owner_references.iter().map(|entry| owner(entry, folder)).collect(),
+            owners: self.owner_references.iter().map(|entry| entry.fold(folder)).collect(),
             managers: managed::fold(self.managed_fields.entries(), folder)?,
             ignore: self.annotation(IGNORE).map(Into::into),
             keep_until: self.annotation(KEEP_UNTIL).map(Into::into),
@@ -202,6 +276,7 @@ impl<M: Managers> Message for ObjectMeta<M> {
         for (tag, text) in self.texts() {
             string::encode(tag, text, buf);
         }
+        int64::encode(7, &self.generation, buf);
         message::encode(8, &self.creation_timestamp, buf);
         message::encode(9, &self.deletion_timestamp, buf);
         self.labels.encode(11, buf);
@@ -223,6 +298,7 @@ impl<M: Managers> Message for ObjectMeta<M> {
             3 => string::merge(wire_type, &mut self.namespace, buf, ctx),
             5 => string::merge(wire_type, &mut self.uid, buf, ctx),
             6 => string::merge(wire_type, &mut self.resource_version, buf, ctx),
+            7 => int64::merge(wire_type, &mut self.generation, buf, ctx),
             8 => message::merge(wire_type, &mut self.creation_timestamp, buf, ctx),
             9 => message::merge(wire_type, &mut self.deletion_timestamp, buf, ctx),
             11 => self.labels.merge(wire_type, buf, ctx),
@@ -236,6 +312,7 @@ impl<M: Managers> Message for ObjectMeta<M> {
 
     fn encoded_len(&self) -> usize {
         self.texts().map(|(tag, text)| string::encoded_len(tag, text)).iter().sum::<usize>()
+            + int64::encoded_len(7, &self.generation)
             + message::encoded_len(8, &self.creation_timestamp)
             + message::encoded_len(9, &self.deletion_timestamp)
             + self.labels.encoded_len(11)

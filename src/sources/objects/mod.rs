@@ -21,6 +21,7 @@ mod pod;
 mod scalar;
 mod slim;
 mod snapshot;
+mod statefulset;
 mod volume;
 mod volume_source;
 mod workload;
@@ -36,18 +37,23 @@ use thiserror::Error;
 
 pub use attachment::VolumeAttachment;
 pub use claim::PersistentVolumeClaim;
-pub use class::StorageClass;
+pub use class::{StorageClass, VolumeAttributesClass};
 pub use driver::{CsiDriver, CsiNode};
-pub use event::Event;
+pub use event::{Event, FAILED_ATTACH, FAILED_MOUNT};
 pub use lease::Lease;
 pub use managed::{FieldsV1, ManagedFields, ManagedFieldsEntry};
-pub use meta::{BriefMeta, ManagedMeta, ObjectMeta, OwnerReference, PartialObjectMetadata};
+pub use meta::{
+    BriefMeta, ManagedMeta, ObjectMeta, OwnerReference, PartialObjectMetadata, PodMeta,
+};
 pub use node::{Namespace, Node};
 pub use pod::Pod;
 pub use scalar::{Quantity, Timestamp};
-pub use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshotContent};
+pub use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotContent};
+pub use statefulset::StatefulSet;
 pub use volume::PersistentVolume;
-pub use workload::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+pub use workload::{
+    CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Job, ReplicaSet, ReplicationController,
+};
 
 use crate::model::{Interner, Kind, NodeAffinity, ObjectKey, Row, Text};
 

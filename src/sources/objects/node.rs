@@ -3,15 +3,38 @@
 use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
 use crate::model::{self, Kind, Row};
 
+/// The taint by which an admin says that a node is shut down and its volumes may be detached.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
 slim! {
     /// A `Node`.
     pub struct Node {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
+        /// What it should be.
+        #[prost(message, required, tag = "2")]
+        pub spec: NodeSpec,
         /// What it is.
         #[prost(message, required, tag = "3")]
         pub status: NodeStatus,
+    }
+
+    /// `spec` of a node.
+    pub struct NodeSpec {
+        /// Whether it is cordoned.
+        #[prost(bool, tag = "4")]
+        pub unschedulable: bool,
+        /// What keeps pods away from it.
+        #[prost(message, repeated, tag = "5")]
+        pub taints: Vec<Taint>,
+    }
+
+    /// What keeps pods away from a node.
+    pub struct Taint {
+        /// Which one.
+        #[prost(string, tag = "1")]
+        pub key: String,
     }
 
     /// `status` of a node.
@@ -65,7 +88,7 @@ impl Object for Node {
     }
 
     fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
-        let Self { metadata, status } = self;
+        let Self { metadata, spec, status } = self;
         let attached = status.volumes_attached.iter().map(|volume| &volume.name);
         let mut volumes: Vec<Box<str>> =
             status.volumes_in_use.iter().chain(attached).map(|name| name.as_str().into()).collect();
@@ -74,6 +97,8 @@ impl Object for Node {
         let row = model::Node {
             metadata: metadata.fold(folder)?,
             ready: is_ready(&status.conditions),
+            unschedulable: spec.unschedulable,
+            out_of_service: spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE),
             volumes: volumes.into(),
         };
         Ok(Folded::Row(Row::Node(Box::new(row))))

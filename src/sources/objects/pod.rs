@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, Object, Problem,
+    Folded, Folder, Identity, Object, PodMeta, Problem, meta,
     node::{Condition, is_ready},
     slim::{Present, is_default, or_default, slim},
     volume_source::Path,
 };
-use crate::model::{self, Kind, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
+use crate::model::{self, Kind, Labels, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
 
 slim! {
     /// A `Pod`.
     pub struct Pod {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
-        pub metadata: BriefMeta,
+        pub metadata: PodMeta,
         /// What it should be.
         #[prost(message, required, tag = "2")]
         pub spec: PodSpec,
@@ -140,14 +140,29 @@ impl Object for Pod {
         let claims: Box<[_]> =
             spec.volumes.iter().filter_map(|volume| volume.mounted(&metadata.name)).collect();
         let sidecars = spec.sidecars(folder);
-        if claims.is_empty() && sidecars.is_none() {
+        let of_a_set = |owner: &meta::OwnerReference| owner.kind == "StatefulSet";
+        let controller = metadata.owner_references.iter().find(|it| it.controller == Some(true));
+        if claims.is_empty() && sidecars.is_none() && !controller.is_some_and(of_a_set) {
             return Ok(Folded::Counted);
         }
+        let controller = meta::controller(&metadata.owner_references, folder);
+        let labels = match controller {
+            Some(_) => Labels::default(),
+            None => metadata
+                .labels
+                .iter()
+                .map(|(key, value)| (folder.text(key), folder.text(value)))
+                .collect(),
+        };
         let row = PodUse {
             namespace: folder.text(&metadata.namespace),
             name: metadata.name.as_str().into(),
             uid: Uid::parse(&metadata.uid),
+            created: metadata.creation_timestamp.fold("metadata.creationTimestamp")?,
             deleting,
+            forced: metadata.deletion_grace_period_seconds == Some(0),
+            controller,
+            labels,
             phase: match status.phase.as_str() {
                 "Pending" => PodPhase::Pending,
                 "Running" => PodPhase::Running,
@@ -178,6 +193,18 @@ impl PodVolume {
 }
 
 impl PodSpec {
+    /// Returns the claims that its volumes name, each once, sorted.
+    pub(super) fn claim_names(&self) -> Box<[Box<str>]> {
+        let names = self.volumes.iter().filter_map(|volume| {
+            let claim = volume.source.persistent_volume_claim.as_ref()?;
+            Some(Box::from(claim.claim_name.as_str()))
+        });
+        let mut names: Vec<_> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into()
+    }
+
     /// Returns the storage sidecars, if there are any, with everything that may name their driver.
     pub(super) fn sidecars(&self, folder: &mut Folder) -> Option<Sidecars> {
         let all = || self.init_containers.iter().chain(&self.containers);

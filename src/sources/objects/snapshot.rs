@@ -1,13 +1,63 @@
-//! `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources come as JSON only;
+//! `VolumeSnapshot`, `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources come as JSON only;
 //! the tags are those of external-snapshotter's types.
 
 use super::{
-    Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim,
+    Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim, unshared,
     volume::ObjectReference,
 };
-use crate::model::{Kind, Row, SnapshotContent, SnapshotSource, Text};
+use crate::model::{self, Bytes, Kind, Row, SnapshotContent, SnapshotSource, Text};
 
 slim! {
+    /// A `VolumeSnapshot` (v1).
+    pub struct VolumeSnapshot {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// What it is of.
+        #[prost(message, required, tag = "2")]
+        pub spec: VolumeSnapshotSpec,
+        /// How far it is.
+        #[prost(message, required, tag = "3")]
+        pub status: VolumeSnapshotStatus,
+    }
+
+    /// `spec` of a `VolumeSnapshot`.
+    pub struct VolumeSnapshotSpec {
+        /// What it is of.
+        #[prost(message, required, tag = "1")]
+        pub source: VolumeSnapshotSource,
+    }
+
+    /// What a `VolumeSnapshot` is of: one of them is set.
+    pub struct VolumeSnapshotSource {
+        /// The claim that it is taken of.
+        #[prost(string, optional, tag = "1")]
+        pub persistent_volume_claim_name: Option<String>,
+        /// The content that exists already.
+        #[prost(string, optional, tag = "2")]
+        pub volume_snapshot_content_name: Option<String>,
+    }
+
+    /// How far a `VolumeSnapshot` is.
+    pub struct VolumeSnapshotStatus {
+        /// Its content.
+        #[prost(string, optional, tag = "1")]
+        pub bound_volume_snapshot_content_name: Option<String>,
+        /// Whether it is done.
+        #[prost(bool, optional, tag = "3")]
+        pub ready_to_use: Option<bool>,
+        /// What went wrong last.
+        #[prost(message, optional, tag = "5")]
+        pub error: Option<VolumeSnapshotError>,
+    }
+
+    /// What went wrong with a snapshot.
+    pub struct VolumeSnapshotError {
+        /// In words.
+        #[prost(string, optional, tag = "2")]
+        pub message: Option<String>,
+    }
+
     /// A `VolumeSnapshotContent` (v1).
     pub struct VolumeSnapshotContent {
         /// Its metadata.
@@ -49,6 +99,12 @@ slim! {
 
     /// How far a snapshot is.
     pub struct SnapshotStatus {
+        /// What it is called at the backend.
+        #[prost(string, optional, tag = "1")]
+        pub snapshot_handle: Option<String>,
+        /// How large a volume made of it has to be, in bytes.
+        #[prost(int64, optional, tag = "3")]
+        pub restore_size: Option<i64>,
         /// Whether it is done.
         #[prost(bool, optional, tag = "4")]
         pub ready_to_use: Option<bool>,
@@ -115,6 +171,12 @@ impl Object for VolumeSnapshotContent {
             ready: status.ready_to_use == Some(true),
             being_created: metadata.annotation(meta::SNAPSHOT_BEING_CREATED).is_some(),
             deletion_policy: folder.non_empty(&spec.deletion_policy),
+            handle: status
+                .snapshot_handle
+                .as_ref()
+                .or(spec.source.snapshot_handle.as_ref())
+                .map(|handle| handle.as_str().into()),
+            size: size(status),
         };
         Ok(Folded::Row(Row::Snapshot(Box::new(row))))
     }
@@ -143,9 +205,37 @@ impl Object for VolumeGroupSnapshotContent {
             ready: status.ready_to_use == Some(true),
             being_created: metadata.annotation(meta::GROUP_BEING_CREATED).is_some(),
             deletion_policy: folder.non_empty(&spec.deletion_policy),
+            handle: None,
+            size: size(status),
         };
         Ok(Folded::Row(Row::Snapshot(Box::new(row))))
     }
+}
+
+impl Object for VolumeSnapshot {
+    const KIND: Kind = Kind::VolumeSnapshot;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec, status } = self;
+        let kept = |text: &Option<String>| text.as_deref().and_then(unshared);
+        let row = model::VolumeSnapshot {
+            metadata: metadata.fold(folder)?,
+            namespace: folder.text(&metadata.namespace),
+            source_claim: kept(&spec.source.persistent_volume_claim_name),
+            content: kept(&status.bound_volume_snapshot_content_name),
+            ready: status.ready_to_use == Some(true),
+            error: status.error.as_ref().and_then(|error| kept(&error.message)),
+        };
+        Ok(Folded::Row(Row::VolumeSnapshot(Box::new(row))))
+    }
+}
+
+fn size(status: &SnapshotStatus) -> Option<Bytes> {
+    status.restore_size.and_then(|size| Bytes::try_from(size).ok())
 }
 
 fn handles<'a>(handles: impl IntoIterator<Item = &'a String>) -> Box<[Box<str>]> {

@@ -125,6 +125,10 @@ impl Object for PersistentVolume {
             source: source(&spec.source, folder),
             backend: backend::key(metadata, spec, folder),
             class: folder.non_empty(&spec.storage_class_name),
+            attributes_class: spec
+                .volume_attributes_class_name
+                .as_deref()
+                .and_then(|class| folder.non_empty(class)),
             capacity: storage(&spec.capacity, "spec.capacity.storage")?,
             node_affinity: spec
                 .node_affinity

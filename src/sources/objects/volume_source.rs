@@ -63,6 +63,8 @@ macro_rules! sources {
             storage_class_name: String,
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             node_affinity: VolumeNodeAffinity,
+            #[serde(skip_serializing_if = "is_default")]
+            volume_attributes_class_name: Option<String>,
         }
 
         impl From<FlatSpec> for PersistentVolumeSpec {
@@ -74,6 +76,7 @@ macro_rules! sources {
                     persistent_volume_reclaim_policy: flat.persistent_volume_reclaim_policy,
                     storage_class_name: flat.storage_class_name,
                     node_affinity: flat.node_affinity,
+                    volume_attributes_class_name: flat.volume_attributes_class_name,
                 }
             }
         }
@@ -87,6 +90,7 @@ macro_rules! sources {
                     persistent_volume_reclaim_policy: spec.persistent_volume_reclaim_policy,
                     storage_class_name: spec.storage_class_name,
                     node_affinity: spec.node_affinity,
+                    volume_attributes_class_name: spec.volume_attributes_class_name,
                 }
             }
         }
@@ -140,6 +144,9 @@ pub struct PersistentVolumeSpec {
     /// The nodes that can reach it.
     #[prost(message, required, tag = "9")]
     pub node_affinity: VolumeNodeAffinity,
+    /// Its volume attributes class.
+    #[prost(string, optional, tag = "10")]
+    pub volume_attributes_class_name: Option<String>,
 }
 
 slim! {

@@ -1,31 +1,13 @@
-//! Workloads, of which only those matter whose pods would run storage sidecars.
+//! Workloads other than sets, of which those matter whose pods would use claims or run storage
+//! sidecars; and what scales them.
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, ManagedMeta, Object, Problem, pod::PodSpec, slim::slim,
+    BriefMeta, Folded, Folder, Identity, Object, Problem, meta, node::Condition, pod::PodSpec,
+    slim::slim,
 };
-use crate::model::{Kind, Row, Uid, Workload};
+use crate::model::{Autoscaler, Kind, Row, Uid, Workload};
 
 slim! {
-    /// A `StatefulSet`.
-    pub struct StatefulSet {
-        /// Its metadata.
-        #[prost(message, required, tag = "1")]
-        pub metadata: ManagedMeta,
-        /// What it should be.
-        #[prost(message, required, tag = "2")]
-        pub spec: StatefulSetSpec,
-    }
-
-    /// `spec` of a `StatefulSet`.
-    pub struct StatefulSetSpec {
-        /// How many pods.
-        #[prost(int32, optional, tag = "1")]
-        pub replicas: Option<i32>,
-        /// Which pods.
-        #[prost(message, required, tag = "3")]
-        pub template: PodTemplateSpec,
-    }
-
     /// A `Deployment`.
     pub struct Deployment {
         /// Its metadata.
@@ -73,6 +55,100 @@ slim! {
         pub template: PodTemplateSpec,
     }
 
+    /// A `ReplicationController`.
+    pub struct ReplicationController {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: BriefMeta,
+        /// What it should be.
+        #[prost(message, required, tag = "2")]
+        pub spec: ReplicatedSpec,
+    }
+
+    /// A `Job`.
+    pub struct Job {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: BriefMeta,
+        /// What it should be.
+        #[prost(message, required, tag = "2")]
+        pub spec: JobSpec,
+        /// How far it is.
+        #[prost(message, required, tag = "3")]
+        pub status: JobStatus,
+    }
+
+    /// `spec` of a job.
+    pub struct JobSpec {
+        /// Which pods.
+        #[prost(message, required, tag = "6")]
+        pub template: PodTemplateSpec,
+        /// Whether it makes no pods for now.
+        #[prost(bool, optional, tag = "10")]
+        pub suspend: Option<bool>,
+    }
+
+    /// `status` of a job.
+    pub struct JobStatus {
+        /// Its conditions.
+        #[prost(message, repeated, tag = "1")]
+        pub conditions: Vec<Condition>,
+    }
+
+    /// A `CronJob`.
+    pub struct CronJob {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: BriefMeta,
+        /// What it should be.
+        #[prost(message, required, tag = "2")]
+        pub spec: CronJobSpec,
+    }
+
+    /// `spec` of a cron job.
+    pub struct CronJobSpec {
+        /// Whether it makes no jobs for now.
+        #[prost(bool, optional, tag = "4")]
+        pub suspend: Option<bool>,
+        /// Which jobs.
+        #[prost(message, required, tag = "5")]
+        pub job_template: JobTemplateSpec,
+    }
+
+    /// What the jobs of a cron job are like.
+    pub struct JobTemplateSpec {
+        /// Their `spec`.
+        #[prost(message, required, tag = "2")]
+        pub spec: JobSpec,
+    }
+
+    /// A `HorizontalPodAutoscaler` (v2).
+    pub struct HorizontalPodAutoscaler {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: BriefMeta,
+        /// What it should do.
+        #[prost(message, required, tag = "2")]
+        pub spec: HorizontalPodAutoscalerSpec,
+    }
+
+    /// `spec` of an autoscaler.
+    pub struct HorizontalPodAutoscalerSpec {
+        /// What it scales.
+        #[prost(message, required, tag = "1")]
+        pub scale_target_ref: ScaleTarget,
+    }
+
+    /// What an autoscaler scales.
+    pub struct ScaleTarget {
+        /// Its kind.
+        #[prost(string, tag = "1")]
+        pub kind: String,
+        /// Its name.
+        #[prost(string, tag = "2")]
+        pub name: String,
+    }
+
     /// What the pods of a workload are like.
     pub struct PodTemplateSpec {
         /// Their `spec`.
@@ -81,30 +157,36 @@ slim! {
     }
 }
 
-/// Returns the row of a workload, if its pods would run storage sidecars.
+/// Returns the row of a workload, if its pods would use claims or run storage sidecars.
 fn workload(
     kind: Kind,
-    identity: Identity,
-    uid: &str,
-    replicas: Option<i32>,
-    template: &PodTemplateSpec,
+    metadata: &BriefMeta,
+    template: &PodSpec,
     folder: &mut Folder,
-) -> Folded {
-    let Some(sidecars) = template.spec.sidecars(folder) else { return Folded::Counted };
-    let row = Workload {
+) -> Option<Workload> {
+    let sidecars = template.sidecars(folder);
+    let claims = template.claim_names();
+    if sidecars.is_none() && claims.is_empty() {
+        return None;
+    }
+    Some(Workload {
         kind,
-        namespace: folder.text(identity.namespace),
-        name: identity.name.into(),
-        uid: Uid::parse(uid),
-        replicas,
-        sidecars,
-    };
-    Folded::Row(Row::Workload(Box::new(row)))
+        namespace: folder.text(&metadata.namespace),
+        name: metadata.name.as_str().into(),
+        uid: Uid::parse(&metadata.uid),
+        replicas: None,
+        suspended: false,
+        finished: false,
+        controller: meta::controller(&metadata.owner_references, folder),
+        claims,
+        sidecars: sidecars.map(Box::new),
+        set: None,
+    })
 }
 
-/// Implements [`Object`] for the kinds of workloads.
+/// Implements [`Object`] for the kinds of workloads: where the template is, and what else is said.
 macro_rules! workloads {
-    ($($kind:ident: |$spec:ident| $replicas:expr;)*) => {$(
+    ($($kind:ident: |$object:ident| $template:expr, { $($field:ident: $value:expr),* };)*) => {$(
         impl Object for $kind {
             const KIND: Kind = Kind::$kind;
 
@@ -113,17 +195,51 @@ macro_rules! workloads {
             }
 
             fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
-                let Self { metadata, spec: $spec } = self;
-                let (uid, template) = (&metadata.uid, &$spec.template);
-                Ok(workload(Self::KIND, self.identity(), uid, $replicas, template, folder))
+                let $object = self;
+                let row = workload(Self::KIND, &self.metadata, &$template.spec, folder);
+                let Some(row) = row else { return Ok(Folded::Counted) };
+                let row = Workload { $($field: $value,)* ..row };
+                Ok(Folded::Row(Row::Workload(Box::new(row))))
             }
         }
     )*};
 }
 
 workloads! {
-    StatefulSet: |spec| spec.replicas;
-    Deployment: |spec| spec.replicas;
-    ReplicaSet: |spec| spec.replicas;
-    DaemonSet: |spec| None;
+    Deployment: |it| it.spec.template, { replicas: it.spec.replicas };
+    ReplicaSet: |it| it.spec.template, { replicas: it.spec.replicas };
+    ReplicationController: |it| it.spec.template, { replicas: it.spec.replicas };
+    DaemonSet: |it| it.spec.template, {};
+    Job: |it| it.spec.template, {
+        suspended: it.spec.suspend == Some(true),
+        finished: it.status.is_finished()
+    };
+    CronJob: |it| it.spec.job_template.spec.template, { suspended: it.spec.suspend == Some(true) };
+}
+
+impl JobStatus {
+    fn is_finished(&self) -> bool {
+        self.conditions
+            .iter()
+            .any(|it| matches!(it.r#type.as_str(), "Complete" | "Failed") && it.status == "True")
+    }
+}
+
+impl Object for HorizontalPodAutoscaler {
+    const KIND: Kind = Kind::HorizontalPodAutoscaler;
+
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+
+    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        let Self { metadata, spec } = self;
+        let row = Autoscaler {
+            namespace: folder.text(&metadata.namespace),
+            name: metadata.name.as_str().into(),
+            target_kind: folder.text(&spec.scale_target_ref.kind),
+            target_name: spec.scale_target_ref.name.as_str().into(),
+        };
+        Ok(Folded::Row(Row::Autoscaler(Box::new(row))))
+    }
 }

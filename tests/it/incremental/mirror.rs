@@ -20,11 +20,7 @@ pub(super) struct Mirror {
 
 /// The kind that a question is about.
 pub(super) fn asks_about(question: &Question) -> Kind {
-    match question {
-        Question::ClaimExists(_) => Kind::PersistentVolumeClaim,
-        Question::SecretExists { .. } => Kind::Secret,
-        Question::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
-    }
+    question.kind()
 }
 
 impl Mirror {

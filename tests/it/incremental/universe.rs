@@ -180,6 +180,9 @@ fn row(dice: &mut Dice) -> Row {
         10 => Row::Workload(Box::new(workload(dice))),
         11 => Row::Node(Box::new(node(dice))),
         12 => Row::Class(Box::new(StorageClass {
+            allows_expansion: false,
+            is_default: false,
+            waits_for_consumer: false,
             metadata: metadata(dice, &CLASSES),
             provisioner: dice.text(&DRIVERS),
             reclaim_policy: Some("Delete".into()),
@@ -328,6 +331,7 @@ fn volume(dice: &mut Dice) -> Volume {
         "rancher.io/local-path",
     ];
     Volume {
+        attributes_class: None,
         metadata: Metadata {
             finalizers: boxed(dice.subset(&finalizers)),
             managers: owners(dice),
@@ -374,6 +378,13 @@ fn volume(dice: &mut Dice) -> Volume {
 fn claim(dice: &mut Dice) -> Claim {
     let (namespace, name) = dice.pick(&CLAIMS);
     Claim {
+        attributes_class: None,
+        capacity: None,
+        conditions: Box::default(),
+        provisioner: None,
+        resize_status: None,
+        selected_node: None,
+        source: None,
         metadata: Metadata {
             finalizers: boxed(dice.subset(&["kubernetes.io/pvc-protection"])),
             ..metadata(dice, &[name])

@@ -33,7 +33,7 @@ pub(super) fn answer(dice: &mut Dice) -> Row {
     let question = match dice.roll(4) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
-            Question::ClaimExists(ClaimKey { namespace: namespace.into(), name: name.into() })
+            Question::claim_exists(&ClaimKey { namespace: namespace.into(), name: name.into() })
         }
         1 => Question::SecretExists { namespace: "s".into(), name: "x".into() },
         _ => Question::MayPatchVolumes {
@@ -79,6 +79,10 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }
     }
     PodUse {
+        controller: None,
+        created: None,
+        forced: false,
+        labels: Box::default(),
         namespace,
         name: dice.pick(&["p0", "p1"]).into(),
         uid: Uid::parse(dice.pick(&["u0", "u1"])),
@@ -114,12 +118,17 @@ pub(super) fn served(dice: &mut Dice) -> Row {
 pub(super) fn workload(dice: &mut Dice) -> Workload {
     let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     Workload {
+        claims: Box::default(),
+        controller: None,
+        finished: false,
+        suspended: false,
+        set: None,
         kind: dice.pick(&kinds),
         namespace: dice.text(&NAMESPACES),
         name: "w0".into(),
         uid: Uid::parse("u0"),
         replicas: dice.some(|_| 1),
-        sidecars: sidecars(dice),
+        sidecars: dice.some(|dice| Box::new(sidecars(dice))),
     }
 }
 
@@ -132,7 +141,7 @@ pub(super) fn node(dice: &mut Dice) -> Node {
         labels.push(("zone".into(), "z1".into()));
     }
     let metadata = Metadata { labels: labels.into(), ..metadata(dice, &[name]) };
-    Node { metadata, ready: dice.chance(2), volumes }
+    Node { out_of_service: false, unschedulable: false, metadata, ready: dice.chance(2), volumes }
 }
 
 pub(super) fn affinity(dice: &mut Dice) -> NodeAffinity {
@@ -201,6 +210,8 @@ pub(super) fn event(dice: &mut Dice) -> Event {
 pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
     let handles = dice.subset(&HANDLES).iter().map(|it| Box::from(&**it)).collect();
     SnapshotContent {
+        handle: None,
+        size: None,
         kind: dice.pick(&[Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]),
         metadata: metadata(dice, &["s0", "s1"]),
         driver: dice.text(&DRIVERS),

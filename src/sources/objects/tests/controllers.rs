@@ -7,12 +7,17 @@ use crate::model::{self, Metadata, Sidecars, SnapshotContent, SnapshotSource, Ui
 fn workloads() {
     let workload = |kind, name: &str, uid, replicas, sidecars| {
         row(Row::Workload(Box::new(Workload {
+            claims: Box::default(),
+            controller: None,
+            finished: false,
+            suspended: false,
+            set: None,
             kind,
             namespace: "storage".into(),
             name: name.into(),
             uid: Uid::parse(uid),
             replicas,
-            sidecars,
+            sidecars: Some(Box::new(sidecars)),
         })))
     };
     let sidecars = |image: &str, args: &[&str], account: Option<&str>| {
@@ -92,6 +97,8 @@ fn leases_and_events() {
 #[test]
 fn snapshots() {
     let expected = SnapshotContent {
+        handle: None,
+        size: None,
         kind: Kind::VolumeSnapshotContent,
         metadata: Metadata {
             finalizers: [Text::from(
@@ -112,6 +119,8 @@ fn snapshots() {
         row(Row::Snapshot(Box::new(expected)))
     );
     let group = SnapshotContent {
+        handle: None,
+        size: None,
         kind: Kind::VolumeGroupSnapshotContent,
         metadata: metadata("groupsnapcontent-1", "13131313-2222-3333-4444-555555555555"),
         driver: "ebs.csi.aws.com".into(),

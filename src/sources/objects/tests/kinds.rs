@@ -16,6 +16,7 @@ fn volumes() {
     };
     let created = "2026-01-02T03:04:05Z";
     let expected = Volume {
+        attributes_class: None,
         metadata: Metadata {
             resource_version: "42".into(),
             created: Some(time(created)),
@@ -94,6 +95,7 @@ fn volumes() {
 #[test]
 fn volumes_that_are_nearly_empty() {
     let expected = Volume {
+        attributes_class: None,
         metadata: metadata("static", ""),
         phase: Phase::Available,
         message: None,
@@ -121,12 +123,20 @@ fn volumes_that_are_nearly_empty() {
 #[test]
 fn claims() {
     let expected = Claim {
+        attributes_class: None,
+        capacity: None,
+        conditions: Box::default(),
+        provisioner: None,
+        resize_status: None,
+        selected_node: None,
+        source: None,
         metadata: Metadata {
             resource_version: "8".into(),
             created: Some(time("2026-01-02T03:04:05Z")),
             finalizers: [Text::from("kubernetes.io/pvc-protection")].into(),
             labels: [("app".into(), "db".into())].into(),
             owners: [model::OwnerReference {
+                blocks_deletion: false,
                 api_version: "apps/v1".into(),
                 kind: "StatefulSet".into(),
                 name: "db".into(),
@@ -159,6 +169,10 @@ fn claims() {
 fn pods() {
     let args = ["--csi-address=/csi/csi.sock", "--leader-election"];
     let expected = PodUse {
+        controller: None,
+        created: None,
+        forced: false,
+        labels: Box::default(),
         namespace: "storage".into(),
         name: "csi-0".into(),
         uid: Uid::parse("22222222-2222-3333-4444-555555555555"),
@@ -201,6 +215,8 @@ fn pods() {
 #[test]
 fn nodes_and_namespaces() {
     let expected = model::Node {
+        out_of_service: false,
+        unschedulable: false,
         metadata: Metadata {
             resource_version: "10".into(),
             created: Some(time("2026-01-02T03:04:05Z")),
@@ -221,6 +237,9 @@ fn nodes_and_namespaces() {
 #[test]
 fn classes_and_drivers() {
     let class = model::StorageClass {
+        allows_expansion: false,
+        is_default: false,
+        waits_for_consumer: false,
         metadata: metadata("gp3", "55555555-2222-3333-4444-555555555555"),
         provisioner: "ebs.csi.aws.com".into(),
         reclaim_policy: Some("Delete".into()),
@@ -234,6 +253,7 @@ fn classes_and_drivers() {
     let node = model::CsiNode {
         metadata: Metadata {
             owners: [model::OwnerReference {
+                blocks_deletion: false,
                 api_version: "v1".into(),
                 kind: "Node".into(),
                 name: "node-1".into(),

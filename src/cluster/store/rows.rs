@@ -1,0 +1,117 @@
+//! The rows of each table, by their slots.
+
+use std::collections::BTreeSet;
+
+use super::Cluster;
+use crate::model::{
+    Attachment, AttributesClass, Claim, Kind, ObjectId, PodUse, SnapshotContent, StatefulSet,
+    StorageClass, Text, Volume,
+};
+
+impl Cluster {
+    /// All volumes.
+    pub fn volumes(&self) -> impl Iterator<Item = (ObjectId, &Volume)> {
+        self.volumes.iter()
+    }
+
+    /// All claims.
+    pub fn claims(&self) -> impl Iterator<Item = (ObjectId, &Claim)> {
+        self.claims.iter()
+    }
+
+    /// How many volumes and claims there are.
+    pub fn count(&self) -> (usize, usize) {
+        (self.volumes.len(), self.claims.len())
+    }
+
+    /// The volume of this name, as far as it was seen.
+    pub fn volume_named(&self, name: &str) -> Option<&Volume> {
+        self.volumes.get(self.volumes.find(Kind::PersistentVolume, "", name)?)
+    }
+
+    /// The volume in this slot.
+    pub fn volume_at(&self, id: ObjectId) -> Option<&Volume> {
+        self.volumes.get(id)
+    }
+
+    /// The claim in this slot.
+    pub fn claim_at(&self, id: ObjectId) -> Option<&Claim> {
+        self.claims.get(id)
+    }
+
+    /// The set in this slot of the workloads.
+    pub fn set_at(&self, id: ObjectId) -> Option<&StatefulSet> {
+        self.workloads.get(id)?.set.as_deref()
+    }
+
+    /// All sets.
+    pub fn sets(&self) -> impl Iterator<Item = (ObjectId, &StatefulSet)> {
+        self.workloads.iter().filter_map(|(id, row)| Some((id, row.set.as_deref()?)))
+    }
+
+    /// The pod in this slot.
+    pub fn pod_at(&self, id: ObjectId) -> Option<&PodUse> {
+        self.pods.get(id)
+    }
+
+    /// All pods that are kept.
+    pub fn pods(&self) -> impl Iterator<Item = (ObjectId, &PodUse)> {
+        self.pods.iter()
+    }
+
+    /// The attachment in this slot.
+    pub fn attachment_at(&self, id: ObjectId) -> Option<&Attachment> {
+        self.attachments.get(id)
+    }
+
+    /// All attachments.
+    pub fn attachments(&self) -> impl Iterator<Item = (ObjectId, &Attachment)> {
+        self.attachments.iter()
+    }
+
+    /// The storage class in this slot.
+    pub fn class_at(&self, id: ObjectId) -> Option<&StorageClass> {
+        self.classes.get(id)
+    }
+
+    /// All storage classes.
+    pub fn classes(&self) -> impl Iterator<Item = (ObjectId, &StorageClass)> {
+        self.classes.iter()
+    }
+
+    /// The volume attributes class in this slot.
+    pub fn attributes_class_at(&self, id: ObjectId) -> Option<&AttributesClass> {
+        self.attributes_classes.get(id)
+    }
+
+    /// All volume attributes classes.
+    pub fn attributes_classes(&self) -> impl Iterator<Item = (ObjectId, &AttributesClass)> {
+        self.attributes_classes.iter()
+    }
+
+    /// The snapshot content in this slot.
+    pub fn snapshot_at(&self, id: ObjectId) -> Option<&SnapshotContent> {
+        self.snapshots.get(id)
+    }
+
+    /// All snapshot contents.
+    pub fn snapshots(&self) -> impl Iterator<Item = (ObjectId, &SnapshotContent)> {
+        self.snapshots.iter()
+    }
+
+    /// Every CSI driver that any object names, and every external provisioner.
+    pub fn drivers(&self) -> BTreeSet<Text> {
+        let mut drivers: BTreeSet<Text> = BTreeSet::new();
+        for (_, volume) in self.volumes.iter() {
+            for driver in volume.drivers() {
+                if !drivers.contains(driver) {
+                    drivers.insert(driver.into());
+                }
+            }
+        }
+        drivers
+            .extend(self.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)));
+        drivers.extend(self.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()));
+        drivers
+    }
+}
