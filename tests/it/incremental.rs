@@ -5,6 +5,7 @@
 //! `BUDGET=600 cargo test --test it incremental -- --nocapture` is the long run.
 
 mod mirror;
+mod owners;
 mod universe;
 mod users;
 

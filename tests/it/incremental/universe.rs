@@ -2,15 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use super::owners::{attributes_class, autoscaler, claim, set, volume_snapshot};
 use super::users::{
     affinity, alive, answer, attachment, event, node, pod, served, snapshot, workload,
 };
 use kubectl_storage::{
     cluster::{Change, Gap, Reach},
     model::{
-        BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver, CsiNode, DeletionSecret,
-        FieldOwner, Kind, ManagedField, Metadata, Phase, ReclaimPolicy, Role, Row, Server,
-        Settings, Sighting, StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
+        BackendKey, ClaimKey, ClaimRef, CsiDriver, CsiNode, DeletionSecret, FieldOwner, Kind,
+        ManagedField, Metadata, Phase, ReclaimPolicy, Role, Row, Server, Settings, Sighting,
+        StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
     },
 };
 
@@ -18,11 +19,11 @@ pub(super) const DRIVERS: [&str; 3] = ["d.example", "ebs.csi.aws.com", "pd.csi.s
 pub(super) const HANDLES: [&str; 4] =
     ["h0", "h1", "projects/UNSPECIFIED/zones/z/disks/d", "projects/mine/zones/z/disks/d"];
 pub(super) const VOLUMES: [&str; 4] = ["v0", "v1", "v2", "v3"];
-pub(super) const CLAIMS: [(&str, &str); 3] = [("a", "c0"), ("a", "c1"), ("b", "c0")];
+pub(super) const CLAIMS: [(&str, &str); 3] = [("a", "c-w0-0"), ("a", "c-w0-1"), ("b", "c-w0-0")];
 pub(super) const NODES: [&str; 2] = ["n0", "n1"];
-const CLASSES: [&str; 2] = ["fast", "slow"];
+pub(super) const CLASSES: [&str; 2] = ["fast", "slow"];
 /// Kinds that are listed, in the order in which the lists are taken: what names first.
-pub(super) const LISTED: [Kind; 16] = [
+pub(super) const LISTED: [Kind; 22] = [
     Kind::PersistentVolume,
     Kind::PersistentVolumeClaim,
     Kind::Pod,
@@ -35,8 +36,14 @@ pub(super) const LISTED: [Kind; 16] = [
     Kind::Deployment,
     Kind::ReplicaSet,
     Kind::DaemonSet,
+    Kind::ReplicationController,
+    Kind::Job,
+    Kind::CronJob,
+    Kind::HorizontalPodAutoscaler,
     Kind::Lease,
     Kind::Event,
+    Kind::VolumeSnapshot,
+    Kind::VolumeAttributesClass,
     Kind::VolumeSnapshotContent,
     Kind::VolumeGroupSnapshotContent,
 ];
@@ -173,16 +180,16 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
 }
 
 fn row(dice: &mut Dice) -> Row {
-    match dice.roll(24) {
+    match dice.roll(30) {
         0..=4 => Row::Volume(Box::new(volume(dice))),
         5..=7 => Row::Claim(Box::new(claim(dice))),
         8 | 9 => Row::Pod(Box::new(pod(dice))),
         10 => Row::Workload(Box::new(workload(dice))),
         11 => Row::Node(Box::new(node(dice))),
         12 => Row::Class(Box::new(StorageClass {
-            allows_expansion: false,
-            is_default: false,
-            waits_for_consumer: false,
+            allows_expansion: dice.chance(2),
+            is_default: dice.chance(2),
+            waits_for_consumer: dice.chance(2),
             metadata: metadata(dice, &CLASSES),
             provisioner: dice.text(&DRIVERS),
             reclaim_policy: Some("Delete".into()),
@@ -200,6 +207,10 @@ fn row(dice: &mut Dice) -> Row {
         18 | 19 => Row::Event(Box::new(event(dice))),
         20 | 21 => Row::Snapshot(Box::new(snapshot(dice))),
         22 => answer(dice),
+        23..=25 => Row::Workload(Box::new(set(dice))),
+        26 => Row::Autoscaler(Box::new(autoscaler(dice))),
+        27 => Row::VolumeSnapshot(Box::new(volume_snapshot(dice))),
+        28 => Row::AttributesClass(Box::new(attributes_class(dice))),
         _ => Row::Sighting(Sighting {
             role: dice.pick(&[Role::Provisioner, Role::Attacher, Role::ControllerManager]),
             driver: dice.text(&["d.example", "ebs.csi.aws.com", "ghost-example"]),
@@ -331,7 +342,7 @@ fn volume(dice: &mut Dice) -> Volume {
         "rancher.io/local-path",
     ];
     Volume {
-        attributes_class: None,
+        attributes_class: dice.chance(6).then(|| "gold".into()),
         metadata: Metadata {
             finalizers: boxed(dice.subset(&finalizers)),
             managers: owners(dice),
@@ -372,33 +383,5 @@ fn volume(dice: &mut Dice) -> Volume {
             DeletionSecret { namespace: "s".into(), name }
         }),
         backend_state: dice.chance(12).then(|| "unknown".into()),
-    }
-}
-
-fn claim(dice: &mut Dice) -> Claim {
-    let (namespace, name) = dice.pick(&CLAIMS);
-    Claim {
-        attributes_class: None,
-        capacity: None,
-        conditions: Box::default(),
-        provisioner: None,
-        resize_status: None,
-        selected_node: None,
-        source: None,
-        metadata: Metadata {
-            finalizers: boxed(dice.subset(&["kubernetes.io/pvc-protection"])),
-            ..metadata(dice, &[name])
-        },
-        namespace: namespace.into(),
-        phase: dice.pick(&[
-            ClaimPhase::Bound,
-            ClaimPhase::Pending,
-            ClaimPhase::Lost,
-            ClaimPhase::Other("Odd".into()),
-        ]),
-        volume_name: dice.some(|dice| dice.pick(&VOLUMES).into()),
-        class: dice.some(|dice| dice.text(&CLASSES)),
-        bind_completed: dice.chance(2),
-        requested: Some(1 << 30),
     }
 }

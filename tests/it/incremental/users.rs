@@ -2,8 +2,8 @@
 
 use kubectl_storage::model::{
     Answer, Attachment, AttachmentSource, ClaimKey, Container, Event, Kind, Lease, Metadata,
-    Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, PodPhase, PodUse, Question,
-    Row, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
+    Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, OwnerKey, PodPhase, PodUse,
+    Question, Row, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
 };
 
 use super::universe::{CLAIMS, DRIVERS, Dice, HANDLES, NODES, VOLUMES, at, boxed, metadata};
@@ -30,19 +30,36 @@ pub(super) fn alive(dice: &mut Dice) -> Row {
 }
 
 pub(super) fn answer(dice: &mut Dice) -> Row {
-    let question = match dice.roll(4) {
+    let question = match dice.roll(7) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
             Question::claim_exists(&ClaimKey { namespace: namespace.into(), name: name.into() })
         }
-        1 => Question::SecretExists { namespace: "s".into(), name: "x".into() },
+        1 => Question::Exists(ObjectKey::cluster_wide(Kind::PersistentVolume, dice.pick(&VOLUMES))),
+        2 => Question::Exists(ObjectKey::cluster_wide(Kind::Node, dice.pick(&NODES))),
+        3 => {
+            let (kind, name) =
+                dice.pick(&[("StatefulSet", "w0"), ("Pod", "w0-0"), ("ConfigMap", "x")]);
+            Question::OwnerExists(OwnerKey {
+                api_version: if kind == "StatefulSet" { "apps/v1" } else { "v1" }.into(),
+                kind: kind.into(),
+                namespace: dice.text(&NAMESPACES),
+                name: name.into(),
+            })
+        }
+        4 => Question::SecretExists { namespace: "s".into(), name: "x".into() },
         _ => Question::MayPatchVolumes {
             namespace: dice.text(&NAMESPACES),
             service_account: "sa".into(),
         },
     };
-    let answers =
-        [Answer::Yes, Answer::No, Answer::Forbidden, Answer::Unanswered("timeout".into())];
+    let answers = [
+        Answer::Yes,
+        Answer::No,
+        Answer::Is(Uid::parse("u0").expect("because it is not empty")),
+        Answer::Forbidden,
+        Answer::Unanswered("timeout".into()),
+    ];
     Row::Answer(question, dice.pick(&answers))
 }
 
@@ -79,12 +96,21 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }
     }
     PodUse {
-        controller: None,
-        created: None,
-        forced: false,
+        controller: dice.chance(2).then(|| {
+            Box::new(kubectl_storage::model::OwnerReference {
+                api_version: "apps/v1".into(),
+                kind: "StatefulSet".into(),
+                name: "w0".into(),
+                uid: Uid::parse(dice.pick(&["u0", "u1"])),
+                controller: true,
+                blocks_deletion: true,
+            })
+        }),
+        created: Some(dice.time()),
+        forced: dice.chance(3),
         labels: Box::default(),
         namespace,
-        name: dice.pick(&["p0", "p1"]).into(),
+        name: dice.pick(&["w0-0", "w0-1"]).into(),
         uid: Uid::parse(dice.pick(&["u0", "u1"])),
         deleting: dice.chance(5).then(|| dice.time()),
         phase: dice.pick(&[
@@ -141,7 +167,13 @@ pub(super) fn node(dice: &mut Dice) -> Node {
         labels.push(("zone".into(), "z1".into()));
     }
     let metadata = Metadata { labels: labels.into(), ..metadata(dice, &[name]) };
-    Node { out_of_service: false, unschedulable: false, metadata, ready: dice.chance(2), volumes }
+    Node {
+        out_of_service: dice.chance(4),
+        unschedulable: dice.chance(3),
+        metadata,
+        ready: dice.chance(2),
+        volumes,
+    }
 }
 
 pub(super) fn affinity(dice: &mut Dice) -> NodeAffinity {
@@ -219,7 +251,7 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
             0 => SnapshotSource::Existing,
             _ => SnapshotSource::Volumes(handles),
         },
-        snapshot: None,
+        snapshot: dice.some(|dice| (dice.text(&NAMESPACES), dice.pick(&["vs0", "vs1"]).into())),
         ready: dice.chance(2),
         being_created: dice.chance(3),
         deletion_policy: None,

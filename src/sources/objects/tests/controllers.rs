@@ -28,8 +28,12 @@ fn workloads() {
             service_account: account.map(Text::from),
         }
     };
+    let Folded::Row(Row::Workload(mut set)) = folded::<StatefulSet>(sample!("stateful_set")) else {
+        panic!("a set is always kept")
+    };
+    let Some(own) = set.set.take() else { panic!("it is a set") };
     assert_eq!(
-        folded::<StatefulSet>(sample!("stateful_set")),
+        Folded::Row(Row::Workload(set)),
         workload(
             Kind::StatefulSet,
             "csi",
@@ -38,6 +42,9 @@ fn workloads() {
             sidecars("k8s.gcr.io/sig-storage/snapshot-controller:v8", &["--v=5"], Some("snap")),
         )
     );
+    assert_eq!((own.replicas, &own.match_labels[..]), (Some(0), &[("a".into(), "b".into())][..]));
+    let policy = own.retention.map(|it| (it.when_deleted.deletes(), it.when_scaled.deletes()));
+    assert_eq!(policy, Some((true, false)));
     assert_eq!(
         folded::<Deployment>(sample!("deployment")),
         workload(
@@ -97,8 +104,8 @@ fn leases_and_events() {
 #[test]
 fn snapshots() {
     let expected = SnapshotContent {
-        handle: None,
-        size: None,
+        handle: Some("snap-1".into()),
+        size: Some(1),
         kind: Kind::VolumeSnapshotContent,
         metadata: Metadata {
             finalizers: [Text::from(

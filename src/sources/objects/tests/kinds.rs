@@ -124,11 +124,11 @@ fn volumes_that_are_nearly_empty() {
 fn claims() {
     let expected = Claim {
         attributes_class: None,
-        capacity: None,
+        capacity: Some(10 << 30),
         conditions: Box::default(),
-        provisioner: None,
+        provisioner: Some("ebs.csi.aws.com".into()),
         resize_status: None,
-        selected_node: None,
+        selected_node: Some("node-1".into()),
         source: None,
         metadata: Metadata {
             resource_version: "8".into(),
@@ -136,7 +136,7 @@ fn claims() {
             finalizers: [Text::from("kubernetes.io/pvc-protection")].into(),
             labels: [("app".into(), "db".into())].into(),
             owners: [model::OwnerReference {
-                blocks_deletion: false,
+                blocks_deletion: true,
                 api_version: "apps/v1".into(),
                 kind: "StatefulSet".into(),
                 name: "db".into(),
@@ -170,9 +170,9 @@ fn pods() {
     let args = ["--csi-address=/csi/csi.sock", "--leader-election"];
     let expected = PodUse {
         controller: None,
-        created: None,
+        created: Some(time("2026-01-02T03:04:05Z")),
         forced: false,
-        labels: Box::default(),
+        labels: [("app".into(), "csi".into())].into(),
         namespace: "storage".into(),
         name: "csi-0".into(),
         uid: Uid::parse("22222222-2222-3333-4444-555555555555"),
@@ -237,9 +237,9 @@ fn nodes_and_namespaces() {
 #[test]
 fn classes_and_drivers() {
     let class = model::StorageClass {
-        allows_expansion: false,
-        is_default: false,
-        waits_for_consumer: false,
+        allows_expansion: true,
+        is_default: true,
+        waits_for_consumer: true,
         metadata: metadata("gp3", "55555555-2222-3333-4444-555555555555"),
         provisioner: "ebs.csi.aws.com".into(),
         reclaim_policy: Some("Delete".into()),

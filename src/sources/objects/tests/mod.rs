@@ -8,6 +8,7 @@ mod controllers;
 mod kinds;
 mod random;
 mod reading;
+mod users;
 
 use prost::Message;
 
