@@ -1,6 +1,7 @@
 //! Derived truths that several rules share, one per file.
 
 mod age;
+mod consequence;
 mod controller;
 mod deletion_secret;
 mod event;
@@ -14,6 +15,7 @@ mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
+pub use consequence::{Consequence, Fate, when_claim_goes, when_volume_is_deleted};
 pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};
