@@ -1,6 +1,7 @@
 //! The public shapes, and one file per format.
 
 pub mod columns;
+pub mod explanation;
 pub mod format;
 pub mod jsonpath;
 pub mod list;

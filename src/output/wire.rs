@@ -266,24 +266,29 @@ pub struct About {
 
 /// Builds the head of a report.
 pub fn head(cluster: &Cluster, settings: &Settings, tally: &Tally, about: About) -> ReportHead {
-    let server = cluster.server().cloned().unwrap_or_default();
-    let owned = |text: Option<Box<str>>| text.map(String::from);
     ReportHead {
         api_version: API_VERSION,
         kind: "AuditReport",
-        metadata: ReportMetadata {
-            taken_at: cluster.clock().as_ref().map(format_time),
-            source: about.source,
-            cluster: ClusterIdentity {
-                uid: owned(server.cluster_uid),
-                server: owned(server.url),
-                version: owned(server.git_version),
-            },
-            tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
-            thresholds: thresholds(settings),
-            journal: about.journal,
-        },
+        metadata: metadata(cluster, settings, about),
         summary: summary(tally),
+    }
+}
+
+/// Tells when, of what, by which version and with which thresholds.
+pub fn metadata(cluster: &Cluster, settings: &Settings, about: About) -> ReportMetadata {
+    let server = cluster.server().cloned().unwrap_or_default();
+    let owned = |text: Option<Box<str>>| text.map(String::from);
+    ReportMetadata {
+        taken_at: cluster.clock().as_ref().map(format_time),
+        source: about.source,
+        cluster: ClusterIdentity {
+            uid: owned(server.cluster_uid),
+            server: owned(server.url),
+            version: owned(server.git_version),
+        },
+        tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
+        thresholds: thresholds(settings),
+        journal: about.journal,
     }
 }
 
@@ -334,7 +339,7 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> Finding {
     }
 }
 
-fn reference(object: &model::ObjectRef) -> ObjectReference {
+pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     ObjectReference {
         api_version: object.key.kind.api_version(),
         kind: object.key.kind.name().to_owned(),
