@@ -170,7 +170,7 @@ impl Yaml<'_, '_, '_> {
     fn item(&mut self, place: Place, index: u64, list: &Head, item: &Value) -> Result<(), Halt> {
         let Value::Object(object) = item else {
             let flaw = Flaw::NotAnObject { found: called(item) };
-            return self.out.broken(place, Some(index), flaw);
+            return self.out.broken_item(place, index, list, flaw);
         };
         let body = json(&mut self.scratch, object);
         self.out.item(place, index, list, Head::of(object), body)
@@ -256,7 +256,7 @@ impl Yaml<'_, '_, '_> {
                 }
                 Err((flaw, place)) => {
                     self.window.consume(end);
-                    self.out.broken(place, Some(index), flaw)?;
+                    self.out.broken_item(place, index, list, flaw)?;
                 }
             }
             if !more {
