@@ -36,6 +36,7 @@ mod skim;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod timestamp;
 mod walk;
 mod window;
 mod wording;
