@@ -61,8 +61,12 @@ pub fn read(
         dump::read(inputs, stdin, &mut |piece| reading.take_in(piece, desk))
     })?;
     reading.broken_anywhere.join(damaged);
-    // A list without items is something to go by; a page of HTML is not.
-    let listed = summaries.iter().any(|it| it.lists.iter().any(|it| it.complete));
+    // A list without items is something to go by; a page of HTML or a list of Secrets is not.
+    let tells = |list: &dump::List| match list.of() {
+        Some(kind) => Kind::ALL.into_iter().any(|it| it.is_listed() && it.name() == kind),
+        None => list.items == 0,
+    };
+    let listed = summaries.iter().flat_map(|it| &it.lists).any(|it| it.complete && tells(it));
     if intake.seen().is_empty() && !listed && reading.own.is_empty() {
         return Err(reading.useless(&summaries, intake));
     }

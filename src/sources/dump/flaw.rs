@@ -28,9 +28,9 @@ pub enum Flaw {
     #[error("holds no .json or .yaml file")]
     NothingInside,
     /// The bytes could not be read, or not be unpacked.
-    #[error("cannot be read beyond byte {offset}: {reason}")]
+    #[error("cannot be read{}: {reason}", beyond(*offset))]
     Unreadable {
-        /// Counted after unpacking, from 0.
+        /// Counted after unpacking, from 0, which may also mean that it is not known.
         offset: u64,
         /// What the operating system or the unpacker said.
         reason: String,
@@ -159,6 +159,10 @@ impl Flaw {
             | Self::AfterEnd => None,
         }
     }
+}
+
+fn beyond(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!(" beyond byte {offset}") }
 }
 
 /// Why reading did not begin, or writing did not end.

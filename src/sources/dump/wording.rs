@@ -1,5 +1,7 @@
 //! What parsers say, in words of Kubernetes: nobody who reads a dump knows our types, or serde's.
 
+use std::io;
+
 use serde_json::error::Category;
 
 /// A text from the dump that is longer is not quoted in full.
@@ -58,6 +60,27 @@ pub(super) fn syntax(error: &serde_json::Error) -> String {
         }
         _ => text,
     }
+}
+
+/// Says why bytes could not be had. The texts are those of flate2 and tar.
+pub(super) fn unreadable(error: &io::Error) -> String {
+    let text = error.to_string();
+    let plain = match &*text {
+        "incomplete deflate stream" | "unexpected end of file" | "failed to read entire block" => {
+            "it is cut off"
+        }
+        "corrupt gzip stream does not have a matching checksum" => {
+            "it is damaged, its checksum does not match"
+        }
+        "archive header checksum mismatch" => {
+            "the archive is damaged, the checksum of a file's header does not match"
+        }
+        "invalid gzip header" | "corrupt deflate stream" | "deflate decompression error" => {
+            "what was packed with gzip is damaged"
+        }
+        _ => return text,
+    };
+    plain.to_owned()
 }
 
 /// Says that something is no object, in words that follow its name.
