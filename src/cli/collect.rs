@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
+use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
     cluster::Gap,
     journal::{self, sightings},
@@ -215,7 +215,11 @@ fn live_failure(error: LiveError) -> Failure {
 
 fn dump_failure(error: DumpError) -> Failure {
     let hint = error.hint();
-    Failure::error(error).hint(hint)
+    let exit = match error {
+        DumpError::StdinTwice => Exit::Usage,
+        _ => Exit::Error,
+    };
+    Failure { exit, ..Failure::error(error) }.hint(hint)
 }
 
 /// Tells what was not seen, and what else there is to know, on stderr.
@@ -228,7 +232,7 @@ pub(super) fn tell(collected: &Collected) {
             terminal::note(&format!("note: {}", escape_control(note)));
         }
     }
-    for line in gaps::lines(blind.iter().map(|it| &it.gap)) {
+    for line in gaps::lines(blind.iter().map(|it| &it.gap), &kinds()) {
         terminal::note(&format!("not seen: {}", escape_control(&line)));
     }
     if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {

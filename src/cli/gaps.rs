@@ -4,20 +4,33 @@ use std::collections::BTreeMap;
 
 use crate::{
     cluster::{Cluster, Gap},
-    model::{ClaimPhase, Phase, ReclaimPolicy},
+    model::{ClaimPhase, Kind, Phase, ReclaimPolicy},
 };
 
-/// One line for all kinds that were not seen for the same reason.
-pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>) -> Vec<String> {
-    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// One line for all kinds that were not seen for the same reason. `looked_at` are the kinds of which
+/// any could be missed.
+pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>, looked_at: &[Kind]) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, Vec<&Gap>> = BTreeMap::new();
     for gap in gaps {
-        let what = match &gap.namespace {
-            Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
-            None => gap.kind.plural().to_owned(),
-        };
-        by_reason.entry(alike(gap)).or_default().push(what);
+        by_reason.entry(alike(gap)).or_default().push(gap);
     }
-    by_reason.into_iter().map(|(reason, what)| format!("{}: {reason}", what.join(", "))).collect()
+    let line = |(reason, gaps): (String, Vec<&Gap>)| {
+        let is_lost = |kind| gaps.iter().any(|it| it.kind == kind && it.namespace.is_none());
+        let mut listed = looked_at.iter().filter(|kind| kind.is_listed());
+        if gaps.len() > 1 && listed.all(|kind| is_lost(*kind)) {
+            return format!("all kinds: {reason}");
+        }
+        let what: Vec<_> = gaps.iter().map(|gap| named(gap)).collect();
+        format!("{}: {reason}", what.join(", "))
+    };
+    by_reason.into_iter().map(line).collect()
+}
+
+fn named(gap: &Gap) -> String {
+    match &gap.namespace {
+        Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
+        None => gap.kind.plural().to_owned(),
+    }
 }
 
 /// The reason in words that fit other kinds as well, where it is one that comes for many.
@@ -42,7 +55,11 @@ fn alike(gap: &Gap) -> String {
 pub(super) fn unknown_words(cluster: &Cluster) -> Vec<String> {
     let mut words: BTreeMap<String, (String, usize)> = BTreeMap::new();
     let mut note = |what: &str, word: &str, object: String| {
-        let entry = words.entry(format!("{what} {word:?}")).or_insert((object, 0));
+        let told = match word {
+            "" => format!("there is no {what}"),
+            word => format!("this version does not know {what} {word:?}"),
+        };
+        let entry = words.entry(told).or_insert((object, 0));
         entry.1 += 1;
     };
     for (_, volume) in cluster.volumes() {
@@ -60,7 +77,7 @@ pub(super) fn unknown_words(cluster: &Cluster) -> Vec<String> {
     }
     let line = |(word, (first, count)): (String, (String, usize))| {
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        format!("{first}{others}: this version does not know {word}, so most findings cannot apply")
+        format!("{first}{others}: {word}, so most findings cannot apply")
     };
     words.into_iter().map(line).collect()
 }
@@ -86,7 +103,7 @@ mod tests {
             Gap { kind: Kind::Node, namespace: None, reason: "the connection broke".to_owned() },
         ];
         assert_eq!(
-            lines(gaps.iter()),
+            lines(gaps.iter(), &Kind::ALL),
             [
                 "pods, statefulsets: forbidden: user \"ann\" may not list them",
                 "nodes: the connection broke",
@@ -95,11 +112,21 @@ mod tests {
     }
 
     #[test]
+    fn what_hides_every_kind_is_said_once() {
+        let gap = |kind| Gap { kind, namespace: None, reason: "it breaks off".to_owned() };
+        let kinds = [Kind::Pod, Kind::Node, Kind::Lease];
+        let gaps = kinds.map(gap);
+        assert_eq!(lines(gaps.iter(), &kinds), ["all kinds: it breaks off"]);
+        assert_eq!(lines(gaps[1..].iter(), &kinds), ["nodes, leases: it breaks off"]);
+        assert_eq!(lines(gaps[..1].iter(), &kinds[..1]), ["pods: it breaks off"]);
+    }
+
+    #[test]
     fn what_is_said_of_one_kind_is_left_as_it_is() {
         let reason = "dump.json:1 is an error of the API server: pods is forbidden".to_owned();
         let gap = Gap { kind: Kind::Pod, namespace: Some("a".into()), reason };
         assert_eq!(
-            lines([&gap].into_iter()),
+            lines([&gap].into_iter(), &Kind::ALL),
             ["pods in a: dump.json:1 is an error of the API server: pods is forbidden"]
         );
     }

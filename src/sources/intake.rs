@@ -56,6 +56,18 @@ impl Intake {
     /// # Errors
     /// When it cannot be saved.
     pub fn object<T: Object>(&mut self, object: &T) -> Result<(), DumpError> {
+        self.object_at(object, &String::new)
+    }
+
+    /// Takes in an object that stands at a place: what precedes its name if it is broken.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn object_at<T: Object>(
+        &mut self,
+        object: &T,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), DumpError> {
         *self.seen.entry(T::KIND).or_default() += 1;
         if let Some(saving) = &mut self.saving {
             saving.object_as(&T::KIND.api_version(), T::KIND.name(), object)?;
@@ -66,7 +78,7 @@ impl Intake {
                 self.apply(Change::Seen(row));
             }
             Ok(Folded::Counted) => {}
-            Err(error) => self.broke(Reach::all(T::KIND), error.to_string()),
+            Err(error) => self.broke(Reach::all(T::KIND), format!("{}{error}", place())),
         }
         Ok(())
     }
@@ -97,10 +109,15 @@ impl Intake {
 
     /// Notes that something is there which could not be read.
     pub fn broke(&mut self, reach: Reach, reason: String) {
-        if self.complaints.len() < COMPLAINTS {
-            self.complaints.push(reason.clone());
-        }
+        self.complain(reason.clone());
         self.broken.entry(reach).or_insert((0, reason)).0 += 1;
+    }
+
+    /// Notes what to tell people who ask for everything that is broken.
+    pub fn complain(&mut self, reason: String) {
+        if self.complaints.len() < COMPLAINTS {
+            self.complaints.push(reason);
+        }
     }
 
     /// A list is whole, unless something in it was broken.

@@ -7,7 +7,8 @@ mod streams;
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File, Permissions},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -28,6 +29,12 @@ struct Case {
     /// Files in the folder where it runs; a name that ends in a slash is an empty folder.
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// More of them, as hexadecimal digits.
+    #[serde(default)]
+    binary: BTreeMap<String, String>,
+    /// Those that nobody may read. Root may read anything: to it such a case means nothing.
+    #[serde(default)]
+    closed: Vec<String>,
 }
 
 #[test]
@@ -62,6 +69,19 @@ fn hold(folder: &Path) {
             fs::create_dir_all(&path).expect("a folder can be made");
         } else {
             fs::write(&path, text).expect("a file can be written");
+        }
+    }
+    for (file, digits) in &case.binary {
+        let digits: String = digits.split_whitespace().collect();
+        let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("two digits");
+        let bytes: Vec<_> = (0..digits.len()).step_by(2).map(byte).collect();
+        fs::write(place.path().join(file), bytes).expect("a file can be written");
+    }
+    for file in &case.closed {
+        let path = place.path().join(file);
+        fs::set_permissions(&path, Permissions::from_mode(0o000)).expect("it can be closed");
+        if File::open(path).is_ok() {
+            return;
         }
     }
     let rules = root().join("tests/rules").to_string_lossy().into_owned();

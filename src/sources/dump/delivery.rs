@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::flaw::Flaw;
-use super::head::{Head, Items};
-use super::piece::{Broken, Object, Origin, Piece, Record};
+use super::head::{Head, Items, Meta};
+use super::piece::{Broken, Claimed, Object, Origin, Piece, Record};
 use super::skim::Skimmed;
 use super::summary::{FileSummary, Format, Layout, List, Scope};
 use super::window::{Halt, Place};
-use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER};
+use super::{OWN_EXCERPT, OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
 /// The caller's end of the line.
 pub(super) type Sink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
@@ -49,6 +49,19 @@ struct OpenList {
     held: Vec<Held>,
     held_bytes: usize,
     overflown: bool,
+    /// Broken items, until the list names the kind that they must have been of.
+    doubtful: Vec<(Origin, Flaw)>,
+}
+
+/// More broken items than this do not wait for their kind.
+const MOST_DOUBTFUL: usize = 1000;
+
+/// What an object is said to be.
+struct Said<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    /// What the list it is in says of its items.
+    list: Option<&'a Head>,
 }
 
 struct Held {
@@ -119,10 +132,16 @@ impl<'s> Delivery<'s> {
             return self.close_list(head, head.items == Items::Null && head.has_metadata);
         }
         let origin = self.origin(place, item);
-        self.object(origin, head, &head.api_version, &head.kind, body, None)
+        let said = Said { api_version: &head.api_version, kind: &head.kind, list: None };
+        self.object(origin, head, &said, body, None)
     }
 
     fn own_line(&mut self, place: Place, head: &Head, body: &[u8]) -> Result<(), Halt> {
+        let of_a_dump = [OWN_HEADER, OWN_EXCERPT, OWN_TRAILER].contains(&&*head.kind);
+        if head.api_version != OWN_VERSION && (of_a_dump || self.own != Own::No) {
+            // Even a line of a known kind may mean something else.
+            return Err(Halt::Flaw(Flaw::Newer(head.api_version.clone()), place));
+        }
         match (head.kind.as_str(), self.own) {
             (OWN_HEADER, _) => {
                 // A second header where no end line was: the first dump was cut.
@@ -146,7 +165,9 @@ impl<'s> Delivery<'s> {
             (_, Own::Open(_) | Own::No) => self.count_line(),
         }
         let origin = self.origin(place, None);
-        let Ok(body) = str::from_utf8(body) else { return self.report(origin, Flaw::NotUtf8) };
+        let Ok(body) = str::from_utf8(body) else {
+            return self.report(origin, Flaw::NotUtf8, None);
+        };
         self.summary.records += 1;
         let record = Record { origin, api_version: &head.api_version, kind: &head.kind, body };
         self.send(Piece::Record(record))
@@ -182,7 +203,27 @@ impl<'s> Delivery<'s> {
         if std::mem::replace(&mut open.overflown, true) {
             return Ok(());
         }
-        self.broken(place, Some(index), Flaw::KindTooLate { limit: keep })
+        self.broken_item(place, index, list, Flaw::KindTooLate { limit: keep })
+    }
+
+    /// Reports an item of the list that is open. If the list does not tell yet of what it is, this
+    /// waits until it does: one broken pod says nothing about volumes.
+    pub(super) fn broken_item(
+        &mut self,
+        place: Place,
+        index: u64,
+        list: &Head,
+        flaw: Flaw,
+    ) -> Result<(), Halt> {
+        let origin = self.origin(place, Some(index));
+        if let Some(open) = &mut self.list
+            && list.kind.is_empty()
+            && open.doubtful.len() < MOST_DOUBTFUL
+        {
+            open.doubtful.push((origin, flaw));
+            return Ok(());
+        }
+        self.report(origin, flaw, list.claimed_items())
     }
 
     /// Delivers an item that was cut out by its indentation. It names its kind.
@@ -211,31 +252,42 @@ impl<'s> Delivery<'s> {
         // The version of a typed list is that of its items; that of a plain List says nothing.
         let inherits = head.api_version.is_empty() && !of.is_empty() && kind == of;
         let api_version = if inherits { &list.api_version } else { &head.api_version };
-        self.object(origin, head, api_version, kind, body, skimmed)
+        self.object(origin, head, &Said { api_version, kind, list: Some(list) }, body, skimmed)
     }
 
     fn object(
         &mut self,
         origin: Origin,
         head: &Head,
-        api_version: &str,
-        kind: &str,
+        &Said { api_version, kind, list }: &Said<'_>,
         body: &[u8],
         skimmed: Option<&Skimmed>,
     ) -> Result<(), Halt> {
-        if let Some(flaw) = head.flaw(api_version, kind) {
-            return self.report(origin, flaw);
-        }
         // Passing over a text, the parser does not look at it.
-        let Ok(body) = str::from_utf8(body) else { return self.report(origin, Flaw::NotUtf8) };
+        let text = str::from_utf8(body).map_err(|_| Flaw::NotUtf8);
+        let body = match (head.flaw(api_version, kind), text) {
+            (None, Ok(body)) => body,
+            (Some(flaw), _) | (None, Err(flaw)) => {
+                let of = head.claimed(api_version, kind);
+                return self.report(origin, flaw, of.or_else(|| list?.claimed_items()));
+            }
+        };
         self.summary.objects += 1;
         if let Some(open) = &mut self.list {
             open.items += 1;
         }
-        let (namespace, name) = (&head.meta.namespace.0, &head.meta.name.0);
-        let skimmed = skimmed.cloned();
-        let object = Object { origin, api_version, kind, namespace, name, body, skimmed };
-        self.send(Piece::Object(object))
+        let Meta { name, namespace, uid, resource_version, next_page: _ } = &head.meta;
+        self.send(Piece::Object(Object {
+            origin,
+            api_version,
+            kind,
+            namespace: &namespace.0,
+            name: &name.0,
+            uid: &uid.0,
+            resource_version: &resource_version.0,
+            body,
+            skimmed: skimmed.cloned(),
+        }))
     }
 
     /// Begins a list. What kind it is may be known only at its end.
@@ -247,16 +299,23 @@ impl<'s> Delivery<'s> {
             held: Vec::new(),
             held_bytes: 0,
             overflown: false,
+            doubtful: Vec::new(),
         });
     }
 
     /// Ends the list that is open. `whole` is whether its end was really there.
     pub(super) fn close_list(&mut self, list: &Head, whole: bool) -> Result<(), Halt> {
-        let held =
-            self.list.as_mut().map(|open| std::mem::take(&mut open.held)).unwrap_or_default();
+        let (held, doubtful) = self
+            .list
+            .as_mut()
+            .map(|open| (std::mem::take(&mut open.held), std::mem::take(&mut open.doubtful)))
+            .unwrap_or_default();
         if self.found && list.is_foreign() {
-            self.summary.foreign += held.len() as u64;
+            self.summary.foreign += (held.len() + doubtful.len()) as u64;
         } else {
+            for (origin, flaw) in doubtful {
+                self.report(origin, flaw, list.claimed_items())?;
+            }
             for Held { origin, head, body } in held {
                 self.typed(origin, list, &head, &body, None)?;
             }
@@ -264,7 +323,8 @@ impl<'s> Delivery<'s> {
             let silent = open.is_some_and(|open| open.items + open.broken == 0);
             if let Some(flaw) = list.list_flaw(silent) {
                 let origin = self.list.as_ref().map(|open| open.origin.clone());
-                self.report(origin.unwrap_or_else(|| self.origin(Place::FILE, None)), flaw)?;
+                let origin = origin.unwrap_or_else(|| self.origin(Place::FILE, None));
+                self.report(origin, flaw, list.claimed_items())?;
             }
         }
         let Some(open) = self.list.take() else { return Ok(()) };
@@ -292,7 +352,7 @@ impl<'s> Delivery<'s> {
         flaw: Flaw,
     ) -> Result<(), Halt> {
         let origin = self.origin(place, item);
-        self.report(origin, flaw)
+        self.report(origin, flaw, None)
     }
 
     /// Reports a flaw of the whole file: nothing that it seems to prove by silence is believed.
@@ -301,12 +361,12 @@ impl<'s> Delivery<'s> {
         self.broken(place, None, flaw)
     }
 
-    fn report(&mut self, origin: Origin, flaw: Flaw) -> Result<(), Halt> {
+    fn report(&mut self, origin: Origin, flaw: Flaw, of: Option<Claimed>) -> Result<(), Halt> {
         self.summary.broken += 1;
         if let Some(open) = &mut self.list {
             open.broken += 1;
         }
-        self.send(Piece::Broken(Broken { origin, flaw }))
+        self.send(Piece::Broken(Broken { origin, flaw, of }))
     }
 
     fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {

@@ -8,7 +8,7 @@ use super::delivery::{Delivery, Sink};
 use super::flaw::Flaw;
 use super::summary::{FileSummary, Format};
 use super::window::{Filled, Halt, Limits, Place, Window};
-use super::{json, layout, yaml};
+use super::{json, layout, wording, yaml};
 
 /// A tar header's magic stands here.
 const TAR_MAGIC: usize = 257;
@@ -142,7 +142,8 @@ impl Unwrap<'_> {
                 summary.intact = false;
                 summary.lists.iter_mut().for_each(|list| list.complete = false);
             }
-            return self.refuse(name, Flaw::Unreadable { offset: 0, reason: error.to_string() });
+            let reason = wording::unreadable(&error);
+            return self.refuse(name, Flaw::Unreadable { offset: 0, reason });
         }
         if self.summaries.len() == before {
             return self.refuse(name, Flaw::NothingInside);

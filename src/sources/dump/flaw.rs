@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::OWN_VERSION;
+
 /// What is wrong with a piece of a dump. It is told as a lower-case fragment that follows the
 /// [`Origin`](super::Origin), and is never a reason to stop with the other files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,9 +28,9 @@ pub enum Flaw {
     #[error("holds no .json or .yaml file")]
     NothingInside,
     /// The bytes could not be read, or not be unpacked.
-    #[error("cannot be read beyond byte {offset}: {reason}")]
+    #[error("cannot be read{}: {reason}", beyond(*offset))]
     Unreadable {
-        /// Counted after unpacking, from 0.
+        /// Counted after unpacking, from 0, which may also mean that it is not known.
         offset: u64,
         /// What the operating system or the unpacker said.
         reason: String,
@@ -73,11 +75,11 @@ pub enum Flaw {
     #[error("is not a Kubernetes object: it has no {0}")]
     Lacks(&'static str),
     /// A field that every Kubernetes object has is there, and of another type.
-    #[error("is not a Kubernetes object: its {field} cannot be read: {reason}")]
+    #[error("is not a Kubernetes object: its {field} {reason}")]
     Unusable {
-        /// The field's name.
-        field: &'static str,
-        /// What the parser said.
+        /// The field's path.
+        field: String,
+        /// What is wrong with it, in words that follow its name.
         reason: String,
     },
     /// The answer of an API server that refused.
@@ -95,6 +97,11 @@ pub enum Flaw {
         /// In bytes.
         limit: usize,
     },
+    /// A dump of ours whose lines may mean what nobody here knows.
+    #[error(
+        "was written by a newer version of this tool, as {0}: this one knows {OWN_VERSION} only"
+    )]
+    Newer(String),
     /// Our own dump has no end line.
     #[error("is a dump that was not finished: its end line is missing")]
     NoEnd,
@@ -141,6 +148,9 @@ impl Flaw {
             | Self::NoEnd
             | Self::NoBeginning
             | Self::Miscounted { .. } => Some("save or copy it again"),
+            Self::Newer(_) => Some(
+                "update this tool, `kubectl krew upgrade storage`, or dump again with this one",
+            ),
             Self::Refusal(_) => Some("ask again with an account that may list it"),
             Self::NothingInside
             | Self::Syntax { .. }
@@ -149,6 +159,10 @@ impl Flaw {
             | Self::AfterEnd => None,
         }
     }
+}
+
+fn beyond(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!(" beyond byte {offset}") }
 }
 
 /// Why reading did not begin, or writing did not end.

@@ -7,6 +7,8 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Map, Value};
 
 use super::flaw::Flaw;
+use super::piece::Claimed;
+use super::wording;
 
 /// What is known of an object or of a list. Filled member by member, and used again for the next.
 #[derive(Debug, Default)]
@@ -19,7 +21,9 @@ pub(super) struct Head {
     /// Of an API server's error.
     message: String,
     /// The first field that could not be read.
-    unusable: Option<(&'static str, String)>,
+    unusable: Option<(String, String)>,
+    /// Whether a field is there twice, as when two objects have run into one.
+    doubled: bool,
 }
 
 /// What became of the member `items`.
@@ -40,6 +44,9 @@ pub(super) enum Items {
 pub(super) struct Meta {
     pub(super) name: Text,
     pub(super) namespace: Text,
+    pub(super) uid: Text,
+    #[serde(rename = "resourceVersion")]
+    pub(super) resource_version: Text,
     /// Set when the API server has more pages.
     #[serde(rename = "continue")]
     pub(super) next_page: Text,
@@ -91,8 +98,11 @@ impl Head {
             match member {
                 Member::Metadata => match value {
                     Value::Null => {}
-                    Value::Object(_) => self.metadata(Meta::deserialize(value)),
-                    _ => self.metadata(Err(serde_json::Error::custom("it is not an object"))),
+                    Value::Object(_) => match Meta::deserialize(value) {
+                        Ok(meta) => self.metadata(meta),
+                        Err(_) => self.spoil_metadata(&value.to_string()),
+                    },
+                    other => self.spoil("metadata", wording::not_an_object(called(other))),
                 },
                 Member::Items => {
                     self.items = if value.is_null() { Items::Null } else { Items::Listed };
@@ -120,27 +130,39 @@ impl Head {
             // Twice the same field, with different answers: whichever came first, somebody else
             // may believe the other.
             Ok(Text(text)) if !place.is_empty() && *place != text => {
-                self.spoil(field, "it is there twice".to_owned());
+                self.double(field);
             }
             Ok(Text(text)) => *place = text,
-            Err(error) => self.spoil(field, plain(&error)),
+            Err(error) => self.spoil(field, wording::misfit(&error)),
         }
     }
 
     /// Takes down the metadata.
-    pub(super) fn metadata(&mut self, meta: Result<Meta, serde_json::Error>) {
-        match meta {
-            Ok(_) if self.has_metadata => self.spoil("metadata", "it is there twice".to_owned()),
-            Ok(meta) => {
-                self.meta = meta;
-                self.has_metadata = true;
-            }
-            Err(error) => self.spoil("metadata", plain(&error)),
+    pub(super) fn metadata(&mut self, meta: Meta) {
+        if self.has_metadata {
+            return self.double("metadata");
+        }
+        self.meta = meta;
+        self.has_metadata = true;
+    }
+
+    /// Takes down what is wrong with metadata that could not be read.
+    pub(super) fn spoil_metadata(&mut self, text: &str) {
+        if let Err(error) = serde_json::from_str::<Meta>(text) {
+            let (field, reason) = wording::misfit_at(text, &error);
+            let dot = if field.is_empty() { "" } else { "." };
+            self.spoil(&format!("metadata{dot}{field}"), reason);
         }
     }
 
-    fn spoil(&mut self, field: &'static str, reason: String) {
-        self.unusable.get_or_insert((field, reason));
+    fn double(&mut self, field: &str) {
+        self.doubled = true;
+        self.spoil(field, "is there twice".to_owned());
+    }
+
+    /// Takes down that a field could not be read, in words that follow its name.
+    pub(super) fn spoil(&mut self, field: &str, reason: String) {
+        self.unusable.get_or_insert_with(|| (field.to_owned(), reason));
     }
 
     /// Returns whether this is a list, by its own account.
@@ -159,13 +181,28 @@ impl Head {
         self.kind.is_empty() && self.api_version.is_empty() && self.unusable.is_none()
     }
 
+    /// Returns what it was if it is broken, as far as it tells itself: of this version and kind.
+    pub(super) fn claimed(&self, api_version: &str, kind: &str) -> Option<Claimed> {
+        // An error of the API server may stand for anything.
+        if self.doubled || kind.is_empty() || kind == "Status" {
+            return None;
+        }
+        Some(Claimed { api_version: api_version.to_owned(), kind: kind.to_owned() })
+    }
+
+    /// Returns what the items of this list are, if it says so.
+    pub(super) fn claimed_items(&self) -> Option<Claimed> {
+        let kind = self.kind.strip_suffix("List")?;
+        self.claimed(&self.api_version, kind)
+    }
+
     /// Returns what is wrong with it as an object of this version and kind.
     pub(super) fn flaw(&self, api_version: &str, kind: &str) -> Option<Flaw> {
         if kind == "Status" && api_version == "v1" {
             return Some(Flaw::Refusal(self.message.clone()));
         }
         if let Some((field, reason)) = &self.unusable {
-            return Some(Flaw::Unusable { field, reason: reason.clone() });
+            return Some(Flaw::Unusable { field: field.clone(), reason: reason.clone() });
         }
         let lacks = |field| Some(Flaw::Lacks(field));
         match () {
@@ -180,7 +217,9 @@ impl Head {
     /// Returns what is wrong with it as a list. One that is empty must at least say of what.
     pub(super) fn list_flaw(&self, empty: bool) -> Option<Flaw> {
         match &self.unusable {
-            Some((field, reason)) => Some(Flaw::Unusable { field, reason: reason.clone() }),
+            Some((field, reason)) => {
+                Some(Flaw::Unusable { field: field.clone(), reason: reason.clone() })
+            }
             None if empty && self.kind.is_empty() => Some(Flaw::Lacks("kind")),
             None if self.may_be_list() => None,
             None => Some(Flaw::NotAList(self.kind.clone())),
@@ -210,12 +249,6 @@ impl Member {
             _ => None,
         }
     }
-}
-
-/// Returns what went wrong without the position, which is relative to a slice nobody knows.
-pub(super) fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]).to_owned()
 }
 
 /// Returns what a JSON value is called in a sentence.

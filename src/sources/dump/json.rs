@@ -8,9 +8,10 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::delivery::Delivery;
 use super::flaw::Flaw;
-use super::head::{Head, Items, Member, Meta, Text, plain};
+use super::head::{Head, Items, Member, Meta, Text};
 use super::skim::{self, Skimmed};
 use super::window::{Filled, Halt, Place, Window, newlines};
+use super::wording;
 
 /// Reads all documents of a file.
 pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
@@ -82,7 +83,7 @@ impl Json<'_, '_, '_> {
                     element = Some(1);
                 }
                 (_, Some(index)) => {
-                    self.not_an_object(index, byte)?;
+                    self.not_an_object(index, byte, None)?;
                     comma = true;
                     element = Some(index + 1);
                 }
@@ -202,7 +203,7 @@ impl Json<'_, '_, '_> {
                     self.out.item(place, index, list, head, &self.window.bytes()[..end])?;
                     self.window.consume(end);
                 }
-                Some(byte) => self.not_an_object(index, byte)?,
+                Some(byte) => self.not_an_object(index, byte, Some(list))?,
             }
         }
     }
@@ -228,17 +229,14 @@ impl Json<'_, '_, '_> {
     }
 
     /// Reports an element that is a text, a number…, and passes over it.
-    fn not_an_object(&mut self, index: u64, byte: u8) -> Result<(), Halt> {
+    fn not_an_object(&mut self, index: u64, byte: u8, list: Option<&Head>) -> Result<(), Halt> {
         let place = self.window.here();
         let end = self.pass(0)?;
-        let found = match byte {
-            b'"' => "a text",
-            b'[' => "a list",
-            b'n' => "null",
-            b't' | b'f' => "a boolean",
-            _ => "a number",
-        };
-        self.out.broken(place, Some(index), Flaw::NotAnObject { found })?;
+        let flaw = Flaw::NotAnObject { found: wording::begins(byte) };
+        match list {
+            Some(list) => self.out.broken_item(place, index, list, flaw)?,
+            None => self.out.broken(place, Some(index), flaw)?,
+        }
         self.window.consume(end);
         Ok(())
     }
@@ -295,8 +293,16 @@ impl Json<'_, '_, '_> {
                 (Some(Member::Metadata), Some(byte)) if byte != b'n' => {
                     let (meta, end) = self.take::<Meta>(at)?;
                     // An array would pass: serde fills a struct from a sequence as well.
-                    let wrong = || serde::de::Error::custom("it is not an object");
-                    head.metadata(if byte == b'{' { meta } else { Err(wrong()) });
+                    match meta {
+                        _ if byte != b'{' => {
+                            head.spoil("metadata", wording::not_an_object(wording::begins(byte)));
+                        }
+                        Ok(meta) => head.metadata(meta),
+                        Err(_) => {
+                            let text = &self.window.bytes()[at..end];
+                            head.spoil_metadata(&String::from_utf8_lossy(text));
+                        }
+                    }
                     at = end;
                 }
                 (Some(member @ (Member::Kind | Member::ApiVersion | Member::Message)), _) => {
@@ -387,6 +393,6 @@ impl Json<'_, '_, '_> {
         let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
         let within = (before + error.column().saturating_sub(1)).min(bytes.len());
         debug_assert!(newlines(&bytes[..before]) < error.line().max(1) as u64);
-        self.syntax(at + within, &plain(error))
+        self.syntax(at + within, &wording::syntax(error))
     }
 }

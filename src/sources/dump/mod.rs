@@ -36,8 +36,10 @@ mod skim;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod timestamp;
 mod walk;
 mod window;
+mod wording;
 mod writer;
 mod yaml;
 
@@ -46,15 +48,20 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use flaw::{DumpError, Flaw};
-pub use piece::{Broken, Object, Origin, Piece, Record};
+pub use piece::{Broken, Claimed, Object, Origin, Piece, Record};
 pub use skim::Skimmed;
 pub use summary::{FileSummary, Format, Layout, List, Scope};
+pub use wording::explain;
 pub use writer::{DumpWriter, Replace};
 
 /// The group of everything that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";
+/// The version of the lines that are ours.
+const OWN_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 /// The kind of the first line of our own dump.
 const OWN_HEADER: &str = "Dump";
+/// The kind of the first document of an excerpt, which is written by hand and needs no end.
+const OWN_EXCERPT: &str = "Excerpt";
 /// The kind of its last line.
 const OWN_TRAILER: &str = "DumpEnd";
 

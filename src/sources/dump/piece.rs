@@ -30,6 +30,10 @@ pub struct Object<'a> {
     pub namespace: &'a str,
     /// Never empty.
     pub name: &'a str,
+    /// Empty if there is none, or if it stands where a skimmed body does not show it.
+    pub uid: &'a str,
+    /// The same goes for this.
+    pub resource_version: &'a str,
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
     pub body: &'a str,
@@ -57,6 +61,17 @@ pub struct Broken {
     pub origin: Origin,
     /// What is wrong with it.
     pub flaw: Flaw,
+    /// What it was, as far as it or its list could tell; none if it may have been anything.
+    pub of: Option<Claimed>,
+}
+
+/// The kind that a broken object is said to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Empty if it could not be read.
+    pub api_version: String,
+    /// Never empty.
+    pub kind: String,
 }
 
 impl fmt::Display for Broken {

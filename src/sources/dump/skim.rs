@@ -21,6 +21,8 @@ const METADATA: &[u8] = b",\n            \"metadata\": {";
 const METADATA_END: &[u8] = b"\n            }";
 const NAME: &[u8] = b"\n                \"name\": \"";
 const NAMESPACE: &[u8] = b"\n                \"namespace\": \"";
+const UID: &[u8] = b"\n                \"uid\": \"";
+const VERSION: &[u8] = b"\n                \"resourceVersion\": \"";
 /// Where a member of an item begins.
 const MEMBER: &[u8] = b"\n            \"";
 /// The members that stand at its beginning.
@@ -67,14 +69,24 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
         return None;
     }
     let metadata = &metadata[from..end];
-    let member = |name: &[u8]| Some(&metadata[memmem::find(metadata, name)? + name.len()..]);
-    let (name, _) = text(member(NAME)?)?;
-    let namespace = match member(NAMESPACE) {
-        Some(rest) => text(rest)?.0,
-        None => String::new(),
+    let (name, _) = text(&metadata[memmem::find(metadata, NAME)? + NAME.len()..])?;
+    let meta = Meta {
+        name: Text(name),
+        namespace: optional(metadata, NAMESPACE)?,
+        uid: optional(metadata, UID)?,
+        resource_version: optional(metadata, VERSION)?,
+        next_page: Text::default(),
     };
-    let meta = Meta { name: Text(name), namespace: Text(namespace), next_page: Text::default() };
     Some((Head::known(api_version, kind, meta), Skimmed { managed_fields }))
+}
+
+/// Reads a member that may be missing. One of this name anywhere else may be deeper, or may have lost
+/// its indentation.
+fn optional(metadata: &[u8], name: &[u8]) -> Option<Text> {
+    match memmem::find(metadata, name) {
+        Some(at) => Some(Text(text(&metadata[at + name.len()..])?.0)),
+        None => memmem::find(metadata, name.trim_ascii_start()).is_none().then(Text::default),
+    }
 }
 
 /// Reads a text without escapes that is not empty, and what follows it.

@@ -9,7 +9,7 @@ use super::envelope::{Unwrap, Wrapping};
 use super::flaw::{DumpError, Flaw};
 use super::summary::FileSummary;
 use super::window::{Halt, Limits};
-use super::{Input, layout};
+use super::{Input, layout, wording};
 
 /// Reads all inputs.
 pub(super) fn read<'s>(
@@ -93,7 +93,7 @@ fn entries(path: &Path) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
 }
 
 fn unreadable(error: &io::Error) -> Flaw {
-    Flaw::Unreadable { offset: 0, reason: error.to_string() }
+    Flaw::Unreadable { offset: 0, reason: wording::unreadable(error) }
 }
 
 /// Returns a path as it is shown and matched: with `/` on every system.

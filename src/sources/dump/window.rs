@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use memchr::memmem;
 
 use super::flaw::Flaw;
+use super::wording;
 
 /// How much is kept in memory. Tests make both small, so that every seam is met.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +136,7 @@ impl<'r> Window<'r> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     self.ended = true;
-                    self.failure = Some(error.to_string());
+                    self.failure = Some(wording::unreadable(&error));
                 }
             }
             if self.ended {

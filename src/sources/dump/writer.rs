@@ -11,10 +11,8 @@ use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
 use super::flaw::DumpError;
-use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER};
+use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
-/// The version of the lines that are ours.
-const OWN_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 /// More than any header needs; a file that does not end its first line by then is not a dump.
 const LONGEST_HEADER: u64 = 1 << 20;
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::delivery::Delivery;
 use super::flaw::Flaw;
 use super::head::{Head, Items, called};
+use super::timestamp;
 use super::window::{Halt, Place, Window};
 
 /// Reads all documents of a file.
@@ -111,7 +112,7 @@ impl Yaml<'_, '_, '_> {
             self.window.consume(end);
             return Ok(());
         }
-        let parsed = parse::<Value>(text, place);
+        let parsed = parse::<Value>(text, place).map(settled);
         self.window.consume(end);
         match parsed {
             Ok(value) => self.value(place, None, value),
@@ -170,7 +171,7 @@ impl Yaml<'_, '_, '_> {
     fn item(&mut self, place: Place, index: u64, list: &Head, item: &Value) -> Result<(), Halt> {
         let Value::Object(object) = item else {
             let flaw = Flaw::NotAnObject { found: called(item) };
-            return self.out.broken(place, Some(index), flaw);
+            return self.out.broken_item(place, index, list, flaw);
         };
         let body = json(&mut self.scratch, object);
         self.out.item(place, index, list, Head::of(object), body)
@@ -252,11 +253,11 @@ impl Yaml<'_, '_, '_> {
             match parse::<[Value; 1]>(&self.window.bytes()[..end], place) {
                 Ok([item]) => {
                     self.window.consume(end);
-                    self.item(place, index, list, &item)?;
+                    self.item(place, index, list, &settled(item))?;
                 }
                 Err((flaw, place)) => {
                     self.window.consume(end);
-                    self.out.broken(place, Some(index), flaw)?;
+                    self.out.broken_item(place, index, list, flaw)?;
                 }
             }
             if !more {
@@ -321,6 +322,11 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de [u8], place: Place) -> Result<T, (
         let reason = without_places(&error.to_string());
         (Flaw::Syntax { format: "YAML", offset: place.offset, reason }, place)
     })
+}
+
+fn settled(mut value: Value) -> Value {
+    timestamp::settle(&mut value);
+    value
 }
 
 /// Returns what the parser said without `at line 4 column 3`, which is relative to the piece.

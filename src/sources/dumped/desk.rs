@@ -3,6 +3,7 @@
 //! Both need about as long. What is taken in, and in which order, is the same as with one.
 
 use std::{
+    hash::RandomState,
     ops::{ControlFlow, Range},
     panic, str,
     sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel},
@@ -16,11 +17,17 @@ use super::super::{
     intake::Intake,
     objects,
 };
-use crate::cluster::Reach;
-use crate::model::{self, Answer, Kind, Question, Sighting};
+use super::{
+    Tally,
+    versions::{Stamp, Verdict, Versions},
+};
+use crate::cluster::{Change, Reach};
+use crate::model::{Answer, Kind, ObjectKey, Question, Sighting};
 
 /// Bytes that change hands at once.
 const BATCH: usize = 256 << 10;
+/// Tasks that change hands at once: what is broken has no text.
+const TASKS: usize = 4096;
 /// Batches on their way: a slow decoder slows the reader down.
 const BATCHES: usize = 4;
 
@@ -30,6 +37,15 @@ pub(super) struct Desk {
     full: SyncSender<Batch>,
     /// Batches that have been worked off, to be filled again.
     spare: Receiver<Batch>,
+    hasher: RandomState,
+}
+
+/// What was found out while taking in.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What was damaged, and may have been of any kind.
+    pub(super) damaged: Tally,
+    pub(super) versions: Versions,
 }
 
 #[derive(Default)]
@@ -40,55 +56,73 @@ struct Batch {
 }
 
 enum Task {
-    Object {
-        kind: Option<Kind>,
-        origin: Origin,
-        name: Range<usize>,
-        body: Range<usize>,
-        checked: bool,
-    },
+    Object(Delivered),
+    Broken(Option<Kind>, String),
     Answer(Question, Answer),
     Sighting(Sighting),
 }
 
+/// An object, with the places of its parts in the text of its batch.
+struct Delivered {
+    /// `None` is one that nobody has a use for.
+    kind: Option<Kind>,
+    origin: Origin,
+    namespace: Range<usize>,
+    name: Range<usize>,
+    body: Range<usize>,
+    stamp: Stamp,
+    /// Whether its file vouches for its moment.
+    at_once: bool,
+    checked: bool,
+}
+
 /// Runs `read`, while another thread takes into `intake` what is left at the desk. Also returns what
-/// was found to be damaged on the way, which may have been of any kind.
+/// was found out on the way.
 ///
 /// # Errors
 /// What `read` says; else that an object cannot be saved, which makes the desk break off.
 pub(super) fn with<T>(
     intake: &mut Intake,
     read: impl FnOnce(&mut Desk) -> Result<T, DumpError>,
-) -> Result<(T, Vec<String>), DumpError> {
+) -> Result<(T, Found), DumpError> {
+    let found = Found::default();
+    let hasher = found.versions.hasher();
     thread::scope(|scope| {
         let (full, batches) = sync_channel(BATCHES);
         let (done, spare) = channel();
-        let worker = scope.spawn(move || work(&batches, &done, intake));
-        let mut desk = Desk { batch: Batch::default(), full, spare };
+        let worker = scope.spawn(move || work(&batches, &done, intake, found));
+        let mut desk = Desk { batch: Batch::default(), full, spare, hasher };
         let read = read(&mut desk);
         // Nobody takes the last batch only if something went wrong with one before.
         let _ = desk.hand_over();
         drop(desk);
         let outcome = worker.join().unwrap_or_else(|reason| panic::resume_unwind(reason));
         let read = read?;
-        outcome.map(|damaged| (read, damaged))
+        outcome.map(|found| (read, found))
     })
 }
 
 impl Desk {
-    /// Leaves an object; `None` is one that nobody has a use for.
+    /// Leaves an object. `None` is one that nobody has a use for; `at_once` is whether its file vouches
+    /// for its moment.
     pub(super) fn object(
         &mut self,
         kind: Option<Kind>,
         object: &dump::Object<'_>,
+        at_once: bool,
     ) -> ControlFlow<()> {
         let checked = object.skimmed.is_none();
         if kind.is_none() && checked {
             return ControlFlow::Continue(());
         }
+        let stamp = Versions::stamp(&self.hasher, object);
         let text = &mut self.batch.text;
-        let start = text.len();
-        text.push_str(object.name);
+        let mut push = |part: &str| {
+            let start = text.len();
+            text.push_str(part);
+            start..text.len()
+        };
+        let (namespace, name) = (push(object.namespace), push(object.name));
         let body = text.len();
         let unread = object.skimmed.as_ref().map_or(0..0, |it| it.managed_fields.clone());
         match (object.body.get(..unread.start), object.body.get(unread.end..)) {
@@ -99,8 +133,14 @@ impl Desk {
             }
             _ => text.push_str(object.body),
         }
-        let (name, body) = (start..body, body..text.len());
-        self.task(Task::Object { kind, origin: object.origin.clone(), name, body, checked })
+        let (origin, body) = (object.origin.clone(), body..text.len());
+        let task = Delivered { kind, origin, namespace, name, body, stamp, at_once, checked };
+        self.task(Task::Object(task))
+    }
+
+    /// Leaves word of something broken: of a kind that is looked at, or of no consequence.
+    pub(super) fn broken(&mut self, kind: Option<Kind>, complaint: String) -> ControlFlow<()> {
+        self.task(Task::Broken(kind, complaint))
     }
 
     pub(super) fn answer(&mut self, question: Question, answer: Answer) -> ControlFlow<()> {
@@ -113,7 +153,8 @@ impl Desk {
 
     fn task(&mut self, task: Task) -> ControlFlow<()> {
         self.batch.tasks.push(task);
-        if self.batch.text.len() < BATCH { ControlFlow::Continue(()) } else { self.hand_over() }
+        let full = self.batch.text.len() >= BATCH || self.batch.tasks.len() >= TASKS;
+        if full { self.hand_over() } else { ControlFlow::Continue(()) }
     }
 
     fn hand_over(&mut self) -> ControlFlow<()> {
@@ -146,33 +187,15 @@ fn work(
     batches: &Receiver<Batch>,
     done: &Sender<Batch>,
     intake: &mut Intake,
-) -> Result<Vec<String>, DumpError> {
-    let mut damaged = Vec::new();
+    mut found: Found,
+) -> Result<Found, DumpError> {
     for mut batch in batches {
         let Batch { text, tasks } = &mut batch;
         for task in tasks.drain(..) {
             match task {
-                Task::Object { kind, origin, name, body, checked } => {
-                    let (name, body) = (&text[name], &text[body]);
-                    let error = match kind {
-                        Some(kind) => take_in(kind, body, intake)?.map(|error| (kind, error)),
-                        None => None,
-                    };
-                    let is_json = || serde_json::from_str::<IgnoredAny>(body).is_ok();
-                    let named = |kind: &str, error: &str| {
-                        format!("{origin} {kind} {}: {error}", model::escape_control(name))
-                    };
-                    match error {
-                        // An object that hides others, perhaps of other kinds.
-                        _ if !checked && (kind.is_none() || error.is_some()) && !is_json() => {
-                            damaged.push(named("item", "it is not valid JSON"));
-                        }
-                        Some((kind, error)) => {
-                            intake.broke(Reach::all(kind), named(kind.name(), &error.to_string()));
-                        }
-                        None => {}
-                    }
-                }
+                Task::Object(object) => object.take_in(text, intake, &mut found)?,
+                Task::Broken(Some(kind), complaint) => intake.broke(Reach::all(kind), complaint),
+                Task::Broken(None, complaint) => intake.complain(complaint),
                 Task::Answer(question, answer) => intake.answer(question, answer)?,
                 Task::Sighting(sighting) => intake.sighting(sighting)?,
             }
@@ -183,19 +206,62 @@ fn work(
         // The reader may have come to its end.
         let _ = done.send(batch);
     }
-    Ok(damaged)
+    Ok(found)
+}
+
+impl Delivered {
+    fn take_in(self, text: &str, intake: &mut Intake, found: &mut Found) -> Result<(), DumpError> {
+        let (namespace, name) = (&text[self.namespace.clone()], &text[self.name.clone()]);
+        let body = &text[self.body.clone()];
+        let key = |kind: Kind| ObjectKey {
+            kind,
+            namespace: kind.is_namespaced().then(|| namespace.into()),
+            name: name.into(),
+        };
+        let verdict = self.kind.map(|kind| {
+            let named = || (key(kind), self.origin.to_string());
+            (kind, found.versions.judge(self.stamp, self.at_once, named))
+        });
+        let error = match verdict {
+            Some((_, Verdict::Known)) | None => None,
+            Some((kind, verdict)) => {
+                if verdict == Verdict::Newer {
+                    intake.apply(Change::Gone(key(kind)));
+                }
+                let place = || format!("{} ", self.origin);
+                decode(kind, body, &place, intake)?.map(|error| (kind, error))
+            }
+        };
+        let was_decoded = error.is_none() && verdict.is_some_and(|it| it.1 != Verdict::Known);
+        let is_json = || serde_json::from_str::<IgnoredAny>(body).is_ok();
+        match error {
+            // An object that hides others, perhaps of other kinds.
+            _ if !self.checked && !was_decoded && !is_json() => {
+                let complaint = format!("{} {name}: it is not valid JSON", self.origin);
+                intake.complain(complaint.clone());
+                found.damaged.add(|| complaint);
+            }
+            Some((kind, error)) => {
+                let reason = dump::explain(body, &error);
+                intake.broke(Reach::all(kind), format!("{} {}: {reason}", self.origin, key(kind)));
+            }
+            None => {}
+        }
+        Ok(())
+    }
 }
 
 /// Decodes an object and takes it in. Returns what is wrong with it if it cannot be decoded.
-fn take_in(
+fn decode(
     kind: Kind,
     body: &str,
+    place: &dyn Fn() -> String,
     intake: &mut Intake,
 ) -> Result<Option<serde_json::Error>, DumpError> {
     macro_rules! decode {
         ($type:ident) => {
             match serde_json::from_str::<objects::$type>(body) {
-                Ok(object) => intake.object(&object)?,
+                Ok(object) => intake.object_at(&object, place)?,
                 Err(error) => return Ok(Some(error)),
             }
         };

@@ -39,22 +39,22 @@ fn every_flaw_has_its_words() {
         ),
         (
             br#"{"kind":"Pod","apiVersion":"v1","metadata":["a","b",""]}"#,
-            "! stdin:1 is not a Kubernetes object: its metadata cannot be read: it is not an object",
+            "! stdin:1 is not a Kubernetes object: its metadata is a list, not an object",
         ),
         (
             br#"{"kind":["Pod"],"apiVersion":"v1"}"#,
-            "! stdin:1 is not a Kubernetes object: its kind cannot be read: invalid type: sequence, expected a text",
+            "! stdin:1 is not a Kubernetes object: its kind is a list, not a text",
         ),
         (
             br#"{"kind":"Pod","kind":"Job","apiVersion":"v1"}"#,
-            "! stdin:1 is not a Kubernetes object: its kind cannot be read: it is there twice",
+            "! stdin:1 is not a Kubernetes object: its kind is there twice",
         ),
         (
             br#"{"kind":"Status","apiVersion":"v1","message":"pods is forbidden"}"#,
             "! stdin:1 is an error of the API server, not what was asked for: pods is forbidden",
         ),
         (b"{\"a\":1,}", "! stdin:1 is not valid JSON at byte 7: expected a name in quotes"),
-        (b"{\"a\":truu}", "! stdin:1 is not valid JSON at byte 8: expected ident"),
+        (b"{\"a\":truu}", "! stdin:1 is not valid JSON at byte 8: neither true, false nor null"),
         (b"{\"a\" 1}", "! stdin:1 is not valid JSON at byte 5: expected `:`"),
         (b"[{},]", "! stdin:1 is not valid JSON at byte 4: trailing comma"),
         (b"{\n  \"a\":", "! stdin:2 breaks off at byte 8, within a value"),

@@ -153,8 +153,9 @@ fn places_are_told() {
     let outcome = read(format!("{}\n{}", json("Pod", "a"), JSON_LIST.replace("\"b\"", "7")));
     assert_eq!(
         outcome.broken(),
-        ["! stdin:13 (item 2) is not a Kubernetes object: its metadata cannot be read: \
-             invalid type: integer `7`, expected a text"]
+        [
+            "! stdin:13 (item 2) is not a Kubernetes object: its metadata.name is the number 7, not a text"
+        ]
     );
     let outcome = read(YAML_LIST.replace("name: b", "name: [b"));
     assert_eq!(outcome.objects(), ["v1/PersistentVolume a"]);
