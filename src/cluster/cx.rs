@@ -56,6 +56,8 @@ pub enum Lookup {
     SnapshotsOf(BackendKey),
     NodesHolding(BackendKey),
     Nodes,
+    /// A node, and the kind of what names it.
+    Node(Box<str>, Kind),
     Class(Text),
     EventsOf(ObjectKey),
     Answer(Question),

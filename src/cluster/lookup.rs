@@ -6,8 +6,8 @@ use super::{
     store::{TouchedRow, object_key},
 };
 use crate::model::{
-    AttachmentSource, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, Question, SnapshotSource,
-    Text, Volume,
+    Attachment, AttachmentSource, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, PodUse,
+    Question, SnapshotSource, Text, Volume,
 };
 
 /// What a node calls a CSI volume in `status.volumesInUse` and `volumesAttached`.
@@ -28,9 +28,7 @@ impl Cluster {
             TouchedRow::Attachment(id) => {
                 if let Some(row) = self.attachments.get(id) {
                     dirty.drivers.insert(Text::clone(&row.attacher));
-                    if let AttachmentSource::Volume(volume) = &row.source {
-                        self.touch_volume_named(volume, dirty);
-                    }
+                    self.touch_attached(row, dirty);
                 }
             }
             TouchedRow::Snapshot(id) => {
@@ -115,12 +113,23 @@ impl Cluster {
         }
     }
 
-    fn touch_pod(&self, id: ObjectId, dirty: &mut Dirty) {
-        let Some(pod) = self.pods.get(id) else { return };
+    fn touch_attached(&self, row: &Attachment, dirty: &mut Dirty) {
+        match &row.source {
+            AttachmentSource::Volume(volume) => self.touch_volume_named(volume, dirty),
+            AttachmentSource::Inline { .. } | AttachmentSource::None => {}
+        }
+    }
+
+    fn touch_pod_claims(&self, pod: &PodUse, dirty: &mut Dirty) {
         for mounted in &pod.claims {
             let namespace = Text::clone(&pod.namespace);
             self.touch_claim_key(&ClaimKey { namespace, name: mounted.claim.clone() }, dirty);
         }
+    }
+
+    fn touch_pod(&self, id: ObjectId, dirty: &mut Dirty) {
+        let Some(pod) = self.pods.get(id) else { return };
+        self.touch_pod_claims(pod, dirty);
         if pod.sidecars.is_some() {
             dirty.all_drivers = true;
         }
@@ -132,6 +141,17 @@ impl Cluster {
         // does not get here, since it changes nothing that a row keeps.
         let affine = self.volumes.iter().filter(|(_, volume)| volume.node_affinity.is_some());
         dirty.subjects.extend(affine.map(|(id, _)| Subject::Volume(id)));
+        // Who names it says more about it than its name: a node that is not Ready may still write.
+        for (_, attachment) in self.attachments.iter() {
+            if *attachment.node == *node.metadata.name {
+                self.touch_attached(attachment, dirty);
+            }
+        }
+        for (_, pod) in self.pods.iter() {
+            if pod.node.as_deref() == Some(&*node.metadata.name) {
+                self.touch_pod_claims(pod, dirty);
+            }
+        }
         for name in &node.volumes {
             if let Some((driver, handle)) =
                 name.strip_prefix("kubernetes.io/csi/").and_then(|rest| rest.split_once('^'))

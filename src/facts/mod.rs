@@ -22,7 +22,7 @@ pub use finalizer::{
     attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub use names::sanitize;
-pub use node::node_gone;
+pub use node::{Plight, node_gone, node_plight, unready_host};
 pub use obstacle::{Obstacle, obstacle};
 pub use owner::{Owner, known_deletable, owner};
 pub use protection::{

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, Owner, SecretState};
 use crate::model::{
-    BackendKey, ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time,
+    Attachment, BackendKey, ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time,
 };
 
 /// How many of many objects a reason names.
@@ -58,13 +58,13 @@ pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
 /// No attachment names it, whatever its status says.
 pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = cx.attachments_of(volume.name())?;
-    Ok(match attachments.first() {
-        None => Ok(()),
-        Some(first) => Err(format!(
-            "volumeattachment/{} still names it, on node {}",
-            first.metadata.name, first.node
-        )),
-    })
+    Ok(attachments.first().map_or(Ok(()), |first| Err(still_names_it(first))))
+}
+
+/// How a reason says that an attachment names a volume.
+pub(super) fn still_names_it(attachment: &Attachment) -> String {
+    let name = &attachment.metadata.name;
+    format!("volumeattachment/{name} still names it, on node {}", attachment.node)
 }
 
 /// What it names at the backend is known, and can be compared with what others name: without that,
@@ -87,9 +87,15 @@ pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
         Err(reason) => return Ok(Err(reason)),
     };
     let nodes = cx.nodes_holding(backend)?;
-    Ok(match nodes.first() {
+    // One that is not Ready holds it for longer: nobody is left there to let go.
+    let unready = nodes.iter().find(|node| !node.ready);
+    Ok(match unready.or(nodes.first()) {
         None => Ok(()),
-        Some(node) => Err(format!("no/{} says that it has the volume in use", node.metadata.name)),
+        Some(node) => {
+            let silent = if node.ready { "" } else { ", and is not Ready: it may still write" };
+            let name = &node.metadata.name;
+            Err(format!("no/{name} says that it has the volume in use{silent}"))
+        }
     })
 }
 
@@ -119,16 +125,6 @@ pub(super) fn no_snapshot_in_progress(
         ));
     }
     Ok(Ok(()))
-}
-
-/// No pod names the claim that it belonged to.
-pub(super) fn no_pod_names_its_claim(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
-    let pods = cx.pods_of(&claim.key)?;
-    Ok(match pods.first() {
-        None => Ok(()),
-        Some(pod) => Err(format!("{} names claim {}", pod.object(), claim.key)),
-    })
 }
 
 /// The credentials to delete it are there.

@@ -255,6 +255,7 @@ fn see(
         Lookup::SnapshotsOf(key) => format!("{:?}", cx.snapshots_of(key)),
         Lookup::NodesHolding(key) => format!("{:?}", cx.nodes_holding(key)),
         Lookup::Nodes => format!("{:?}", affinity.map(|it| cx.any_node_matches(it))),
+        Lookup::Node(name, by) => format!("{:?}", cx.node(name, *by)),
         Lookup::Class(name) => format!("{:?}", cx.class(name)),
         Lookup::EventsOf(key) => format!("{:?}", cx.events_of(key)),
         Lookup::Answer(question) => format!("{:?}", cx.answer(question.clone())),

@@ -102,7 +102,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::SnapshotsOf(_) => {
             vec![Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
         }
-        Lookup::NodesHolding(_) | Lookup::Nodes => vec![Kind::Node],
+        Lookup::NodesHolding(_) | Lookup::Nodes | Lookup::Node(..) => vec![Kind::Node],
         Lookup::Class(_) => vec![Kind::StorageClass],
         Lookup::EventsOf(_) => vec![Kind::Event],
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
