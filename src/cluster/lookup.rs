@@ -7,12 +7,14 @@ use super::{
 };
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, PodUse,
-    Question, SnapshotSource, Text, Volume,
+    Question, Text, Volume,
 };
 
-/// What a node calls a CSI volume in `status.volumesInUse` and `volumesAttached`.
-pub(super) fn node_volume_name(backend: &BackendKey) -> String {
-    format!("kubernetes.io/csi/{}^{}", backend.driver, backend.handle)
+/// Returns the CSI volume that an entry of a node's `status.volumesInUse` or `volumesAttached`
+/// names, migrated volumes among them.
+pub(super) fn on_node(name: &str) -> Option<BackendKey> {
+    let (driver, handle) = name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
+    Some(BackendKey { driver: driver.into(), handle: handle.into() })
 }
 
 impl Cluster {
@@ -32,13 +34,8 @@ impl Cluster {
                 }
             }
             TouchedRow::Snapshot(id) => {
-                if let Some(row) = self.snapshots.get(id)
-                    && let SnapshotSource::Volumes(handles) = &row.source
-                {
-                    for handle in handles {
-                        let driver = Text::clone(&row.driver);
-                        self.touch_backend(&BackendKey { driver, handle: handle.clone() }, dirty);
-                    }
+                if let Some(row) = self.snapshots.get(id) {
+                    row.backends().for_each(|backend| self.touch_backend(&backend, dirty));
                 }
             }
             TouchedRow::Class(id) => {
@@ -114,9 +111,11 @@ impl Cluster {
     }
 
     fn touch_attached(&self, row: &Attachment, dirty: &mut Dirty) {
-        match &row.source {
-            AttachmentSource::Volume(volume) => self.touch_volume_named(volume, dirty),
-            AttachmentSource::Inline { .. } | AttachmentSource::None => {}
+        if let AttachmentSource::Volume(volume) = &row.source {
+            self.touch_volume_named(volume, dirty);
+        }
+        if let Some(backend) = row.source.backend() {
+            self.touch_backend(&backend, dirty);
         }
     }
 
@@ -153,11 +152,8 @@ impl Cluster {
             }
         }
         for name in &node.volumes {
-            if let Some((driver, handle)) =
-                name.strip_prefix("kubernetes.io/csi/").and_then(|rest| rest.split_once('^'))
-            {
-                let key = BackendKey { driver: driver.into(), handle: handle.into() };
-                self.touch_backend(&key, dirty);
+            if let Some(backend) = on_node(name) {
+                self.touch_backend(&backend, dirty);
             }
         }
     }

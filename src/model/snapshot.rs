@@ -1,6 +1,6 @@
 //! Snapshots of volumes, and of groups of volumes.
 
-use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{BackendKey, Kind, Metadata, ObjectKey, ObjectRef, Text};
 
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,19 @@ impl SnapshotContent {
     /// Whether the storage backend may still be reading the source volume.
     pub fn in_progress(&self) -> bool {
         !self.ready || self.being_created
+    }
+
+    /// Returns the backend volumes that it was, or is being, taken from.
+    pub fn backends(&self) -> impl Iterator<Item = BackendKey> {
+        let handles: &[Box<str>] = match &self.source {
+            SnapshotSource::Volumes(handles) => handles,
+            SnapshotSource::Existing => &[],
+        };
+        let key = |handle: &Box<str>| BackendKey {
+            driver: Text::clone(&self.driver),
+            handle: handle.clone(),
+        };
+        handles.iter().map(key)
     }
 
     /// How reports name it.

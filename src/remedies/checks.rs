@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, Owner, SecretState};
 use crate::model::{
-    Attachment, BackendKey, ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time,
+    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Time,
+    Volume, parse_time,
 };
 
 /// How many of many objects a reason names.
@@ -55,16 +56,30 @@ pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No attachment names it, whatever its status says.
+/// Returns everything that attaches it, whatever its status says: by its name, or by describing the
+/// same backend volume.
+pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
+    let mut attachments = cx.attachments_of(volume.name())?;
+    if let Some(backend) = &volume.backend {
+        attachments.extend(cx.inline_attachments_of(backend)?);
+    }
+    Ok(attachments)
+}
+
+/// Nothing attaches it.
 pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let attachments = cx.attachments_of(volume.name())?;
+    let attachments = attachments(cx, volume)?;
     Ok(attachments.first().map_or(Ok(()), |first| Err(still_names_it(first))))
 }
 
-/// How a reason says that an attachment names a volume.
+/// How a reason says that an attachment is about a volume.
 pub(super) fn still_names_it(attachment: &Attachment) -> String {
-    let name = &attachment.metadata.name;
-    format!("volumeattachment/{name} still names it, on node {}", attachment.node)
+    let (name, node) = (&attachment.metadata.name, &attachment.node);
+    let what = match &attachment.source {
+        AttachmentSource::Inline { .. } => "its backend volume",
+        AttachmentSource::Volume(_) | AttachmentSource::None => "it",
+    };
+    format!("volumeattachment/{name} still names {what}, on node {node}")
 }
 
 /// What it names at the backend is known, and can be compared with what others name: without that,

@@ -90,7 +90,7 @@ fn check(
         owner_will_act(cx, volume, owner)?,
         checks::secret_is_there(cx, volume, owner)?,
     );
-    if let Some(driver) = volume.source.driver()
+    if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {
         notices.push(format!("driver {driver} attaches without a trace: no attachment could show that it is still mounted"));
@@ -158,7 +158,7 @@ fn reachable(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
 
 /// No attachment names it. One on a node that cannot be asked is not going to go by itself.
 fn is_detached(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
-    let attachments = cx.attachments_of(volume.name())?;
+    let attachments = checks::attachments(cx, volume)?;
     let Some(first) = attachments.first() else { return Ok(Ok(())) };
     let plight =
         |it: &Attachment| facts::node_plight(cx, &it.node, Kind::VolumeAttachment).ok().flatten();

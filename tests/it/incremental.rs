@@ -252,6 +252,7 @@ fn see(
         Lookup::VolumeNamed(name) => format!("{:?}", cx.volume(name)),
         Lookup::PodsOf(key) => format!("{:?}", cx.pods_of(key)),
         Lookup::AttachmentsOf(name) => format!("{:?}", cx.attachments_of(name)),
+        Lookup::InlineAttachmentsOf(key) => format!("{:?}", cx.inline_attachments_of(key)),
         Lookup::SnapshotsOf(key) => format!("{:?}", cx.snapshots_of(key)),
         Lookup::NodesHolding(key) => format!("{:?}", cx.nodes_holding(key)),
         Lookup::Nodes => format!("{:?}", affinity.map(|it| cx.any_node_matches(it))),

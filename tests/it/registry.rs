@@ -98,7 +98,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],
         Lookup::Claim(_) | Lookup::ClaimsNaming(_) => vec![Kind::PersistentVolumeClaim],
         Lookup::PodsOf(_) => vec![Kind::Pod],
-        Lookup::AttachmentsOf(_) => vec![Kind::VolumeAttachment],
+        Lookup::AttachmentsOf(_) | Lookup::InlineAttachmentsOf(_) => vec![Kind::VolumeAttachment],
         Lookup::SnapshotsOf(_) => {
             vec![Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
         }

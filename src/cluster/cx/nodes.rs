@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
-use crate::cluster::{Seen, lookup::node_volume_name};
+use crate::cluster::{Seen, lookup::on_node};
 use crate::model::{BackendKey, Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
 
 impl<'a> Cx<'a> {
@@ -14,10 +14,10 @@ impl<'a> Cx<'a> {
     pub fn nodes_holding(&self, backend: &BackendKey) -> Seen<Vec<&'a Node>> {
         self.note(|| Lookup::NodesHolding(backend.clone()));
         self.all_of(Kind::Node)?;
-        let name = node_volume_name(backend);
-        let ids = self.cluster.indexes.nodes_by_volume.candidates(&*name);
+        let ids = self.cluster.indexes.nodes_by_backend.candidates(backend.lookup());
         let nodes = ids.filter_map(|id| self.cluster.nodes.get(id));
-        let holds = |node: &&Node| node.volumes.iter().any(|known| **known == *name);
+        let names = |known: &str| on_node(known).is_some_and(|held| held.same(backend));
+        let holds = |node: &&Node| node.volumes.iter().any(|known| names(known));
         let mut nodes: Vec<_> = nodes.filter(holds).collect();
         nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(nodes)

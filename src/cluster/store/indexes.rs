@@ -1,9 +1,10 @@
 //! What leads from one row to others.
 
 use super::{Indexes, Op, object_key};
+use crate::cluster::lookup::on_node;
 use crate::model::{
     Attachment, AttachmentSource, Claim, CsiDriver, CsiNode, Event, Lease, Node, ObjectId, PodUse,
-    SnapshotContent, SnapshotSource, StorageClass, Volume, Workload,
+    SnapshotContent, StorageClass, Volume, Workload,
 };
 
 /// One method per table, of the same name: which indexes lead to a row.
@@ -52,7 +53,9 @@ impl Indexes {
             self.nodes_by_label.change(op, (&**key, &**value), id);
         }
         for volume in &row.volumes {
-            self.nodes_by_volume.change(op, &**volume, id);
+            if let Some(backend) = on_node(volume) {
+                self.nodes_by_backend.change(op, backend.lookup(), id);
+            }
         }
     }
 
@@ -66,13 +69,14 @@ impl Indexes {
         if let AttachmentSource::Volume(volume) = &row.source {
             self.attachments_by_volume.change(op, &**volume, id);
         }
+        if let Some(backend) = row.source.backend() {
+            self.attachments_by_backend.change(op, backend.lookup(), id);
+        }
     }
 
     pub(super) fn snapshots(&mut self, op: Op, id: ObjectId, row: &SnapshotContent) {
-        if let SnapshotSource::Volumes(handles) = &row.source {
-            for handle in handles {
-                self.snapshots_by_backend.change(op, (&*row.driver, &**handle), id);
-            }
+        for backend in row.backends() {
+            self.snapshots_by_backend.change(op, backend.lookup(), id);
         }
     }
 

@@ -231,6 +231,20 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
         ),
         (volume(), vec![attachment("csi-1", "sick", other)], Ok(())),
     ]);
+    // One that a pod describes itself, under the same handle or another one.
+    let inline = |driver: &str, handle: &str| {
+        let source = AttachmentSource::Inline { driver: driver.into(), handle: handle.into() };
+        vec![attachment("csi-3", "well", source)]
+    };
+    hold([
+        (
+            volume(),
+            inline(DRIVER, "vol-1"),
+            Err("volumeattachment/csi-3 still names its backend volume, on node well"),
+        ),
+        (volume(), inline(DRIVER, "vol-2"), Ok(())),
+        (volume(), inline("other.example", "vol-1"), Ok(())),
+    ]);
 }
 
 #[test]

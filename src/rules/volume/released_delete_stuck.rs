@@ -3,8 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, Owner};
 use crate::model::{
-    Attachment, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Severity,
-    Threshold, Volume,
+    Attachment, Finding, Kind, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake, judged::time};
@@ -71,7 +70,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Owner::External(_) => {}
     }
     if let Ok(attachments) = cx.attachments_of(volume.name()) {
-        finding = finding.relates(attachments.into_iter().map(object));
+        finding = finding.relates(attachments.into_iter().map(Attachment::object));
     }
     if let Ok(Some(event)) = facts::last_event(cx, volume, &[FAILED_DELETE]) {
         let said = format!("{}, at {}", event.message, time(event.last_seen));
@@ -86,11 +85,4 @@ fn policy_is_new(cx: &Cx, volume: &Volume) -> bool {
     let stuck = cx.settings().thresholds.get(Threshold::Stuck);
     let changed = volume.metadata.last_change(&ManagedField::ReclaimPolicy);
     changed.is_some_and(|changed| !cx.passed(changed, stuck))
-}
-
-fn object(attachment: &Attachment) -> ObjectRef {
-    ObjectRef {
-        key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &attachment.metadata.name),
-        uid: attachment.metadata.uid.clone(),
-    }
 }
