@@ -54,11 +54,15 @@ impl Cluster {
             TouchedRow::CsiDriver(id) => {
                 if let Some(row) = self.csi_drivers.get(id) {
                     self.touch_driver(&row.metadata.name, dirty);
+                    // Whose a sidecar is depends on which drivers are registered.
+                    dirty.all_drivers = true;
                 }
             }
             TouchedRow::CsiNode(id) => {
                 if let Some(row) = self.csi_nodes.get(id) {
                     dirty.drivers.extend(row.drivers.iter().cloned());
+                    // Whose a sidecar is depends on which drivers are registered.
+                    dirty.all_drivers = true;
                 }
             }
             // A lease's or a workload's name does not tell which driver it serves.
