@@ -60,10 +60,18 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let denied = versions.iter().any(|it| facts::may_patch_volumes(cx, it) == Ok(Some(false)));
     let off = versions.iter().any(|it| facts::honors_reclaim_policy(it) == Some(false));
+    let idle = state.scaled_to_zero.as_ref().filter(|_| state.liveness != Liveness::Alive);
+    let scaled = idle.map(|it| {
+        format!(
+            "the provisioner is scaled to zero: scale {it} up, and it adds the finalizer itself"
+        )
+    });
     let reason = if denied {
         "let csi-provisioner patch persistentvolumes: it then adds the finalizer itself"
     } else if off {
         "csi-provisioner runs with HonorPVReclaimPolicy switched off: switch it on"
+    } else if let Some(scaled) = &scaled {
+        scaled
     } else if state.liveness == Liveness::Alive {
         "look into the log of csi-provisioner, which should have added it, and upgrade it if it is older than 5.0.2"
     } else {
