@@ -31,7 +31,7 @@ mod time;
 mod uid;
 mod volume;
 
-pub use action::{Action, Effect, Proposal, Refusal, Undo};
+pub use action::{Action, Effect, Guard, Proposal, Refusal, Undo};
 pub use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{BackendKey, migrated_driver};

@@ -53,6 +53,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             volume: volume.object(),
             from: ReclaimPolicy::Retain,
             to: ReclaimPolicy::Delete,
+            doubts_backend: false,
         }],
         effect: effect(),
         undo: Undo::Never("the owner deletes the backend volume at once"),
