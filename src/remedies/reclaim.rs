@@ -12,25 +12,7 @@ use crate::model::{
 /// P-POLICY from Retain to Delete, with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::PersistentVolumeClaim,
-        Kind::Pod,
-        Kind::Node,
-        Kind::VolumeAttachment,
-        Kind::StorageClass,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::Lease,
-        Kind::Event,
-        Kind::Deployment,
-        Kind::StatefulSet,
-        Kind::DaemonSet,
-        Kind::ReplicaSet,
-        Kind::VolumeSnapshotContent,
-        Kind::VolumeGroupSnapshotContent,
-        Kind::Secret,
-    ],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret],
     writes: &[("patch", "persistentvolumes")],
     propose,
 };

@@ -9,20 +9,7 @@ use crate::model::{
     Refusal, Text, Undo, Volume,
 };
 
-const NEEDS: &[Kind] = &[
-    Kind::PersistentVolume,
-    Kind::PersistentVolumeClaim,
-    Kind::Pod,
-    Kind::CsiDriver,
-    Kind::CsiNode,
-    Kind::VolumeAttachment,
-    Kind::StatefulSet,
-    Kind::Deployment,
-    Kind::ReplicaSet,
-    Kind::DaemonSet,
-    Kind::Lease,
-    Kind::Event,
-];
+const NEEDS: &[Kind] = facts::needs![controller: PersistentVolumeClaim, VolumeAttachment];
 
 /// Removes the finalizer of csi-provisioner.
 pub static EXTERNAL: Remedy = Remedy {
@@ -48,21 +35,7 @@ pub static IN_TREE_FINALIZER: Remedy = Remedy {
 /// Removes the finalizer of external-attacher.
 pub static ATTACHER: Remedy = Remedy {
     id: "remove-attacher-finalizer",
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::PersistentVolumeClaim,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment],
     writes: &[("patch", "persistentvolumes")],
     propose: |cx, volume| {
         let finalizer = facts::set_by_attacher(&volume.metadata);

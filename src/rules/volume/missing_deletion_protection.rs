@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect, EXTERNAL_PROVISIONER};
 use crate::model::{
-    ClaimedVersion, Finding, Kind, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
+    ClaimedVersion, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::rules::{Judge, Rule, Stake};
 
@@ -11,19 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-missing-deletion-protection",
     severity: Severity::Medium,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::SubjectAccessReview,
-    ],
+    needs: facts::needs![controller: SubjectAccessReview],
     remedies: &[],
     title: "A bound CSI volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
     danger: "Whoever deletes the volume before its claim leaks the disk: the object goes at once when the claim \

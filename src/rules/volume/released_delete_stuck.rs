@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, Owner};
 use crate::model::{
-    Attachment, Finding, Kind, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
+    Attachment, Finding, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake, judged::time};
@@ -12,21 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::SubjectAccessReview,
-    ],
+    needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
     title: "A Released volume should be deleted, and nobody deletes it",
     danger: "The disk is billed while everybody believes that it is gone. The deletion is only waiting: it \
