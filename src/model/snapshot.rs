@@ -35,11 +35,9 @@ impl SnapshotContent {
             SnapshotSource::Volumes(handles) => handles,
             SnapshotSource::Existing => &[],
         };
-        let key = |handle: &Box<str>| BackendKey {
-            driver: Text::clone(&self.driver),
-            handle: handle.clone(),
-        };
-        handles.iter().map(key)
+        handles
+            .iter()
+            .map(|handle| BackendKey { driver: Text::clone(&self.driver), handle: handle.clone() })
     }
 
     /// How reports name it.

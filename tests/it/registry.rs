@@ -193,7 +193,7 @@ fn reports_name_only_flags_and_commands_that_exist() {
             for finding in seen.assessor.findings(&seen.intake.cluster, &seen.settings) {
                 hold(finding.rule, &finding.summary);
                 hold(finding.rule, &finding.verdict.reason);
-                for offer in &finding.offer {
+                if let Some(offer) = &finding.offer {
                     hold(finding.rule, &offer.effect);
                     hold(finding.rule, &offer.risk);
                     hold(finding.rule, offer.command.as_deref().unwrap_or_default());
