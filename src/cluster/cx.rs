@@ -1,5 +1,6 @@
 //! What a judgement may look at.
 
+mod backends;
 mod drivers;
 mod nodes;
 mod sets;
@@ -15,8 +16,7 @@ use std::{
 use super::{Cluster, Coverage, Reach, Seen, Unseen};
 use crate::model::{
     Age, Answer, Attachment, BackendKey, Claim, ClaimKey, Event, Fact, FactKey, Kind, ObjectKey,
-    PodUse, Question, Server, Settings, SnapshotContent, StorageClass, Text, Threshold, Time,
-    Volume,
+    PodUse, Question, Server, Settings, StorageClass, Text, Threshold, Time, Volume,
 };
 
 /// The eyes of a judgement: every look at the cluster goes through here.
@@ -73,6 +73,8 @@ pub enum Lookup {
     ClaimedClass(Text),
     Classes,
     AttachmentsOf(Box<str>),
+    /// Attachments that describe their volume themselves.
+    InlineAttachmentsOf(BackendKey),
     SnapshotsOf(BackendKey),
     NodesHolding(BackendKey),
     Nodes,
@@ -280,28 +282,6 @@ impl<'a> Cx<'a> {
         let is_of = |row: &&Attachment| matches!(&row.source, crate::model::AttachmentSource::Volume(name) if **name == *volume);
         let mut rows: Vec<_> =
             ids.filter_map(|id| self.cluster.attachments.get(id)).filter(is_of).collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
-    }
-
-    /// Returns the snapshots and group snapshots that were or are being taken of a volume.
-    ///
-    /// # Errors
-    /// When either kind is served and was not seen.
-    pub fn snapshots_of(&self, backend: &BackendKey) -> Seen<Vec<&'a SnapshotContent>> {
-        self.note(|| Lookup::SnapshotsOf(backend.clone()));
-        self.all_of(Kind::VolumeSnapshotContent)?;
-        self.all_of(Kind::VolumeGroupSnapshotContent)?;
-        let key = (&*backend.driver, &*backend.handle);
-        let is_of = |row: &&SnapshotContent| match &row.source {
-            crate::model::SnapshotSource::Volumes(handles) => {
-                row.driver == backend.driver && handles.contains(&backend.handle)
-            }
-            crate::model::SnapshotSource::Existing => false,
-        };
-        let ids = self.cluster.indexes.snapshots_by_backend.candidates(key);
-        let mut rows: Vec<_> =
-            ids.filter_map(|id| self.cluster.snapshots.get(id)).filter(is_of).collect();
         rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(rows)
     }

@@ -6,13 +6,15 @@ use super::{
     store::{TouchedRow, object_key},
 };
 use crate::model::{
-    AttachmentSource, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, Question, SnapshotSource,
-    Text, Volume, split_ordinal,
+    Attachment, AttachmentSource, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, Question, Text,
+    Volume, split_ordinal,
 };
 
-/// What a node calls a CSI volume in `status.volumesInUse` and `volumesAttached`.
-pub(super) fn node_volume_name(backend: &BackendKey) -> String {
-    format!("kubernetes.io/csi/{}^{}", backend.driver, backend.handle)
+/// Returns the CSI volume that an entry of a node's `status.volumesInUse` or `volumesAttached`
+/// names, migrated volumes among them.
+pub(super) fn on_node(name: &str) -> Option<BackendKey> {
+    let (driver, handle) = name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
+    Some(BackendKey { driver: driver.into(), handle: handle.into() })
 }
 
 impl Cluster {
@@ -35,9 +37,7 @@ impl Cluster {
                 dirty.subjects.insert(Subject::Attachment(id));
                 if let Some(row) = self.attachments.get(id) {
                     dirty.drivers.insert(Text::clone(&row.attacher));
-                    if let AttachmentSource::Volume(volume) = &row.source {
-                        self.touch_volume_named(volume, dirty);
-                    }
+                    self.touch_attached(row, dirty);
                 }
             }
             TouchedRow::VolumeSnapshot(id) => {
@@ -69,11 +69,15 @@ impl Cluster {
             TouchedRow::CsiDriver(id) => {
                 if let Some(row) = self.csi_drivers.get(id) {
                     self.touch_driver(&row.metadata.name, dirty);
+                    // Whose a sidecar is depends on which drivers are registered.
+                    dirty.all_drivers = true;
                 }
             }
             TouchedRow::CsiNode(id) => {
                 if let Some(row) = self.csi_nodes.get(id) {
                     dirty.drivers.extend(row.drivers.iter().cloned());
+                    // Whose a sidecar is depends on which drivers are registered.
+                    dirty.all_drivers = true;
                 }
             }
             // A lease's name does not tell which driver it serves.
@@ -230,6 +234,15 @@ impl Cluster {
 
     // --- pods, workloads, nodes ---------------------------------------------------------------
 
+    fn touch_attached(&self, row: &Attachment, dirty: &mut Dirty) {
+        if let AttachmentSource::Volume(volume) = &row.source {
+            self.touch_volume_named(volume, dirty);
+        }
+        if let Some(backend) = row.source.backend() {
+            self.touch_backend(&backend, dirty);
+        }
+    }
+
     fn touch_pod(&self, id: ObjectId, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Pod(id));
         let Some(pod) = self.pods.get(id) else { return };
@@ -305,12 +318,10 @@ impl Cluster {
         // does not get here, since it changes nothing that a row keeps.
         let affine = self.volumes.iter().filter(|(_, volume)| volume.node_affinity.is_some());
         dirty.subjects.extend(affine.map(|(id, _)| Subject::Volume(id)));
+        // Who names it says more about it than its name: a node that is not Ready may still write.
         for name in &node.volumes {
-            if let Some((driver, handle)) =
-                name.strip_prefix("kubernetes.io/csi/").and_then(|rest| rest.split_once('^'))
-            {
-                let key = BackendKey { driver: driver.into(), handle: handle.into() };
-                self.touch_backend(&key, dirty);
+            if let Some(backend) = on_node(name) {
+                self.touch_backend(&backend, dirty);
             }
         }
         self.touch_node_named(&node.metadata.name, dirty);
@@ -333,12 +344,7 @@ impl Cluster {
     fn touch_snapshot(&self, id: ObjectId, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Snapshot(id));
         let Some(row) = self.snapshots.get(id) else { return };
-        if let SnapshotSource::Volumes(handles) = &row.source {
-            for handle in handles {
-                let driver = Text::clone(&row.driver);
-                self.touch_backend(&BackendKey { driver, handle: handle.clone() }, dirty);
-            }
-        }
+        row.backends().for_each(|backend| self.touch_backend(&backend, dirty));
         dirty.drivers.insert(Text::clone(&row.driver));
     }
 

@@ -1,23 +1,18 @@
 //! Whether a controller is alive, absent, or neither proven (SEMANTICS 0.7).
 
-use std::{collections::BTreeSet, time::Duration};
-
+mod probes;
+mod serves;
 mod sign;
+
+use std::time::Duration;
 
 use sign::Sign;
 
-use super::names::{mentions, named_driver, provisioner_leases, sanitize};
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
-    Container, ControllerState, Fact, FactKey, Kind, Liveness, ObjectRef, PodPhase, Probe, Role,
-    Sidecars, Text, Threshold, Time, Volume,
+    ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Role, Text, Threshold, Time, Volume,
 };
-
-/// A Lease counts as renewed for this many times its own duration.
-const LEASE_PERIODS: u32 = 3;
-/// The duration of a Lease that does not say.
-const LEASE_DEFAULT: Duration = Duration::from_secs(15);
 
 /// Returns the state of a driver's provisioner.
 pub fn provisioner(cx: &Cx, driver: &Text) -> ControllerState {
@@ -69,6 +64,8 @@ pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
         driver,
         probes: Vec::new(),
         runs_in: Vec::new(),
+        scaled_to_zero: None,
+        alive: None,
         last_sign: None,
         lease: false,
     }
@@ -81,6 +78,9 @@ struct Search<'a, 'b> {
     driver: &'b Text,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
+    scaled_to_zero: Option<ObjectRef>,
+    /// The first probe that found it at work.
+    alive: Option<Probe>,
     /// The latest sign of life of any age.
     last_sign: Option<Time>,
     /// Whether it has a Lease, however old.
@@ -109,8 +109,8 @@ impl Search<'_, '_> {
             self.recent_action(),
         ];
         let all_negative = answers.iter().all(|says| matches!(says, Says::Nothing));
-        let (liveness, because) = if answers.iter().any(|says| matches!(says, Says::Alive)) {
-            (Liveness::Alive, "it is at work")
+        let (liveness, because) = if self.alive.is_some() {
+            (Liveness::Alive, "")
         } else if answers.iter().any(|says| matches!(says, Says::Unseen(_))) {
             (Liveness::Unknown, "not everything that would show it was seen")
         } else if all_negative {
@@ -124,13 +124,19 @@ impl Search<'_, '_> {
             }
             _ => None,
         });
+        let (because, latest) = match self.alive {
+            Some(probe) => (probe.found, probe.latest),
+            None => (because.to_owned(), None),
+        };
         ControllerState {
             unseen,
             liveness,
-            because: because.to_owned(),
+            because,
+            latest,
             probes: self.probes,
             all_negative,
             runs_in: self.runs_in,
+            scaled_to_zero: self.scaled_to_zero,
         }
     }
 
@@ -165,8 +171,23 @@ impl Search<'_, '_> {
         )
     }
 
-    fn probe(&mut self, what: &'static str, found: String, says: Says) -> Says {
-        self.probes.push(Probe { what, found });
+    fn probe(&mut self, what: &'static str, found: impl Into<String>, says: Says) -> Says {
+        self.probe_of(what, found, None, says)
+    }
+
+    /// Notes a probe with what is merely the latest of its kind: times, and who was last.
+    fn probe_of(
+        &mut self,
+        what: &'static str,
+        found: impl Into<String>,
+        latest: Option<String>,
+        says: Says,
+    ) -> Says {
+        let probe = Probe { what, found: found.into(), latest };
+        if matches!(says, Says::Alive) && self.alive.is_none() {
+            self.alive = Some(probe.clone());
+        }
+        self.probes.push(probe);
         says
     }
 
@@ -175,212 +196,6 @@ impl Search<'_, '_> {
         self.last_sign = self.last_sign.max(time);
         Sign::of(self.cx, time, within)
     }
-
-    fn lease(&mut self) -> Says {
-        let mut names = match self.role {
-            Role::Provisioner => provisioner_leases(self.driver),
-            Role::Attacher => vec![format!("external-attacher-leader-{}", sanitize(self.driver))],
-            Role::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
-            Role::ControllerManager => vec!["kube-controller-manager".to_owned()],
-        };
-        names.dedup();
-        let (mut stale, mut odd) = (None, None);
-        for name in &names {
-            let leases = match self.cx.leases_named(name) {
-                Ok(leases) => leases,
-                Err(unseen) => {
-                    return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
-                }
-            };
-            for lease in leases {
-                let system = &*lease.namespace == "kube-system";
-                if self.role == Role::ControllerManager && !system {
-                    continue;
-                }
-                let object = format!("lease/{}/{name}", lease.namespace);
-                let period = lease
-                    .duration_seconds
-                    .map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()));
-                let renewed = self.sign(lease.renewed, period * LEASE_PERIODS);
-                // A holder that lets go leaves its name empty.
-                let held = lease.holder.as_deref().is_some_and(|holder| !holder.is_empty());
-                match renewed {
-                    Sign::Recent if held => {
-                        let found = format!("{object} is being renewed");
-                        return self.probe("lease", found, Says::Alive);
-                    }
-                    Sign::Odd if held => odd = Some(object),
-                    Sign::None | Sign::Old | Sign::Odd | Sign::Recent => stale = Some(object),
-                }
-            }
-        }
-        self.lease = stale.is_some() || odd.is_some();
-        if let Some(object) = odd {
-            let found = format!("{object} was renewed at a time that is not known to be past");
-            return self.probe("lease", found, Says::Trace);
-        }
-        // An old Lease may have a namesake that was not seen.
-        if let Err(unseen) = self.cx.all_of(Kind::Lease) {
-            return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
-        }
-        match stale {
-            // A driver's Leases outlive its uninstallation: old ones prove nothing.
-            Some(object) => {
-                self.probe("lease", format!("{object} is no longer renewed"), Says::Nothing)
-            }
-            None => self.probe("lease", format!("no Lease {}", names.join(" or ")), Says::Nothing),
-        }
-    }
-
-    fn pods(&mut self) -> Says {
-        let mut waiting = None;
-        for pod in self.cx.sidecar_pods() {
-            let Some(sidecars) = &pod.sidecars else { continue };
-            if !self.may_serve(sidecars) {
-                continue;
-            }
-            self.runs_in.push(pod.object());
-            let runs = pod.phase == PodPhase::Running && pod.ready && pod.deleting.is_none();
-            if runs && self.names_driver(sidecars) {
-                let found = format!("{} is running and ready", pod.object());
-                return self.probe("pod", found, Says::Alive);
-            }
-            waiting = Some(format!("{} may run it, phase {}", pod.object(), pod.phase.name()));
-        }
-        if let Some(found) = waiting {
-            return self.probe("pod", found, Says::Trace);
-        }
-        match self.cx.all_of(Kind::Pod) {
-            Ok(()) => self.probe("pod", "no pod runs it".to_owned(), Says::Nothing),
-            Err(unseen) => self.probe("pod", unseen.reason.clone(), Says::Unseen(unseen)),
-        }
-    }
-
-    fn workloads(&mut self) -> Says {
-        let served = |sidecars: &Sidecars| self.may_serve(sidecars);
-        let found: Vec<_> = self
-            .cx
-            .sidecar_workloads()
-            .filter(|workload| workload.sidecars.as_deref().is_some_and(served))
-            .map(|workload| (workload.object(), workload.replicas))
-            .collect();
-        if let Some((object, replicas)) = found.first() {
-            let replicas = replicas.map_or(String::new(), |n| format!(", {n} replicas"));
-            let text = format!("{object} would run it{replicas}");
-            self.runs_in.extend(found.into_iter().map(|(object, _)| object));
-            return self.probe("workload", text, Says::Trace);
-        }
-        let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
-        match kinds.into_iter().try_for_each(|kind| self.cx.all_of(kind)) {
-            Ok(()) => self.probe("workload", "no workload would run it".to_owned(), Says::Nothing),
-            Err(unseen) => self.probe("workload", unseen.reason.clone(), Says::Unseen(unseen)),
-        }
-    }
-
-    /// `CSIDriver` and `CSINode`: a driver that is registered is not absent.
-    fn registration(&mut self) -> Says {
-        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) {
-            return Says::Nothing;
-        }
-        match self.cx.csi_driver(self.driver) {
-            Ok(Some(_)) => {
-                let found = format!("CSIDriver {} exists", self.driver);
-                return self.probe("registration", found, Says::Trace);
-            }
-            Ok(None) => {}
-            Err(unseen) => {
-                return self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen));
-            }
-        }
-        match self.cx.csi_nodes_of(self.driver) {
-            Ok(nodes) if nodes.is_empty() => {
-                let found = "neither CSIDriver nor CSINode names it".to_owned();
-                self.probe("registration", found, Says::Nothing)
-            }
-            Ok(nodes) => {
-                let found = format!("registered on {} nodes", nodes.len());
-                self.probe("registration", found, Says::Trace)
-            }
-            Err(unseen) => self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen)),
-        }
-    }
-
-    /// What it was last seen to do: writes to volumes, and events.
-    fn recent_action(&mut self) -> Says {
-        let within = self.cx.settings().thresholds.get(Threshold::DriverAction);
-        let manager = match self.role {
-            Role::Provisioner => "csi-provisioner",
-            Role::Attacher => "csi-attacher",
-            Role::Snapshotter => "snapshot-controller",
-            Role::ControllerManager => "kube-controller-manager",
-        };
-        let wrote = self
-            .cx
-            .volumes_of_driver(self.driver)
-            .flat_map(|volume| volume.metadata.managers.iter())
-            .filter(|owner| owner.manager.contains(manager))
-            .filter_map(|owner| owner.time)
-            .max();
-        let wrote = self.sign(wrote, within);
-        if wrote == Sign::Recent {
-            let found = format!("{manager} wrote to one of its volumes lately");
-            return self.probe("recent action", found, Says::Alive);
-        }
-        let said = self
-            .cx
-            .events()
-            .filter(|event| self.speaks_as(&event.component))
-            .filter_map(|event| event.last_seen)
-            .max();
-        let said = self.sign(said, within);
-        if said == Sign::Recent {
-            return self.probe("recent action", "it wrote events lately".to_owned(), Says::Alive);
-        }
-        if wrote == Sign::Odd || said == Sign::Odd {
-            let found = "at a time that is not known to be past".to_owned();
-            return self.probe("recent action", found, Says::Trace);
-        }
-        match self.cx.all_of(Kind::Event).and_then(|()| self.cx.all_of(Kind::PersistentVolume)) {
-            Ok(()) => self.probe("recent action", "none seen".to_owned(), Says::Nothing),
-            Err(unseen) => self.probe("recent action", unseen.reason.clone(), Says::Unseen(unseen)),
-        }
-    }
-
-    /// Whether this is how the controller signs its events.
-    fn speaks_as(&self, component: &str) -> bool {
-        match self.role {
-            // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
-            Role::Provisioner => {
-                component.strip_prefix(&**self.driver).is_some_and(|rest| rest.starts_with('_'))
-            }
-            // It writes none about volumes and claims.
-            Role::Attacher => false,
-            Role::Snapshotter => component == "snapshot-controller",
-            Role::ControllerManager => {
-                matches!(component, "persistentvolume-controller" | "attachdetach-controller")
-            }
-        }
-    }
-
-    /// Whether these sidecars play the role for the driver, as far as they say whose they are.
-    fn names_driver(&self, sidecars: &Sidecars) -> bool {
-        sidecars.containers.iter().any(|it| self.role.is_played_by(&it.image))
-            && (matches!(self.role, Role::ControllerManager | Role::Snapshotter)
-                || sidecars.mentions.iter().any(|text| mentions(text, self.driver)))
-    }
-
-    /// Whether these sidecars may play the role for the driver: they name it, or do not say for
-    /// whom. Each of them serves one driver, so where more of them run than drivers are named, one
-    /// may be this driver's.
-    fn may_serve(&self, sidecars: &Sidecars) -> bool {
-        let plays = |container: &&Container| self.role.may_be_played_by(&container.image);
-        let running = sidecars.containers.iter().filter(plays).count();
-        let named: BTreeSet<_> =
-            sidecars.mentions.iter().filter_map(|it| named_driver(it)).collect();
-        let of_all = matches!(self.role, Role::ControllerManager | Role::Snapshotter);
-        let mentioned = || sidecars.mentions.iter().any(|text| mentions(text, self.driver));
-        running > named.len() || running > 0 && (of_all || mentioned())
-    }
 }
 
 /// Whether anything shows a driver to be CSI, and not just the name of another provisioner.
@@ -388,8 +203,12 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
     let of_csi = |volume: &Volume| {
         volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
     };
-    cx.volumes_of_driver(driver).any(of_csi)
-        || cx.csi_driver(driver).is_ok_and(|found| found.is_some())
+    cx.volumes_of_driver(driver).any(of_csi) || is_registered(cx, driver)
+}
+
+/// Whether a `CSIDriver` or a `CSINode` of this driver was seen.
+fn is_registered(cx: &Cx, driver: &str) -> bool {
+    cx.csi_driver(&driver.into()).is_ok_and(|found| found.is_some())
         || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())
 }
 

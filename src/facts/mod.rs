@@ -24,7 +24,7 @@ pub use finalizer::{
     attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub use names::sanitize;
-pub use node::node_gone;
+pub use node::{Plight, node_gone, node_plight, unready_host};
 pub use obstacle::{Obstacle, obstacle};
 pub use owner::{Owner, known_deletable, owner};
 pub use protection::{
@@ -39,6 +39,29 @@ pub use released::{ClaimState, claim_state, semantically_released};
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};
+
+/// What rules and remedies look at that ask for a controller: `controller` of a driver, the
+/// controller `manager`, or the `versions` that run as csi-provisioner; and the kinds beside these.
+macro_rules! needs {
+    (controller $(: $($kind:ident),+)?) => {
+        $crate::facts::needs!(manager: CsiDriver, CsiNode $($(, $kind)+)?)
+    };
+    (manager $(: $($kind:ident),+)?) => {
+        $crate::facts::needs!(versions: PersistentVolume, Event $($(, $kind)+)?)
+    };
+    (versions $(: $($kind:ident),+)?) => {
+        &[
+            $crate::model::Kind::Pod,
+            $crate::model::Kind::StatefulSet,
+            $crate::model::Kind::Deployment,
+            $crate::model::Kind::ReplicaSet,
+            $crate::model::Kind::DaemonSet,
+            $crate::model::Kind::Lease,
+            $($($crate::model::Kind::$kind,)+)?
+        ]
+    };
+}
+pub(crate) use needs;
 
 /// Derives a shared fact from what is seen now, for whoever compares it with what it was.
 pub fn derive(cx: &Cx, key: &FactKey) -> Fact {

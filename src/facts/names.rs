@@ -17,9 +17,18 @@ pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
     vec![sanitize(driver), driver.replace('/', "-")]
 }
 
+/// Whether a driver's name can have such a character.
+fn part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')
+}
+
+/// Returns the words of a text that a driver could be called.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !part(c)).filter(|word| !word.is_empty())
+}
+
 /// Whether a text names a driver as a whole word: `ebs.csi.aws.com` is not in `my-ebs.csi.aws.com`.
 pub(super) fn mentions(text: &str, driver: &str) -> bool {
-    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     text.match_indices(driver).any(|(start, _)| {
         let before = text[..start].chars().next_back();
         let after = text[start + driver.len()..].chars().next();

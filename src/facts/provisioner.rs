@@ -88,7 +88,7 @@ fn claimed(
     sidecars: &Sidecars,
     container: &Container,
 ) -> Option<ClaimedVersion> {
-    if !Role::Provisioner.is_played_by(&container.image) {
+    if !container.plays(Role::Provisioner) {
         return None;
     }
     let named = sidecars.service_account.clone().filter(|account| !account.is_empty());

@@ -1,6 +1,6 @@
 //! Volume attachments.
 
-use super::{Metadata, Text};
+use super::{BackendKey, Kind, Metadata, ObjectKey, ObjectRef, Text};
 
 /// A `VolumeAttachment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,16 @@ pub struct Attachment {
     pub detach_error: Option<Box<str>>,
 }
 
+impl Attachment {
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
+}
+
 /// What is attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachmentSource {
@@ -30,4 +40,16 @@ pub enum AttachmentSource {
     Inline { driver: Text, handle: Box<str> },
     /// Neither, which no server should send.
     None,
+}
+
+impl AttachmentSource {
+    /// Returns the backend volume that it describes itself, if it does.
+    pub fn backend(&self) -> Option<BackendKey> {
+        match self {
+            Self::Inline { driver, handle } => {
+                Some(BackendKey { driver: Text::clone(driver), handle: handle.clone() })
+            }
+            Self::Volume(_) | Self::None => None,
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::Text;
 /// Sources other than CSI carry the kind of their source as driver and everything that makes the
 /// path unique, such as the node, in the handle.
 ///
-/// Equality compares what can be compared: see [`BackendKey::same`] for the one wildcard.
+/// Equality compares what is written: see [`BackendKey::same`] for what may be left open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BackendKey {
     /// The CSI driver, or the kind of source.
@@ -20,22 +20,27 @@ pub struct BackendKey {
     pub handle: Box<str>,
 }
 
-/// The project of a GCE disk that an in-tree volume does not name.
+/// The nodes of a path that does not say which.
+const ANY: &str = "any";
+/// The project of a GCE disk that an in-tree volume does not name; of one that a pod describes
+/// itself, also the zone (csi-translation-lib `gce_pd.go`, `TranslateInTreeInlineVolumeToCSI`).
 const UNSPECIFIED: &str = "UNSPECIFIED";
 /// How in-tree Azure shares name their driver, since their CSI handle cannot be told.
 const AZURE_FILE: &str = "azureFile";
 const GCE_DRIVER: &str = "pd.csi.storage.gke.io";
 
 impl BackendKey {
-    /// Returns the part by which equal keys can be looked up: everything but the GCE project,
-    /// which in-tree volumes leave open.
+    /// Returns the part by which equal keys can be looked up: everything but the GCE project and
+    /// place, which in-tree volumes may leave open, and the nodes of a path.
     ///
     /// An Azure share is its storage account and its name, whatever else its CSI handle says.
     pub fn lookup(&self) -> (&str, &str) {
         if let Some(share) = self.azure_share() {
             return (AZURE_FILE, share);
         }
-        (&self.driver, self.gce().map_or(&self.handle, |(_, rest)| rest))
+        let disk = || self.gce().map(|[_, _, disk]| disk);
+        let sure = self.path().map(|(path, _)| path).or_else(disk);
+        (&self.driver, sure.unwrap_or(&self.handle))
     }
 
     /// Whether it can be compared with the keys of all other volumes. An in-tree Azure share of which
@@ -59,25 +64,38 @@ impl BackendKey {
         known.then(|| &rest[..account.len() + 1 + share.len()])
     }
 
-    /// Whether both name the same backend volume, as far as can be told.
+    /// Whether both name the same backend volume, as far as can be told. What one of them leaves
+    /// open counts as the other's, so that two that both equal a third need not be equal.
     pub fn same(&self, other: &Self) -> bool {
         if self.lookup() != other.lookup() {
             return false;
         }
+        if let (Some((_, mine)), Some((_, theirs))) = (self.path(), other.path()) {
+            return mine == theirs || mine == ANY || theirs == ANY;
+        }
+        let open = |text: &str| text == UNSPECIFIED || text.ends_with("/UNSPECIFIED");
         match (self.gce(), other.gce()) {
-            (Some((mine, _)), Some((theirs, _))) => {
-                mine == theirs || mine == UNSPECIFIED || theirs == UNSPECIFIED
+            (Some([mine, here, _]), Some([theirs, there, _])) => {
+                let alike = |a: &str, b: &str| a == b || open(a) || open(b);
+                alike(mine, theirs) && alike(here, there)
             }
             _ => true,
         }
     }
 
-    /// Splits `projects/P/zones/Z/disks/D` into the project and the rest.
-    fn gce(&self) -> Option<(&str, &str)> {
+    /// Splits `projects/P/zones/Z/disks/D` into project, place and disk.
+    fn gce(&self) -> Option<[&str; 3]> {
         if &*self.driver != GCE_DRIVER {
             return None;
         }
-        self.handle.strip_prefix("projects/")?.split_once('/')
+        let (project, rest) = self.handle.strip_prefix("projects/")?.split_once('/')?;
+        let (place, disk) = rest.rsplit_once("/disks/")?;
+        Some([project, place, disk])
+    }
+
+    /// Splits a folder of nodes into its path and the nodes.
+    fn path(&self) -> Option<(&str, &str)> {
+        matches!(&*self.driver, "hostPath" | "local").then(|| self.handle.rsplit_once('@'))?
     }
 }
 
@@ -137,5 +155,22 @@ mod tests {
         assert!(open.same(&mine) && mine.same(&open) && open.same(&theirs));
         assert!(!mine.same(&theirs), "two projects, two disks");
         assert!(!open.same(&other_zone));
+        let inline = key(GCE_DRIVER, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d");
+        assert!(inline.same(&mine) && other_zone.same(&inline) && open.same(&inline));
+        assert!(!inline.same(&key(GCE_DRIVER, "projects/mine/zones/z/disks/e")));
+    }
+
+    #[test]
+    fn a_path_on_any_node_is_that_of_every_node() {
+        for source in ["hostPath", "local"] {
+            let any = key(source, "/d@any");
+            let (one, other) =
+                (key(source, "/d@host In [\"a\"]"), key(source, "/d@host In [\"b\"]"));
+            assert!(any.same(&one) && other.same(&any) && one.same(&one));
+            assert!(!one.same(&other), "two nodes, two folders");
+            assert!(!any.same(&key(source, "/e@any")) && !any.same(&key(source, "/d@x@any")));
+        }
+        assert!(!key("hostPath", "/d@any").same(&key("local", "/d@any")));
+        assert!(!key("a", "/d@any").same(&key("a", "/d@b")), "only of folders");
     }
 }

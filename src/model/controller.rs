@@ -55,6 +55,25 @@ impl Role {
         }
     }
 
+    /// Whether a container is called as those that play the role usually are. Some distributions give
+    /// all their images one name.
+    pub fn is_called(self, container: &str) -> bool {
+        let (sidecar, others): (&str, &[&str]) = match self {
+            Self::Provisioner => {
+                ("csi-provisioner", &["csi-external-provisioner", "external-provisioner"])
+            }
+            Self::Attacher => ("csi-attacher", &["csi-external-attacher", "external-attacher"]),
+            Self::Snapshotter => (
+                "csi-snapshotter",
+                &["external-snapshotter", "snapshot-controller", "csi-snapshot-controller"],
+            ),
+            Self::ControllerManager => ("kube-controller-manager", &[]),
+        };
+        let prefixed = container.strip_suffix(sidecar);
+        prefixed.is_some_and(|before| before.is_empty() || before.ends_with('-'))
+            || others.contains(&container)
+    }
+
     /// Whether an image may be that of the role's sidecar, under a name that somebody made up.
     /// Enough not to call the controller absent, never enough to call it alive.
     pub fn may_be_played_by(self, image: &str) -> bool {
@@ -108,8 +127,10 @@ impl Liveness {
 pub struct ControllerState {
     /// The answer.
     pub liveness: Liveness,
-    /// Why, in a few words.
+    /// Why, in a few words; of one that is alive, the evidence.
     pub because: String,
+    /// The latest of that evidence: when, and of what. It moves without meaning anything else.
+    pub latest: Option<String>,
     /// Every probe with what it found.
     pub probes: Vec<Probe>,
     /// Whether all probes were made and found nothing, however recently.
@@ -118,6 +139,30 @@ pub struct ControllerState {
     pub unseen: Option<(Kind, String)>,
     /// The workloads and pods that run it, or would.
     pub runs_in: Vec<ObjectRef>,
+    /// The workload that runs it, where nobody else does and it has no replicas.
+    pub scaled_to_zero: Option<ObjectRef>,
+}
+
+impl ControllerState {
+    /// In a line, with the evidence.
+    pub fn describe(&self) -> String {
+        format!("{}: {}", self.liveness.name(), with(&self.because, self.latest.as_deref()))
+    }
+
+    /// Whether it says the same of the controller, whatever the latest evidence is.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let lasting = |state: &Self| {
+            let mut state = state.clone();
+            state.latest = None;
+            state.probes.iter_mut().for_each(|probe| probe.latest = None);
+            state
+        };
+        lasting(self) == lasting(other)
+    }
+}
+
+fn with(found: &str, latest: Option<&str>) -> String {
+    latest.map_or_else(|| found.to_owned(), |latest| format!("{found}: {latest}"))
 }
 
 /// One way of looking for a controller.
@@ -127,6 +172,15 @@ pub struct Probe {
     pub what: &'static str,
     /// What it showed.
     pub found: String,
+    /// The latest of it: when, and of what.
+    pub latest: Option<String>,
+}
+
+impl Probe {
+    /// What it showed, and the latest of it.
+    pub fn describe(&self) -> String {
+        with(&self.found, self.latest.as_deref())
+    }
 }
 
 /// An earlier run's record that every probe for a controller found nothing.

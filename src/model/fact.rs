@@ -34,6 +34,17 @@ pub enum Fact {
     ProvisionerVersions(Vec<ClaimedVersion>),
 }
 
+impl Fact {
+    /// Whether it says the same, whatever the latest evidence is: a Lease that was merely renewed
+    /// changes nothing.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Controller(one), Self::Controller(other)) => one.says_the_same(other),
+            (one, other) => one == other,
+        }
+    }
+}
+
 /// A version that an image tag claims. Tags can lie, digests say nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedVersion {

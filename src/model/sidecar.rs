@@ -1,11 +1,11 @@
 //! Storage sidecars, in pods and in templates of pods.
 
-use super::Text;
+use super::{Role, Text};
 
 /// The storage sidecars in a pod or a pod template, with what tells whose they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecars {
-    /// The containers whose image is one of the CSI sidecars.
+    /// The containers whose image or name is that of one of the CSI sidecars.
     pub containers: Box<[Container]>,
     /// Everything in the pod that may name a driver: arguments of all containers and paths of
     /// host folders. No environment variables.
@@ -17,8 +17,22 @@ pub struct Sidecars {
 /// One sidecar container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
+    /// `name`, which tells what it is for where its image does not.
+    pub name: Text,
     /// `image`.
     pub image: Text,
     /// `command` followed by `args`.
     pub args: Box<[Text]>,
+}
+
+impl Container {
+    /// Whether it is a role's controller, by its image or by its name.
+    pub fn plays(&self, role: Role) -> bool {
+        role.is_played_by(&self.image) || role.is_called(&self.name)
+    }
+
+    /// Whether it may be a role's controller, under an image that somebody named.
+    pub fn may_play(&self, role: Role) -> bool {
+        role.may_be_played_by(&self.image) || role.is_called(&self.name)
+    }
 }

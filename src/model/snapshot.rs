@@ -1,6 +1,6 @@
 //! Snapshots of volumes, and of groups of volumes.
 
-use super::{Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{BackendKey, Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text};
 
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,17 @@ impl SnapshotContent {
     /// Whether the storage backend may still be reading the source volume.
     pub fn in_progress(&self) -> bool {
         !self.ready || self.being_created
+    }
+
+    /// Returns the backend volumes that it was, or is being, taken from.
+    pub fn backends(&self) -> impl Iterator<Item = BackendKey> {
+        let handles: &[Box<str>] = match &self.source {
+            SnapshotSource::Volumes(handles) => handles,
+            SnapshotSource::Existing => &[],
+        };
+        handles
+            .iter()
+            .map(|handle| BackendKey { driver: Text::clone(&self.driver), handle: handle.clone() })
     }
 
     /// How reports name it.

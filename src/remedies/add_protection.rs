@@ -1,6 +1,6 @@
 //! Adds a missing protection finalizer: P-FIN-ADD.
 
-use super::Remedy;
+use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts::PV_PROTECTION;
 use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
@@ -13,7 +13,7 @@ pub static REMEDY: Remedy = Remedy {
     propose,
 };
 
-fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let effect = Effect {
         what: format!("adds finalizer {PV_PROTECTION}, which keeps the object while it is bound"),
         risk: "none while kube-controller-manager runs; without it, deleting the volume will hang"
@@ -21,6 +21,9 @@ fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     };
     let refuse =
         |reason: &str| Ok(Err(Refusal { reason: reason.to_owned(), effect: effect.clone() }));
+    if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
+        return refuse(&reason);
+    }
     if volume.metadata.deleting.is_some() {
         return refuse("the API server allows no new finalizer on a terminating object");
     }

@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, Owner, SecretState};
 use crate::model::{
-    BackendKey, ControllerState, Kind, Liveness, Metadata, Time, Volume, parse_time,
+    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Time,
+    Volume, parse_time,
 };
 
 /// How many of many objects a reason names.
@@ -55,16 +56,30 @@ pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No attachment names it, whatever its status says.
+/// Returns everything that attaches it, whatever its status says: by its name, or by describing the
+/// same backend volume.
+pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
+    let mut attachments = cx.attachments_of(volume.name())?;
+    if let Some(backend) = &volume.backend {
+        attachments.extend(cx.inline_attachments_of(backend)?);
+    }
+    Ok(attachments)
+}
+
+/// Nothing attaches it.
 pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let attachments = cx.attachments_of(volume.name())?;
-    Ok(match attachments.first() {
-        None => Ok(()),
-        Some(first) => Err(format!(
-            "volumeattachment/{} still names it, on node {}",
-            first.metadata.name, first.node
-        )),
-    })
+    let attachments = attachments(cx, volume)?;
+    Ok(attachments.first().map_or(Ok(()), |first| Err(still_names_it(first))))
+}
+
+/// How a reason says that an attachment is about a volume.
+pub(super) fn still_names_it(attachment: &Attachment) -> String {
+    let (name, node) = (&attachment.metadata.name, &attachment.node);
+    let what = match &attachment.source {
+        AttachmentSource::Inline { .. } => "its backend volume",
+        AttachmentSource::Volume(_) | AttachmentSource::None => "it",
+    };
+    format!("volumeattachment/{name} still names {what}, on node {node}")
 }
 
 /// What it names at the backend is known, and can be compared with what others name: without that,
@@ -87,9 +102,15 @@ pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
         Err(reason) => return Ok(Err(reason)),
     };
     let nodes = cx.nodes_holding(backend)?;
-    Ok(match nodes.first() {
+    // One that is not Ready holds it for longer: nobody is left there to let go.
+    let unready = nodes.iter().find(|node| !node.ready);
+    Ok(match unready.or(nodes.first()) {
         None => Ok(()),
-        Some(node) => Err(format!("no/{} says that it has the volume in use", node.metadata.name)),
+        Some(node) => {
+            let silent = if node.ready { "" } else { ", and is not Ready: it may still write" };
+            let name = &node.metadata.name;
+            Err(format!("no/{name} says that it has the volume in use{silent}"))
+        }
     })
 }
 
@@ -119,16 +140,6 @@ pub(super) fn no_snapshot_in_progress(
         ));
     }
     Ok(Ok(()))
-}
-
-/// No pod names the claim that it belonged to.
-pub(super) fn no_pod_names_its_claim(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
-    let pods = cx.pods_of(&claim.key)?;
-    Ok(match pods.first() {
-        None => Ok(()),
-        Some(pod) => Err(format!("{} names claim {}", pod.object(), claim.key)),
-    })
 }
 
 /// The credentials to delete it are there.

@@ -70,3 +70,6 @@ impl Remedy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,31 +5,14 @@ use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
-    Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Text, Trust, Undo, Volume,
+    Action, Attachment, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Text, Trust, Undo,
+    Volume,
 };
 
 /// P-POLICY from Retain to Delete, with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::PersistentVolumeClaim,
-        Kind::Pod,
-        Kind::Node,
-        Kind::VolumeAttachment,
-        Kind::StorageClass,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::Lease,
-        Kind::Event,
-        Kind::Deployment,
-        Kind::StatefulSet,
-        Kind::DaemonSet,
-        Kind::ReplicaSet,
-        Kind::VolumeSnapshotContent,
-        Kind::VolumeGroupSnapshotContent,
-        Kind::Secret,
-    ],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret],
     writes: &[("patch", "persistentvolumes")],
     propose,
 };
@@ -52,6 +35,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             volume: volume.object(),
             from: ReclaimPolicy::Retain,
             to: ReclaimPolicy::Delete,
+            doubts_backend: false,
         }],
         effect: effect(),
         undo: Undo::Never("the owner deletes the backend volume at once"),
@@ -80,15 +64,16 @@ fn check(
         claim_is_gone(cx, volume)?,
         checks::no_claim_names_it(cx, volume)?,
         checks::backend_is_its_own(cx, volume)?,
-        checks::not_attached(cx, volume)?,
+        is_detached(cx, volume)?,
         checks::on_no_node(cx, volume)?,
         reachable(cx, volume)?,
+        hosts_answer(cx, volume)?,
         pods_are_gone(cx, volume)?,
         checks::no_snapshot_in_progress(cx, volume, notices)?,
         owner_will_act(cx, volume, owner)?,
         checks::secret_is_there(cx, volume, owner)?,
     );
-    if let Some(driver) = volume.source.driver()
+    if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {
         notices.push(format!("driver {driver} attaches without a trace: no attachment could show that it is still mounted"));
@@ -154,16 +139,64 @@ fn reachable(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     })
 }
 
+/// No attachment names it. One on a node that cannot be asked is not going to go by itself.
+fn is_detached(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    let attachments = checks::attachments(cx, volume)?;
+    let Some(first) = attachments.first() else { return Ok(Ok(())) };
+    let plight =
+        |it: &Attachment| facts::node_plight(cx, &it.node, Kind::VolumeAttachment).ok().flatten();
+    let worst = attachments.iter().find_map(|it| plight(it).map(|plight| (it, plight)));
+    Ok(Err(match worst {
+        Some((it, plight)) => format!(
+            "{}, which {}: it may still be written there",
+            checks::still_names_it(it),
+            plight.describe()
+        ),
+        None => checks::still_names_it(first),
+    }))
+}
+
+/// The nodes that alone can have run its pods can be asked (SEMANTICS T32): on one that is not
+/// Ready, a pod that is long gone from the API may still write.
+fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    Ok(match facts::unready_host(cx, volume)? {
+        None => Ok(()),
+        Some(node) => Err(format!(
+            "no/{}, which its node affinity leads to, is not Ready: a pod may still write there",
+            node.metadata.name
+        )),
+    })
+}
+
+/// No pod names the claim that it belonged to.
+///
 /// Pods under the name of a claim that was created again and bound to another volume use that
-/// other volume.
+/// other volume, as far as their nodes can be asked: one may be older than the new claim.
 fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
-    if cx.settings().include_recreated
-        && let ClaimState::Recreated(claim) = facts::claim_state(cx, volume)?
-        && claim.volume_name.as_deref().is_some_and(|bound| bound != volume.name())
-    {
-        return Ok(Ok(()));
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    let moved = cx.settings().include_recreated
+        && matches!(facts::claim_state(cx, volume)?, ClaimState::Recreated(namesake)
+            if namesake.volume_name.as_deref().is_some_and(|bound| bound != volume.name()));
+    for pod in cx.pods_of(&claim.key)? {
+        let plight = match &pod.node {
+            Some(node) => facts::node_plight(cx, node, Kind::Pod),
+            None => Ok(None),
+        };
+        match (plight, &pod.node) {
+            (Ok(Some(plight)), Some(node)) => {
+                return Ok(Err(format!(
+                    "{} names claim {}, and its node {node} {}: it may still write",
+                    pod.object(),
+                    claim.key,
+                    plight.describe()
+                )));
+            }
+            (Err(unseen), _) if moved => return Err(unseen),
+            _ if moved => {}
+            _ => return Ok(Err(format!("{} names claim {}", pod.object(), claim.key))),
+        }
     }
-    checks::no_pod_names_its_claim(cx, volume)
+    Ok(Ok(()))
 }
 
 /// Somebody is there who deletes the backend once the policy says so.
@@ -207,3 +240,6 @@ fn deletes_static(cx: &Cx, driver: &Text) -> Seen<checks::Checked> {
         None => Err("whether its csi-provisioner deletes static volumes is not known: its version is not, and before 3.5 none does".to_owned()),
     })
 }
+
+#[cfg(test)]
+mod table;

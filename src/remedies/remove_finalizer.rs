@@ -5,24 +5,11 @@ use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION};
 use crate::model::{
-    Action, ControllerState, Effect, Kind, Liveness, Phase, Proposal, ReclaimPolicy, Refusal, Text,
-    Undo, Volume,
+    Action, ControllerState, Effect, Guard, Kind, Liveness, Phase, Proposal, ReclaimPolicy,
+    Refusal, Text, Undo, Volume,
 };
 
-const NEEDS: &[Kind] = &[
-    Kind::PersistentVolume,
-    Kind::PersistentVolumeClaim,
-    Kind::Pod,
-    Kind::CsiDriver,
-    Kind::CsiNode,
-    Kind::VolumeAttachment,
-    Kind::StatefulSet,
-    Kind::Deployment,
-    Kind::ReplicaSet,
-    Kind::DaemonSet,
-    Kind::Lease,
-    Kind::Event,
-];
+const NEEDS: &[Kind] = facts::needs![controller: PersistentVolumeClaim, VolumeAttachment];
 
 /// Removes the finalizer of csi-provisioner.
 pub static EXTERNAL: Remedy = Remedy {
@@ -48,21 +35,7 @@ pub static IN_TREE_FINALIZER: Remedy = Remedy {
 /// Removes the finalizer of external-attacher.
 pub static ATTACHER: Remedy = Remedy {
     id: "remove-attacher-finalizer",
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::PersistentVolumeClaim,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment],
     writes: &[("patch", "persistentvolumes")],
     propose: |cx, volume| {
         let finalizer = facts::set_by_attacher(&volume.metadata);
@@ -92,6 +65,7 @@ fn propose(
         steps: vec![Action::RemoveFinalizer {
             object: volume.object(),
             finalizer: Text::from(finalizer),
+            guards: guards(volume, finalizer),
         }],
         effect,
         undo: match volume.metadata.deleting {
@@ -117,6 +91,31 @@ fn effect(volume: &Volume, finalizer: &str) -> Effect {
         "if a node still has it attached, nothing detaches it any more"
     };
     Effect { what, risk: risk.to_owned() }
+}
+
+/// What the decision rested on, so that the patch fails where it does not hold any more: policy and
+/// phase always, that it is not terminating, and the finalizers that keep what must not go.
+fn guards(volume: &Volume, finalizer: &str) -> Vec<Guard> {
+    let mut guards = vec![
+        Guard::ReclaimPolicy(volume.reclaim_policy.clone()),
+        Guard::Phase(volume.phase.clone()),
+    ];
+    if volume.metadata.deleting.is_none() {
+        guards.push(Guard::NotTerminating);
+    }
+    let bound = volume.phase == Phase::Bound;
+    let keeps_disk = volume.reclaim_policy != ReclaimPolicy::Retain;
+    let keepers = [
+        (EXTERNAL_PROVISIONER, keeps_disk || bound),
+        (IN_TREE, keeps_disk || bound),
+        (PV_PROTECTION, bound),
+    ];
+    for (keeper, needed) in keepers {
+        if needed && keeper != finalizer && volume.metadata.has_finalizer(keeper) {
+            guards.push(Guard::Finalizer(keeper.into()));
+        }
+    }
+    guards
 }
 
 /// What is lost with the object, where its policy says that the backend should have been deleted
@@ -171,7 +170,9 @@ fn external_of_csi(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
                 return refuse("it is not being deleted: the finalizer holds up nothing");
             }
             if !cx.settings().accept_leak {
-                return refuse("the backend volume would be leaked: needs --accept-leak");
+                return refuse(
+                    "the backend volume would be leaked: needs the admin's word that this is accepted",
+                );
             }
         }
         ReclaimPolicy::Other(policy) => {
@@ -226,7 +227,7 @@ fn in_tree_of_csi(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
 fn in_tree_of_in_tree(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     if !cx.settings().rolled_back {
         return Ok(Err(
-            "a slow deletion looks the same: needs --rolled-back, your word that HonorPVReclaimPolicy is off in the controller manager"
+            "a slow deletion looks the same: needs the admin's word that HonorPVReclaimPolicy is off in the controller manager"
                 .to_owned(),
         ));
     }
@@ -242,7 +243,10 @@ fn in_tree_of_in_tree(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     match volume.reclaim_policy {
         ReclaimPolicy::Retain => may_vanish(cx, volume),
         _ if cx.settings().accept_leak => may_vanish(cx, volume),
-        _ => Ok(Err("the backend volume may be leaked: needs --accept-leak".to_owned())),
+        _ => Ok(Err(
+            "the backend volume may be leaked: needs the admin's word that this is accepted"
+                .to_owned(),
+        )),
     }
 }
 
@@ -272,7 +276,7 @@ fn attached(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     let leaks = !kept && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
     if leaks && !cx.settings().accept_leak {
         return Ok(Err(
-            "the backend volume will not be deleted by anyone once this goes: needs --accept-leak"
+            "the backend volume will not be deleted by anyone once this goes: needs the admin's word that this is accepted"
                 .to_owned(),
         ));
     }
@@ -320,7 +324,7 @@ fn does_not_honor(cx: &Cx) -> checks::Checked {
             .to_owned()),
         None => Err("whether kube-controller-manager removes it itself is not known: the server's version was not seen".to_owned()),
         Some(false) if !cx.settings().rolled_back => Err(
-            "needs --rolled-back, your word that HonorPVReclaimPolicy is off in the controller manager"
+            "needs the admin's word that HonorPVReclaimPolicy is off in the controller manager"
                 .to_owned(),
         ),
         Some(false) => Ok(()),

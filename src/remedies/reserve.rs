@@ -32,6 +32,9 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if volume.reclaim_policy != ReclaimPolicy::Retain {
         return refuse(format!("its policy is {}: first retain it", volume.reclaim_policy));
     }
+    if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
+        return refuse(reason);
+    }
     if let Some(state) = &volume.backend_state {
         return refuse(format!("annotation storage.kubectl.dev/backend-state: {state}"));
     }

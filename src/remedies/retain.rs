@@ -18,18 +18,20 @@ fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if volume.reclaim_policy == ReclaimPolicy::Retain {
         return Ok(Err(Refusal { reason: "its policy is already Retain".to_owned(), effect }));
     }
-    // A stop is not an undo: a provisioner that was told to delete may be half way through.
-    let deleting = matches!(volume.phase, Phase::Released | Phase::Failed)
-        && volume.reclaim_policy == ReclaimPolicy::Delete;
+    // A stop is not an undo: a provisioner that was told to delete may be half way through. It has
+    // not begun before the volume is Released (R-2644-8), whether it is terminating or not.
+    let deleting = volume.reclaim_policy == ReclaimPolicy::Delete
+        && !matches!(volume.phase, Phase::Pending | Phase::Available | Phase::Bound);
     let mut notices = Vec::new();
     if deleting {
-        notices.push("a stop, not an undo: the backend may already be half deleted".to_owned());
+        notices.push("a stop, not an undo: the backend may already be half deleted, and the volume is annotated so".to_owned());
     }
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
             to: ReclaimPolicy::Retain,
+            doubts_backend: deleting,
         }],
         effect,
         undo: if deleting {

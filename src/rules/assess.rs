@@ -293,7 +293,7 @@ impl Assessor {
                 // Derived by itself: what it rests on must not be a fact of before.
                 let cx = Cx::new(cluster, settings, &self.facts);
                 let new = cx.fact(key.clone(), || crate::facts::derive(&cx, &key));
-                if new != fact {
+                if !new.says_the_same(&fact) {
                     changed.insert(driver);
                 }
             } else {

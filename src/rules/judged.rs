@@ -172,10 +172,9 @@ impl Finding {
 
     /// Shows every probe for a controller.
     pub(super) fn shows_controller(mut self, state: &crate::model::ControllerState) -> Self {
-        let value = format!("{}: {}", state.liveness.name(), state.because);
-        self = self.shows("controller state", value);
+        self = self.shows("controller state", state.describe());
         for probe in &state.probes {
-            self = self.shows(probe.what, probe.found.clone());
+            self = self.shows(probe.what, probe.describe());
         }
         self
     }

@@ -276,6 +276,7 @@ fn see(
         Lookup::Classes => format!("{:?}", cx.all_classes()),
         Lookup::PodsOf(key) => format!("{:?}", cx.pods_of(key)),
         Lookup::AttachmentsOf(name) => format!("{:?}", cx.attachments_of(name)),
+        Lookup::InlineAttachmentsOf(key) => format!("{:?}", cx.inline_attachments_of(key)),
         Lookup::SnapshotsOf(key) => format!("{:?}", cx.snapshots_of(key)),
         Lookup::NodesHolding(key) => format!("{:?}", cx.nodes_holding(key)),
         Lookup::Nodes => format!("{:?}", affinity.map(|it| cx.any_node_matches(it))),

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use kubectl_storage::{
+    cli,
     cluster::Lookup,
     model::{FactKey, Kind, Role},
     rules::{Assessor, REGISTRY, subjects},
@@ -111,7 +112,9 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::UsersOfAttributes(_) => {
             vec![Kind::PersistentVolumeClaim, Kind::PersistentVolume]
         }
-        Lookup::AttachmentsOf(_) | Lookup::AttachmentsOn(_) => vec![Kind::VolumeAttachment],
+        Lookup::AttachmentsOf(_) | Lookup::AttachmentsOn(_) | Lookup::InlineAttachmentsOf(_) => {
+            vec![Kind::VolumeAttachment]
+        }
         Lookup::SnapshotsOf(_) => {
             vec![Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
         }
@@ -162,6 +165,58 @@ fn what_is_looked_at_is_what_is_declared() {
     assert!(looked > 1000, "only {looked} looks: nothing is proven");
     let wrong: Vec<_> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "looked at, and not among `needs`:\n  {}", wrong.join("\n  "));
+}
+
+/// What a text says that a user could type: flags, and commands of the plugin.
+fn typed(text: &str) -> BTreeSet<String> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let word = |rest: &str| rest.split(|c| !part(c)).next().unwrap_or_default().to_owned();
+    let flags = text.match_indices("--").map(|(at, _)| word(&text[at..]));
+    let commands =
+        text.match_indices("kubectl storage ").map(|(at, found)| word(&text[at + found.len()..]));
+    flags.chain(commands).collect()
+}
+
+/// Somebody who reads a report can type what it names: no flag or command is promised that this
+/// build does not have.
+#[test]
+fn reports_name_only_flags_and_commands_that_exist() {
+    let command = cli::command("kubectl-storage");
+    let audit = command.find_subcommand("audit").expect("because it is the first command");
+    let mut known: BTreeSet<_> = [&command, audit]
+        .into_iter()
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(|it| it.get_long().map(|long| format!("--{long}")))
+        .collect();
+    known.extend(command.get_subcommands().map(|it| it.get_name().to_owned()));
+    assert!(known.contains("--driver-absent") && known.contains("explain"));
+    let mut wrong = BTreeSet::new();
+    let mut hold = |id: &str, text: &str| {
+        let unknown = typed(text).into_iter().filter(|it| !known.contains(it));
+        wrong.extend(unknown.map(|it| format!("{id}: {it} in {text:?}")));
+    };
+    for rule in REGISTRY.iter() {
+        for text in [rule.title, rule.danger, rule.remedy] {
+            hold(rule.id, text);
+        }
+        for file in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
+            let seen = look(rule, &file);
+            for finding in seen.assessor.findings(&seen.intake.cluster, &seen.settings) {
+                hold(finding.rule, &finding.summary);
+                hold(finding.rule, &finding.verdict.reason);
+                if let Some(offer) = &finding.offer {
+                    hold(finding.rule, &offer.effect);
+                    hold(finding.rule, &offer.risk);
+                    hold(finding.rule, offer.command.as_deref().unwrap_or_default());
+                }
+            }
+        }
+    }
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "nobody can type that:\n  {}", wrong.join("\n  "));
+    assert_eq!(typed("run kubectl storage gc --older-than=7d now"), {
+        ["gc", "--older-than"].map(str::to_owned).into()
+    });
 }
 
 const BEGIN: &str = "<!-- rules -->";

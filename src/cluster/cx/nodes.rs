@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
-use crate::cluster::{Seen, lookup::node_volume_name};
+use crate::cluster::{Seen, lookup::on_node};
 use crate::model::{BackendKey, Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
 
 impl<'a> Cx<'a> {
@@ -14,10 +14,10 @@ impl<'a> Cx<'a> {
     pub fn nodes_holding(&self, backend: &BackendKey) -> Seen<Vec<&'a Node>> {
         self.note(|| Lookup::NodesHolding(backend.clone()));
         self.all_of(Kind::Node)?;
-        let name = node_volume_name(backend);
-        let ids = self.cluster.indexes.nodes_by_volume.candidates(&*name);
+        let ids = self.cluster.indexes.nodes_by_backend.candidates(backend.lookup());
         let nodes = ids.filter_map(|id| self.cluster.nodes.get(id));
-        let holds = |node: &&Node| node.volumes.iter().any(|known| **known == *name);
+        let names = |known: &str| on_node(known).is_some_and(|held| held.same(backend));
+        let holds = |node: &&Node| node.volumes.iter().any(|known| names(known));
         let mut nodes: Vec<_> = nodes.filter(holds).collect();
         nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(nodes)
@@ -43,19 +43,37 @@ impl<'a> Cx<'a> {
     /// When nodes were not seen, or were listed before the volumes.
     pub fn any_node_matches(&self, affinity: &Arc<NodeAffinity>) -> Seen<bool> {
         self.note(|| Lookup::Nodes);
-        if affinity.terms.iter().any(|term| self.any_node_matches_term(term)) {
+        if affinity.terms.iter().any(|term| self.node_of_term(term, &|_| true).is_some()) {
             return Ok(true);
         }
         self.listed_after(Kind::Node, None, Kind::PersistentVolume)?;
         Ok(false)
     }
 
-    fn any_node_matches_term(&self, term: &NodeTerm) -> bool {
-        if term.labels.is_empty() && term.fields.is_empty() {
-            return false; // An empty term matches nothing (core/v1 NodeSelectorTerm).
+    /// Returns a node that satisfies an affinity and is as wanted, such as not Ready.
+    ///
+    /// # Errors
+    /// When there is none, and nodes were not seen.
+    pub fn node_matching(
+        &self,
+        affinity: &Arc<NodeAffinity>,
+        wanted: impl Fn(&Node) -> bool,
+    ) -> Seen<Option<&'a Node>> {
+        self.note(|| Lookup::Nodes);
+        let found = affinity.terms.iter().find_map(|term| self.node_of_term(term, &wanted));
+        if found.is_none() {
+            self.all_of(Kind::Node)?;
         }
-        let matches = |node: &Node| {
-            term.labels.iter().all(|it| requirement_holds(it, node.metadata.label(&it.key)))
+        Ok(found)
+    }
+
+    fn node_of_term(&self, term: &NodeTerm, wished: &dyn Fn(&Node) -> bool) -> Option<&'a Node> {
+        if term.labels.is_empty() && term.fields.is_empty() {
+            return None; // An empty term matches nothing (core/v1 NodeSelectorTerm).
+        }
+        let matches = |node: &&Node| {
+            wished(node)
+                && term.labels.iter().all(|it| requirement_holds(it, node.metadata.label(&it.key)))
                 && term.fields.iter().all(|it| match &*it.key {
                     "metadata.name" => requirement_holds(it, Some(&node.metadata.name)),
                     _ => false,
@@ -64,12 +82,12 @@ impl<'a> Cx<'a> {
         // The nodes under one wanted label are few where all nodes are many.
         let wanted = term.labels.iter().find(|it| &*it.operator == "In");
         match wanted {
-            Some(wanted) => wanted.values.iter().any(|value| {
+            Some(wanted) => wanted.values.iter().find_map(|value| {
                 let key = (&*wanted.key, &**value);
                 let ids = self.cluster.indexes.nodes_by_label.candidates(key);
-                ids.filter_map(|id| self.cluster.nodes.get(id)).any(matches)
+                ids.filter_map(|id| self.cluster.nodes.get(id)).find(matches)
             }),
-            None => self.cluster.nodes.iter().any(|(_, node)| matches(node)),
+            None => self.cluster.nodes.iter().map(|(_, node)| node).find(matches),
         }
     }
 }

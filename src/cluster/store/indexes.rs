@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{Indexes, Op, object_key};
+use crate::cluster::lookup::on_node;
 use crate::model::{
     Attachment, AttachmentSource, AttributesClass, Autoscaler, Claim, ClaimPhase, CsiDriver,
-    CsiNode, Event, Lease, Node, ObjectId, PodUse, SnapshotContent, SnapshotSource, StorageClass,
-    Volume, VolumeSnapshot, Workload, split_ordinal,
+    CsiNode, Event, Lease, Node, ObjectId, PodUse, SnapshotContent, StorageClass, Volume,
+    VolumeSnapshot, Workload, split_ordinal,
 };
 
 fn mark(ids: &mut BTreeSet<ObjectId>, op: Op, id: ObjectId) {
@@ -108,7 +109,9 @@ impl Indexes {
             self.nodes_by_label.change(op, (&**key, &**value), id);
         }
         for volume in &row.volumes {
-            self.nodes_by_volume.change(op, &**volume, id);
+            if let Some(backend) = on_node(volume) {
+                self.nodes_by_backend.change(op, backend.lookup(), id);
+            }
         }
     }
 
@@ -122,6 +125,9 @@ impl Indexes {
         if let AttachmentSource::Volume(volume) = &row.source {
             self.attachments_by_volume.change(op, &**volume, id);
         }
+        if let Some(backend) = row.source.backend() {
+            self.attachments_by_backend.change(op, backend.lookup(), id);
+        }
         self.attachments_by_node.change(op, &*row.node, id);
     }
 
@@ -132,10 +138,8 @@ impl Indexes {
     }
 
     pub(super) fn snapshots(&mut self, op: Op, id: ObjectId, row: &SnapshotContent) {
-        if let SnapshotSource::Volumes(handles) = &row.source {
-            for handle in handles {
-                self.snapshots_by_backend.change(op, (&*row.driver, &**handle), id);
-            }
+        for backend in row.backends() {
+            self.snapshots_by_backend.change(op, backend.lookup(), id);
         }
         if let Some((namespace, name)) = &row.snapshot {
             self.contents_by_snapshot.change(op, (&**namespace, &**name), id);

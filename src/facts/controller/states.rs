@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Container, CsiDriver, Event, Lease, Metadata, ObjectKey, Phase, PodUse, ReclaimPolicy, Row,
-    Settings, Sighting, VolumeSource, Workload,
+    Container, CsiDriver, CsiNode, Event, FieldOwner, Kind, Lease, ManagedField, Metadata,
+    ObjectKey, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, Sidecars, Sighting,
+    VolumeSource, Workload,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -66,10 +67,30 @@ fn csi_volume(driver: &str) -> Row {
 
 fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     Sidecars {
-        containers: [Container { image: image.into(), args: Box::default() }].into(),
+        containers: [Container { name: "c".into(), image: image.into(), args: Box::default() }]
+            .into(),
         mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
         service_account: None,
     }
+}
+
+/// Sidecars whose image says nothing.
+fn nameless(container: &str, mentions: &[&str]) -> Sidecars {
+    let image = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:00";
+    let mut sidecars = sidecars(image, mentions);
+    sidecars.containers[0].name = container.into();
+    sidecars
+}
+
+fn registered(driver: &str) -> Row {
+    Row::CsiDriver(Box::new(CsiDriver { metadata: metadata(driver), attach_required: true }))
+}
+
+fn on_a_node(driver: &str) -> Row {
+    Row::CsiNode(Box::new(CsiNode {
+        metadata: metadata("node-1"),
+        drivers: [driver.into()].into(),
+    }))
 }
 
 fn pod(ready: bool, sidecars: Sidecars) -> Row {
@@ -401,4 +422,177 @@ fn an_image_of_an_unusual_name_keeps_its_driver_from_being_absent_but_proves_no_
     let cluster = cluster([csi_volume(DRIVER), pod], &[]);
     let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+}
+
+#[test]
+fn a_pod_that_names_another_registered_driver_in_any_way_is_that_ones() {
+    let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
+    let other = "other.csi.example.com";
+    for (mention, rows, expected) in [
+        ("--csi-address=/run/other.csi.example.com/csi.sock", vec![registered(other)], true),
+        ("--csi-address=/run/other.csi.example.com/csi.sock", vec![on_a_node(other)], true),
+        ("--extra=name:other.csi.example.com,a", vec![registered(other)], true),
+        // Nobody knows a driver of that name: it may be anything.
+        ("--csi-address=/run/other.csi.example.com/csi.sock", vec![], false),
+        ("--csi-address=/run/my-other.csi.example.com/csi.sock", vec![registered(other)], false),
+        // A word without a dot is too common to be somebody's name.
+        ("--namespace=nfs", vec![registered("nfs")], false),
+    ] {
+        let case = format!("{mention} {rows:?}");
+        let pod = pod(true, sidecars(image, &[mention]));
+        let cluster = cluster([csi_volume(DRIVER), pod].into_iter().chain(rows), &[]);
+        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let liveness = if expected { Liveness::Absent } else { Liveness::Unknown };
+        assert_eq!(state.liveness, liveness, "{case}: {state:?}");
+    }
+    // Two sidecars, one of which is the other driver's.
+    let mut both = sidecars(image, &["--csi-address=/run/other.csi.example.com/csi.sock"]);
+    both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
+    let cluster = cluster([csi_volume(DRIVER), pod(true, both), registered(other)], &[]);
+    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+}
+
+#[test]
+fn a_sidecar_whose_image_says_nothing_is_known_by_its_name() {
+    use Role::{Attacher, Provisioner};
+    let own = &["--drivername=disk.csi.example.com"][..];
+    for (role, container, mentions, ready, expected) in [
+        (Provisioner, "csi-provisioner", own, true, Liveness::Alive),
+        (Provisioner, "csi-provisioner", own, false, Liveness::Unknown),
+        (Provisioner, "csi-provisioner", &[], true, Liveness::Unknown),
+        (
+            Provisioner,
+            "csi-provisioner",
+            &["--drivername=other.example.com"],
+            true,
+            Liveness::Absent,
+        ),
+        (Provisioner, "ebs-csi-provisioner", own, true, Liveness::Alive),
+        (Provisioner, "csi-attacher", own, true, Liveness::Absent),
+        (Provisioner, "csi-provisioner-kube-rbac-proxy", own, true, Liveness::Absent),
+        (Attacher, "csi-attacher", own, true, Liveness::Alive),
+        (Attacher, "csi-attacher", &[], false, Liveness::Unknown),
+    ] {
+        let row = pod(ready, nameless(container, mentions));
+        let cluster = cluster([csi_volume(DRIVER), row], &[]);
+        let state = state_of(&cluster, &declaring(DRIVER), role, DRIVER);
+        assert_eq!(state.liveness, expected, "{container} {mentions:?} {ready}: {state:?}");
+    }
+    let row = workload(Kind::Deployment, 0, nameless("csi-provisioner", own));
+    let cluster = cluster([csi_volume(DRIVER), row], &[]);
+    let state = state_of(&cluster, &declaring(DRIVER), Provisioner, DRIVER);
+    assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
+}
+
+#[test]
+fn whoever_is_alive_is_so_by_evidence() {
+    let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
+    let own = || sidecars(image, &["--drivername=disk.csi.example.com"]);
+    let mut written = volume(
+        DRIVER,
+        VolumeSource::Csi {
+            driver: DRIVER.into(),
+            handle: "vol-1".into(),
+            provisioner_identity: true,
+        },
+    );
+    let by = |manager: &str, seconds| FieldOwner {
+        field: ManagedField::Finalizer("f".into()),
+        manager: manager.into(),
+        time: Some(ago(seconds)),
+    };
+    written.metadata.managers =
+        [by("my-csi-provisioner", 70), by("csi-provisioner", 900), by("kubectl", 2)].into();
+    let fresh = || lease("disk-csi-example-com", "storage", ago(5), Some("a"));
+    for (rows, expected) in [
+        (
+            vec![fresh(), pod(true, own())],
+            "alive: lease/storage/disk-csi-example-com has not expired: last renewed at 2027-01-15T07:59:55Z by a",
+        ),
+        (vec![pod(true, own())], "alive: po/storage/controller-0 is running and ready"),
+        (
+            vec![Row::Volume(Box::new(written))],
+            "alive: it wrote to one of its volumes: pv/pv-1, as my-csi-provisioner, at 2027-01-15T07:58:50Z",
+        ),
+        (
+            vec![event("disk.csi.example.com_host_0d9e5b6c", 60)],
+            "alive: it wrote an event: Provisioning about pv/pv-9, at 2027-01-15T07:59:00Z",
+        ),
+    ] {
+        let case = format!("{rows:?}");
+        let cluster = cluster([csi_volume(DRIVER)].into_iter().chain(rows), &[]);
+        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        assert_eq!(state.describe(), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_lease_says_when_it_was_renewed_last() {
+    for (row, expected) in [
+        (
+            lease("disk-csi-example-com", "storage", ago(40), Some("a")),
+            "lease/storage/disk-csi-example-com has not expired: last renewed at 2027-01-15T07:59:20Z by a",
+        ),
+        (
+            lease("disk-csi-example-com", "storage", ago(HOUR), Some("a")),
+            "lease/storage/disk-csi-example-com has expired: last renewed at 2027-01-15T07:00:00Z by a",
+        ),
+        (
+            lease("disk-csi-example-com", "storage", ago(5), Some("")),
+            "lease/storage/disk-csi-example-com has no holder: last renewed at 2027-01-15T07:59:55Z",
+        ),
+        (
+            lease("disk-csi-example-com", "storage", ago(-DAY), Some("a")),
+            "lease/storage/disk-csi-example-com was renewed at a time that is not known to be past: last renewed at 2027-01-16T08:00:00Z by a",
+        ),
+    ] {
+        let cluster = cluster([csi_volume(DRIVER), row], &[]);
+        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        assert_eq!(state.probes[0].describe(), expected);
+    }
+}
+
+#[test]
+fn the_latest_evidence_is_no_other_state() {
+    let of = |seconds| {
+        let row = lease("disk-csi-example-com", "storage", ago(seconds), Some("a"));
+        state_of(
+            &cluster([csi_volume(DRIVER), row], &[]),
+            &Settings::default(),
+            Role::Provisioner,
+            DRIVER,
+        )
+    };
+    assert_ne!(of(5), of(6));
+    assert!(of(5).says_the_same(&of(6)), "merely renewed");
+    assert!(!of(5).says_the_same(&of(HOUR)), "expired");
+}
+
+#[test]
+fn a_provisioner_is_scaled_to_zero_when_nothing_else_runs_it() {
+    let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
+    let own = || sidecars(image, &["--drivername=disk.csi.example.com"]);
+    let others = sidecars(image, &["--drivername=other.csi.example.com"]);
+    let scaled = |kind, replicas| workload(kind, replicas, own());
+    for (rows, expected) in [
+        (vec![scaled(Kind::Deployment, 0)], Some("deploy/storage/controller")),
+        (vec![scaled(Kind::StatefulSet, 0)], Some("sts/storage/controller")),
+        (
+            vec![scaled(Kind::ReplicaSet, 0), scaled(Kind::Deployment, 0)],
+            Some("deploy/storage/controller"),
+        ),
+        (vec![scaled(Kind::Deployment, 1)], None),
+        (vec![scaled(Kind::StatefulSet, 0), scaled(Kind::Deployment, 1)], None),
+        (vec![scaled(Kind::Deployment, 0), scaled(Kind::ReplicaSet, 1)], None),
+        (vec![scaled(Kind::ReplicaSet, 0)], None),
+        (vec![workload(Kind::Deployment, 0, others)], None),
+        (vec![], None),
+    ] {
+        let case = format!("{rows:?}");
+        let cluster = cluster([csi_volume(DRIVER)].into_iter().chain(rows), &[]);
+        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let scaled = state.scaled_to_zero.map(|it| it.to_string());
+        assert_eq!(scaled.as_deref(), expected, "{case}");
+    }
 }

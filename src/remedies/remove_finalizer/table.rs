@@ -170,9 +170,10 @@ fn settings(case: &Case) -> Settings {
 fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
     match (remedy.propose)(cx, &volume(case)) {
         Ok(Ok(proposal)) => {
-            let [Action::RemoveFinalizer { finalizer, .. }] = &*proposal.steps else {
+            let [Action::RemoveFinalizer { finalizer, guards, .. }] = &*proposal.steps else {
                 panic!("{case:?}: one finalizer at a time, not {:?}", proposal.steps);
             };
+            hold_guards(case, finalizer, guards);
             assert!(case.finalizers.contains(&&**finalizer), "{case:?}: removes {finalizer}");
             let undo = matches!(proposal.undo, Undo::Never(_));
             assert_eq!(undo, case.terminating, "{case:?}: what may go cannot be undone");
@@ -180,6 +181,29 @@ fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
         }
         Ok(Err(refusal)) => Says::Refuses(refusal.reason),
         Err(_) => Says::DidNotSee,
+    }
+}
+
+/// Whatever made the removal right is tested by the patch.
+fn hold_guards(case: &Case, removed: &str, guards: &[Guard]) {
+    let has = |guard: Guard| guards.contains(&guard);
+    assert!(has(Guard::ReclaimPolicy(case.policy.clone())), "{case:?}: {guards:?}");
+    assert!(has(Guard::Phase(case.phase.clone())), "{case:?}: {guards:?}");
+    assert_eq!(has(Guard::NotTerminating), !case.terminating, "{case:?}: {guards:?}");
+    let keepers = || {
+        guards.iter().filter_map(|guard| match guard {
+            Guard::Finalizer(keeper) => Some(&**keeper),
+            Guard::ReclaimPolicy(_) | Guard::Phase(_) | Guard::NotTerminating => None,
+        })
+    };
+    let there = |it: &str| it != removed && case.finalizers.contains(&it);
+    assert!(keepers().all(there), "{case:?}: tests for what is not there: {guards:?}");
+    let keeps_disk = keepers().any(|it| it == EXTERNAL_PROVISIONER || it == IN_TREE);
+    if case.terminating && case.policy == ReclaimPolicy::Delete && !case.accept_leak {
+        assert!(keeps_disk, "{case:?}: nothing tests that the disk is kept: {guards:?}");
+    }
+    if case.terminating && case.phase == Phase::Bound {
+        assert!(keepers().next().is_some(), "{case:?}: nothing tests that it stays: {guards:?}");
     }
 }
 
@@ -328,7 +352,8 @@ fn the_rows_that_semantics_spells_out() {
         finalizers: vec![IN_TREE],
         ..case()
     };
-    let needs_leak = "the backend volume would be leaked: needs --accept-leak";
+    let needs_leak =
+        "the backend volume would be leaked: needs the admin's word that this is accepted";
     let bound = "it is bound: this finalizer is not what holds it";
     let rows = [
         // F23, F24: the policy keeps the disk.
@@ -412,7 +437,9 @@ fn the_rows_that_semantics_spells_out() {
         (
             &IN_TREE_FINALIZER,
             in_tree.clone(),
-            refuses("the backend volume may be leaked: needs --accept-leak"),
+            refuses(
+                "the backend volume may be leaked: needs the admin's word that this is accepted",
+            ),
         ),
         (
             &IN_TREE_FINALIZER,
@@ -434,7 +461,7 @@ fn the_rows_about_attachers() {
             &ATTACHER,
             attached.clone(),
             refuses(
-                "the backend volume will not be deleted by anyone once this goes: needs --accept-leak",
+                "the backend volume will not be deleted by anyone once this goes: needs the admin's word that this is accepted",
             ),
         ),
         (&ATTACHER, Case { accept_leak: true, ..attached.clone() }, Says::Plans),
@@ -460,5 +487,61 @@ fn the_rows_about_attachers() {
 fn check(rows: impl IntoIterator<Item = (&'static Remedy, Case, Says)>) {
     for (remedy, case, expected) in rows {
         assert_eq!(decide(remedy, &case), expected, "{} {case:?}", remedy.id);
+    }
+}
+
+#[test]
+fn the_guards_of_each_removal() {
+    use ReclaimPolicy::{Delete, Retain};
+    let live = Case { terminating: false, ..case() };
+    let finalizer = |it: &str| Guard::Finalizer(it.into());
+    let rolled_back = Case { origin: Origin::InTree, minor: 32, rolled_back: true, ..live.clone() };
+    let migrated = Case { origin: Origin::Migrated, ..case() };
+    let attached = vec![EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER];
+    let protected = vec![EXTERNAL_PROVISIONER, PV_PROTECTION];
+    for (remedy, case, beside) in [
+        // F23, F24.
+        (&EXTERNAL, Case { policy: Retain, ..case() }, vec![]),
+        (&EXTERNAL, Case { policy: Retain, ..live.clone() }, vec![Guard::NotTerminating]),
+        (
+            &EXTERNAL,
+            Case { policy: Retain, phase: Phase::Bound, finalizers: protected, ..case() },
+            vec![finalizer(PV_PROTECTION)],
+        ),
+        (&EXTERNAL, Case { accept_leak: true, ..case() }, vec![]),
+        // F27.
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE, EXTERNAL_PROVISIONER], ..migrated.clone() },
+            vec![finalizer(EXTERNAL_PROVISIONER)],
+        ),
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE], policy: Retain, ..migrated },
+            vec![],
+        ),
+        // F30: the other finalizer is there, or the policy is Retain.
+        (
+            &EXTERNAL,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], ..rolled_back.clone() },
+            vec![Guard::NotTerminating, finalizer(IN_TREE)],
+        ),
+        (&EXTERNAL, Case { policy: Retain, ..rolled_back }, vec![Guard::NotTerminating]),
+        // F31.
+        (&ATTACHER, Case { finalizers: attached, ..case() }, vec![finalizer(EXTERNAL_PROVISIONER)]),
+    ] {
+        let policy = if case.policy == Retain { Retain } else { Delete };
+        let expected: Vec<_> = [Guard::ReclaimPolicy(policy), Guard::Phase(case.phase.clone())]
+            .into_iter()
+            .chain(beside)
+            .collect();
+        let (cluster, settings, known) =
+            (cluster(case.driver, case.minor), settings(&case), RefCell::default());
+        let cx = Cx::new(&cluster, &settings, &known);
+        let proposal = (remedy.propose)(&cx, &volume(&case)).expect("seen").expect("planned");
+        let [Action::RemoveFinalizer { guards, .. }] = &*proposal.steps else {
+            panic!("{case:?}: {:?}", proposal.steps);
+        };
+        assert_eq!(*guards, expected, "{} {case:?}", remedy.id);
     }
 }

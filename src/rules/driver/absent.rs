@@ -2,25 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Finding, Kind, Severity, Text};
+use crate::model::{Finding, Severity, Text};
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
     id: "provisioner-absent",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller],
     remedies: &[],
     title: "Volumes name a CSI driver whose provisioner is gone",
     danger: "Nobody deletes the disks of these volumes, whatever their policy says, and nobody removes the \

@@ -2,21 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect};
-use crate::model::{Finding, Kind, Severity, Text};
+use crate::model::{Finding, Severity, Text};
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
     id: "provisioner-known-bad-version",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-    ],
+    needs: facts::needs![versions],
     remedies: &[],
     title: "A csi-provisioner claims a version that is known to leak volumes, or to let them hang",
     danger: "5.0.0 and 5.0.1 delete the disk and then cannot remove their finalizer. 3.1 to 4 protect nothing \

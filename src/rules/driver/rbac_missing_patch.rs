@@ -2,22 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Finding, Kind, Severity, Text};
+use crate::model::{Finding, Severity, Text};
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
     id: "provisioner-rbac-missing-patch",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::SubjectAccessReview,
-    ],
+    needs: facts::needs![versions: SubjectAccessReview],
     remedies: &[],
     title: "A csi-provisioner may not patch volumes, which it has to since 5.0",
     danger: "It can neither protect existing volumes with its finalizer nor take the finalizer away: new volumes \

@@ -3,8 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{
-    Age, ControllerState, Finding, Kind, Liveness, Phase, ReclaimPolicy, Severity, Threshold,
-    Volume,
+    Age, ControllerState, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
@@ -12,20 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::SubjectAccessReview,
-    ],
+    needs: facts::needs![controller: VolumeAttachment, SubjectAccessReview],
     remedies: &[],
     title: "A volume is being deleted, and its finalizer waits for the disk to be deleted first",
     danger: "This is what every deletion looks like for a moment, and a failing one for as long as it fails. \

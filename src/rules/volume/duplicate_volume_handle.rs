@@ -24,20 +24,17 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Volume(judge)],
 };
 
-/// The finding is about the first member by name that has policy Delete, else about the first:
-/// one finding per backend volume, about an object whose policy can be changed.
+/// One finding per backend volume, about an object whose policy can be changed.
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let Some(backend) = &volume.backend else { return Ok(None) };
     let members = cx.volumes_of_backend(backend)?;
     if members.len() < 2 {
         return Ok(None);
     }
-    let deletes = |member: &&&Volume| member.reclaim_policy == ReclaimPolicy::Delete;
-    let dangerous = members.iter().find(deletes);
-    let spokesman = dangerous.or(members.first()).is_some_and(|it| it.name() == volume.name());
-    if !spokesman {
+    if !speaks(cx, volume, &members)? {
         return Ok(None);
     }
+    let dangerous = first_dangerous(&members);
     let others = members.iter().filter(|member| member.name() != volume.name());
     let mut finding = RULE
         .on_volume(
@@ -57,4 +54,29 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         None => finding
             .report_only("every member is retained already: decide which object is the right one"),
     }))
+}
+
+/// Whether the finding is about this one of the members. What one of two leaves open, such as the
+/// node of a path, may make both the same as a third one, so that they have different members: then
+/// one whose spokesman leaves that to somebody else speaks for itself.
+fn speaks(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
+    let Some(first) = spokesman(members) else { return Ok(false) };
+    if first.name() == volume.name() {
+        return Ok(true);
+    }
+    let Some(backend) = first.backend.as_ref().filter(|it| Some(*it) != volume.backend.as_ref())
+    else {
+        return Ok(false); // Written alike, they have the same members.
+    };
+    let theirs = cx.volumes_of_backend(backend)?;
+    Ok(spokesman(&theirs).is_some_and(|it| it.name() != first.name()))
+}
+
+/// The first member by name that has policy Delete, else the first.
+fn spokesman<'a>(members: &[&'a Volume]) -> Option<&'a Volume> {
+    first_dangerous(members).or(members.first().copied())
+}
+
+fn first_dangerous<'a>(members: &[&'a Volume]) -> Option<&'a Volume> {
+    members.iter().copied().find(|member| member.reclaim_policy == ReclaimPolicy::Delete)
 }

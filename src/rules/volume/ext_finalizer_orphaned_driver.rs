@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
-use crate::model::{Finding, Kind, ManagedField, Phase, ReclaimPolicy, Severity, Volume};
+use crate::model::{Finding, ManagedField, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
@@ -10,18 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-ext-finalizer-orphaned-driver",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "A volume carries the finalizer of a provisioner that is gone",
     danger: "Nobody is left who deletes the disk or removes the finalizer. Removing it by hand before the disk is \
@@ -30,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
              for and not found, for a day, or because --driver-absent says so. Then the finalizer is removed from \
              volumes that are kept anyway. A bound volume is left alone: this is not what holds it. A released \
              volume of policy Delete waits for its driver to be reinstalled; one that is being deleted already is \
-             let go only with --accept-leak, which names the disk that stays.",
+             let go only once its leak is accepted, and the disk that stays is named.",
     source: "KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };

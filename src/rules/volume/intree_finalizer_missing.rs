@@ -2,23 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE};
-use crate::model::{Finding, Kind, Severity, Threshold, Volume};
+use crate::model::{Finding, Severity, Threshold, Volume};
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-intree-finalizer-missing",
     severity: Severity::Medium,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![manager],
     remedies: &[],
     title: "An in-tree volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
     danger: "kube-controller-manager puts its finalizer on every volume that one of its own plugins provisioned. \

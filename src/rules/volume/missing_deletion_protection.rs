@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect, EXTERNAL_PROVISIONER};
 use crate::model::{
-    ClaimedVersion, Finding, Kind, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
+    ClaimedVersion, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::rules::{Judge, Rule, Stake};
 
@@ -11,19 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-missing-deletion-protection",
     severity: Severity::Medium,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::SubjectAccessReview,
-    ],
+    needs: facts::needs![controller: SubjectAccessReview],
     remedies: &[],
     title: "A bound CSI volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
     danger: "Whoever deletes the volume before its claim leaks the disk: the object goes at once when the claim \
@@ -60,10 +48,18 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let denied = versions.iter().any(|it| facts::may_patch_volumes(cx, it) == Ok(Some(false)));
     let off = versions.iter().any(|it| facts::honors_reclaim_policy(it) == Some(false));
+    let idle = state.scaled_to_zero.as_ref().filter(|_| state.liveness != Liveness::Alive);
+    let scaled = idle.map(|it| {
+        format!(
+            "the provisioner is scaled to zero: scale {it} up, and it adds the finalizer itself"
+        )
+    });
     let reason = if denied {
         "let csi-provisioner patch persistentvolumes: it then adds the finalizer itself"
     } else if off {
         "csi-provisioner runs with HonorPVReclaimPolicy switched off: switch it on"
+    } else if let Some(scaled) = &scaled {
+        scaled
     } else if state.liveness == Liveness::Alive {
         "look into the log of csi-provisioner, which should have added it, and upgrade it if it is older than 5.0.2"
     } else {

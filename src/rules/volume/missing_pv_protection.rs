@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PV_PROTECTION};
-use crate::model::{Age, Finding, Kind, Severity, Threshold, Volume};
+use crate::model::{Age, Finding, Severity, Threshold, Volume};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
@@ -10,16 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-missing-pv-protection",
     severity: Severity::Medium,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![manager],
     remedies: &[&remedies::ADD_PROTECTION],
     title: "A volume lacks the finalizer that keeps the object while a claim is bound to it",
     danger: "Every volume gets it when it is created. Without it a bound volume can be deleted at once: its claim \

@@ -2,23 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, LastTransition};
-use crate::model::{Age, Finding, Kind, Phase, Severity, Threshold, Trust, Volume};
+use crate::model::{Age, Finding, Phase, Severity, Threshold, Trust, Volume};
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-pending-too-long",
     severity: Severity::Medium,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![manager],
     remedies: &[],
     title: "A new volume has been Pending for longer than the threshold",
     danger: "A volume is Pending only until the volume controller sees it for the first time, which takes \

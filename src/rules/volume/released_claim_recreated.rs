@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
              tidies up the Released volume destroys the only copy.",
     remedy: "Reserving the volume lets the claim of that name bind it, as long as that claim is not bound to \
              another volume; otherwise the claim has to be made again with spec.volumeName. Reclaiming such a \
-             volume needs --include-recreated.",
+             volume needs the admin's word that the new claim does not need its data.",
     source: "pv_controller.go, isVolumeReleased and syncVolume",
     judge: &[Judge::Volume(judge)],
 };

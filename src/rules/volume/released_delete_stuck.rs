@@ -3,8 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, Owner};
 use crate::model::{
-    Attachment, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Severity,
-    Threshold, Volume,
+    Attachment, Finding, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake, judged::time};
@@ -13,21 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::SubjectAccessReview,
-    ],
+    needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
     title: "A Released volume should be deleted, and nobody deletes it",
     danger: "The disk is billed while everybody believes that it is gone. The deletion is only waiting: it \
@@ -71,7 +56,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Owner::External(_) => {}
     }
     if let Ok(attachments) = cx.attachments_of(volume.name()) {
-        finding = finding.relates(attachments.into_iter().map(object));
+        finding = finding.relates(attachments.into_iter().map(Attachment::object));
     }
     if let Ok(Some(event)) = facts::last_event(cx, volume, &[FAILED_DELETE]) {
         let said = format!("{}, at {}", event.message, time(event.last_seen));
@@ -86,11 +71,4 @@ fn policy_is_new(cx: &Cx, volume: &Volume) -> bool {
     let stuck = cx.settings().thresholds.get(Threshold::Stuck);
     let changed = volume.metadata.last_change(&ManagedField::ReclaimPolicy);
     changed.is_some_and(|changed| !cx.passed(changed, stuck))
-}
-
-fn object(attachment: &Attachment) -> ObjectRef {
-    ObjectRef {
-        key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &attachment.metadata.name),
-        uid: attachment.metadata.uid.clone(),
-    }
 }

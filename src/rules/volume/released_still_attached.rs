@@ -2,9 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{
-    Attachment, Finding, Kind, ObjectKey, ObjectRef, Phase, PodUse, Severity, Volume,
-};
+use crate::model::{Finding, Kind, Phase, PodUse, Severity, Volume};
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
 pub(super) static RULE: Rule = Rule {
@@ -39,7 +37,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         )
         .aged(facts::phase_age(cx, volume));
     for attachment in &attachments {
-        let object = object(attachment);
+        let object = attachment.object();
         let attached = if attachment.attached { "true" } else { "false" };
         finding = finding
             .shows_of(&object, "spec.nodeName", &*attachment.node)
@@ -63,11 +61,4 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         (None, false) => "the attach/detach controller has to remove the attachment".to_owned(),
     };
     Ok(Some(finding.relates(pods).report_only(reason)))
-}
-
-fn object(attachment: &Attachment) -> ObjectRef {
-    ObjectRef {
-        key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &attachment.metadata.name),
-        uid: attachment.metadata.uid.clone(),
-    }
 }

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
     danger: "Tools that take the creation time for an age destroy volumes that were released a minute ago. \
              A volume has no age when its phase has not changed since the server learned to record it, when \
              the record was removed, or when managedFields were stripped.",
-    remedy: "Nothing by default. Reclaiming needs --include-unknown-age and a confirmation for each volume, \
+    remedy: "Nothing by default. Reclaiming needs the admin's word that the age does not matter, for each volume, \
              after the same checks as for volumes of a known age. Creation time is shown, never used.",
     source: "KEP-3762, notes on enabling the feature; apimachinery ManagedFieldsEntry",
     judge: &[Judge::Volume(judge)],

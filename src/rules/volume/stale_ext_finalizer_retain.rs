@@ -2,9 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
-use crate::model::{
-    Age, Finding, Kind, ManagedField, ReclaimPolicy, Severity, Threshold, Trust, Volume,
-};
+use crate::model::{Age, Finding, ManagedField, ReclaimPolicy, Severity, Threshold, Trust, Volume};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
@@ -12,18 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-stale-ext-finalizer-retain",
     severity: Severity::Medium,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "A volume that is to be kept still carries the finalizer of a provisioner that would delete it",
     danger: "The provisioner takes its finalizer away when the policy no longer says Delete. Where it stays, the \

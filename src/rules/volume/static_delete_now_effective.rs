@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume, VolumeSource};
+use crate::model::{Finding, ReclaimPolicy, Severity, Volume, VolumeSource};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
@@ -10,15 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-static-delete-now-effective",
     severity: Severity::High,
     stake: Stake::Data,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-    ],
+    needs: facts::needs![versions: PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume made by hand has the policy Delete, and its provisioner now obeys it",
     danger: "csi-provisioner left volumes alone that it had not made itself, until 3.5. Since then it deletes \

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
-use crate::model::{Age, Finding, Kind, Phase, ReclaimPolicy, Severity, Threshold, Volume};
+use crate::model::{Age, Finding, Phase, ReclaimPolicy, Severity, Threshold, Volume};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
@@ -10,19 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-stuck-attacher-finalizer",
     severity: Severity::High,
     stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller: VolumeAttachment],
     remedies: &[&remedies::REMOVE_ATTACHER_FINALIZER],
     title: "A volume cannot be deleted, because the attacher's finalizer is still on it",
     danger: "The attacher removes its finalizer once nothing has the volume attached. Removing it too early leaves \
@@ -30,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
              Delete, nobody deletes the disk once it goes.",
     remedy: "An attachment that still names the volume has to go first. While the attacher runs, or may come back, \
              it removes the finalizer itself. Once the attacher is proven absent and neither an attachment nor a \
-             node names the volume, the one finalizer is removed; where that leaks the disk, only with --accept-leak.",
+             node names the volume, the one finalizer is removed; where that leaks the disk, only once the leak is accepted.",
     source: "external-attacher csi_handler.go, SyncNewOrUpdatedPersistentVolume",
     judge: &[Judge::Volume(judge)],
 };

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
              the finalizer skips it. With a claim's last finalizer its data may go, too.",
     remedy: "None by itself. The evidence shows who set the finalizer, as far as managedFields tell. Whoever that \
-             is should remove it; once they are gone for good, it can be named with --remove-finalizer.",
+             is should remove it; once they are gone for good, it can be removed by hand, and by its name alone.",
     source: "kubernetes pkg/volume/util/finalizer.go; external-snapshotter pkg/utils/util.go; Kubernetes concepts, finalizers",
     judge: &[Judge::Volume(judge), Judge::Claim(judge_claim)],
 };
@@ -62,6 +62,6 @@ fn finish(
         );
     }
     finding.report_only(
-        "removing it skips somebody's clean-up: ask whoever set it, or name it with --remove-finalizer",
+        "removing it skips somebody's clean-up: ask whoever set it before you remove it by hand",
     )
 }

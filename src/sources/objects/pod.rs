@@ -45,6 +45,9 @@ slim! {
 
     /// A container: what it runs, never its environment.
     pub struct Container {
+        /// Its name in the pod.
+        #[prost(string, tag = "1")]
+        pub name: String,
         /// The image.
         #[prost(string, tag = "2")]
         pub image: String,
@@ -213,6 +216,7 @@ impl PodSpec {
         }
         let containers = all().filter(|container| container.is_sidecar());
         let container = |container: &Container, folder: &mut Folder| model::Container {
+            name: folder.text(&container.name),
             image: folder.text(&container.image),
             args: folder.texts(container.words()),
         };
@@ -235,7 +239,8 @@ impl Container {
     }
 
     fn is_sidecar(&self) -> bool {
-        Role::ALL.into_iter().any(|role| role.may_be_played_by(&self.image))
+        let (image, name) = (&self.image, &self.name);
+        Role::ALL.into_iter().any(|role| role.may_be_played_by(image) || role.is_called(name))
     }
 }
 
@@ -260,6 +265,28 @@ mod tests {
             let pod: Pod = serde_json::from_value(pod).expect("a pod");
             let folded = pod.fold(&mut Folder::default()).expect("folds");
             assert!(matches!(folded, Folded::Row(_)), "{image} was not kept");
+        }
+    }
+
+    #[test]
+    fn a_sidecar_whose_image_says_nothing_is_known_by_its_name() {
+        let image = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:00";
+        for (name, kept) in [
+            ("csi-provisioner", true),
+            ("csi-attacher", true),
+            ("snapshot-controller", true),
+            ("kube-controller-manager", true),
+            ("ebs-csi-provisioner", true),
+            ("provisioner-kube-rbac-proxy", false),
+            ("nfs-subdir-external-provisioner", false),
+            ("csi-driver", false),
+            ("", false),
+        ] {
+            let pod = json!({"metadata": {"name": "p", "namespace": "n"},
+                "spec": {"containers": [{"name": name, "image": image}]}});
+            let pod: Pod = serde_json::from_value(pod).expect("a pod");
+            let folded = pod.fold(&mut Folder::default()).expect("folds");
+            assert_eq!(matches!(folded, Folded::Row(_)), kept, "{name}");
         }
     }
 }

@@ -112,7 +112,6 @@ impl Object for PersistentVolume {
             |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
         let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
         let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
-        let has_secret = secret_name.is_some() || secret_namespace.is_some();
         let row = Volume {
             phase: phase(&status.phase, folder),
             message: unshared(&status.message),
@@ -139,10 +138,11 @@ impl Object for PersistentVolume {
             provisioned_by: annotation(meta::PROVISIONED_BY, folder),
             migrated_to: annotation(meta::MIGRATED_TO, folder),
             bound_by_controller: metadata.annotation(meta::BOUND_BY_CONTROLLER).is_some(),
-            deletion_secret: has_secret.then(|| DeletionSecret {
-                namespace: secret_namespace.unwrap_or_default(),
-                name: secret_name.unwrap_or_default(),
-            }),
+            // With one of the two annotations alone the class counts, as with none
+            // (external-provisioner controller.go, handleSecretsForDeletion).
+            deletion_secret: secret_namespace
+                .zip(secret_name)
+                .map(|(namespace, name)| DeletionSecret { namespace, name }),
             backend_state: metadata.annotation(meta::BACKEND_STATE).map(Into::into),
             metadata: metadata.fold(folder)?,
         };
@@ -214,5 +214,35 @@ impl NodeSelector {
             fields: all(&term.match_fields),
         };
         NodeAffinity { terms: self.node_selector_terms.iter().map(term).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_deletion_secret_is_named_by_both_annotations_or_not_at_all() {
+        let (name, namespace) = (meta::DELETION_SECRET_NAME, meta::DELETION_SECRET_NAMESPACE);
+        for (annotations, expected) in [
+            (&[][..], None),
+            (&[(name, "s")], None),
+            (&[(namespace, "n")], None),
+            (&[(name, ""), (namespace, "")], Some(("", ""))),
+            (&[(name, "s"), (namespace, "")], Some(("", "s"))),
+            (&[(name, "s"), (namespace, "n")], Some(("n", "s"))),
+        ] {
+            let annotations: Map<String, Value> =
+                annotations.iter().map(|(key, it)| ((*key).to_owned(), json!(it))).collect();
+            let volume = json!({"metadata": {"name": "pv-1", "annotations": annotations}});
+            let volume: PersistentVolume = serde_json::from_value(volume).expect("a volume");
+            let folded = volume.fold(&mut Folder::default()).expect("folds");
+            let Folded::Row(Row::Volume(row)) = folded else { panic!("no volume: {folded:?}") };
+            let secret = row.deletion_secret.map(|it| (it.namespace, it.name));
+            let expected = expected.map(|(namespace, name)| (namespace.into(), name.into()));
+            assert_eq!(secret, expected, "{annotations:?}");
+        }
     }
 }

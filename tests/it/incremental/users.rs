@@ -78,6 +78,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
     ];
     Sidecars {
         containers: Box::new([Container {
+            name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
             args: boxed(dice.subset(&["--feature-gates=HonorPVReclaimPolicy=true"])),
         }]),
@@ -131,7 +132,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
 pub(super) fn served(dice: &mut Dice) -> Row {
     let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
     let sidecars = Sidecars {
-        containers: Box::new([Container { image, args: Box::default() }]),
+        containers: Box::new([Container { name: "c".into(), image, args: Box::default() }]),
         mentions: Box::new(["--drivername=d.example".into()]),
         service_account: Some("sa".into()),
     };

@@ -23,7 +23,12 @@ fn workloads() {
     let sidecars = |image: &str, args: &[&str], account: Option<&str>| {
         let args: Box<[Text]> = args.iter().map(|arg| Text::from(*arg)).collect();
         Sidecars {
-            containers: [model::Container { image: image.into(), args: args.clone() }].into(),
+            containers: [model::Container {
+                name: "c".into(),
+                image: image.into(),
+                args: args.clone(),
+            }]
+            .into(),
             mentions: args,
             service_account: account.map(Text::from),
         }

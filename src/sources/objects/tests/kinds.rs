@@ -188,10 +188,12 @@ fn pods() {
         sidecars: Some(Box::new(Sidecars {
             containers: [
                 model::Container {
+                    name: "provisioner".into(),
                     image: "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0".into(),
                     args: args.map(Text::from).into(),
                 },
                 model::Container {
+                    name: "other".into(),
                     image: "registry:5000/x/my-csi-attacher@sha256:00".into(),
                     args: [].into(),
                 },

@@ -15,7 +15,7 @@ fn workload(folded: Folded) -> Workload {
     }
 }
 
-fn object(spec: serde_json::Value) -> serde_json::Value {
+fn object(spec: &serde_json::Value) -> serde_json::Value {
     serde_json::json!({"metadata": {"name": "w", "namespace": "n", "uid": "u", "generation": 7,
         "ownerReferences": [
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "c"},
@@ -44,7 +44,7 @@ fn claims_in_any_template_are_found() {
         controller: true,
         blocks_deletion: true,
     };
-    let replicated = object(serde_json::json!({"replicas": 0, "template": template()}));
+    let replicated = object(&serde_json::json!({"replicas": 0, "template": template()}));
     let job = serde_json::json!({"template": template(), "suspend": true});
     let cron =
         serde_json::json!({"suspend": true, "jobTemplate": {"spec": {"template": template()}}});
@@ -54,8 +54,8 @@ fn claims_in_any_template_are_found() {
         (Kind::ReplicationController, read::<ReplicationController>(replicated.clone())),
         (Kind::DaemonSet, read::<DaemonSet>(replicated.clone())),
         (Kind::StatefulSet, read::<StatefulSet>(replicated)),
-        (Kind::Job, read::<Job>(object(job))),
-        (Kind::CronJob, read::<CronJob>(object(cron))),
+        (Kind::Job, read::<Job>(object(&job))),
+        (Kind::CronJob, read::<CronJob>(object(&cron))),
     ] {
         let row = workload(row);
         assert_eq!(row.kind, kind);
@@ -65,7 +65,7 @@ fn claims_in_any_template_are_found() {
         let scaled = !matches!(kind, Kind::DaemonSet | Kind::Job | Kind::CronJob);
         assert_eq!(row.replicas, scaled.then_some(0), "{kind}");
     }
-    assert_eq!(read::<Deployment>(object(serde_json::json!({"replicas": 1}))), Folded::Counted);
+    assert_eq!(read::<Deployment>(object(&serde_json::json!({"replicas": 1}))), Folded::Counted);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_finished_job_says_so() {
         ("Complete", "False", false),
         ("Suspended", "True", false),
     ] {
-        let mut job = object(serde_json::json!({"template": template()}));
+        let mut job = object(&serde_json::json!({"template": template()}));
         job["status"] = serde_json::json!({"conditions": [{"type": condition, "status": status}]});
         assert_eq!(workload(read::<Job>(job)).finished, finished, "{condition} {status}");
     }
@@ -84,7 +84,7 @@ fn a_finished_job_says_so() {
 
 #[test]
 fn a_set_is_kept_with_everything_that_decides_over_its_claims() {
-    let mut set = object(serde_json::json!({
+    let mut set = object(&serde_json::json!({
         "selector": {"matchLabels": {"app": "web"}},
         "ordinals": {"start": 3},
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"storageClassName": "fast",
@@ -100,7 +100,7 @@ fn a_set_is_kept_with_everything_that_decides_over_its_claims() {
     let policy = set.retention.expect("it has a policy");
     assert_eq!(policy.when_deleted, Retention::Delete);
     assert_eq!(policy.when_scaled, Retention::Other("Sometimes".into()));
-    let bare = workload(read::<StatefulSet>(object(serde_json::json!({})))).set;
+    let bare = workload(read::<StatefulSet>(object(&serde_json::json!({})))).set;
     assert_eq!(bare.and_then(|set| set.retention), None, "nothing is made up");
 }
 
@@ -121,12 +121,13 @@ fn pods_of_sets_are_kept_and_orphans_keep_their_labels() {
 #[test]
 fn who_scales_and_who_snapshots() {
     let scaler =
-        object(serde_json::json!({"scaleTargetRef": {"kind": "StatefulSet", "name": "web"}}));
+        object(&serde_json::json!({"scaleTargetRef": {"kind": "StatefulSet", "name": "web"}}));
     let Folded::Row(Row::Autoscaler(row)) = read::<HorizontalPodAutoscaler>(scaler) else {
         panic!("it is kept")
     };
     assert_eq!((&*row.target_kind, &*row.target_name), ("StatefulSet", "web"));
-    let mut snapshot = object(serde_json::json!({"source": {"persistentVolumeClaimName": "data"}}));
+    let mut snapshot =
+        object(&serde_json::json!({"source": {"persistentVolumeClaimName": "data"}}));
     snapshot["status"] = serde_json::json!({"boundVolumeSnapshotContentName": "c", "readyToUse": false,
         "error": {"message": "no"}});
     let Folded::Row(Row::VolumeSnapshot(row)) = read::<VolumeSnapshot>(snapshot) else {

@@ -1,0 +1,225 @@
+//! The ways of looking for a controller.
+
+use std::time::Duration;
+
+use super::{Says, Search, Sign};
+use crate::facts::names::{provisioner_leases, sanitize};
+use crate::model::{
+    Kind, ObjectRef, PodPhase, Role, Sidecars, Threshold, Time, Workload, format_time,
+};
+
+/// A Lease counts as renewed for this many times its own duration.
+const LEASE_PERIODS: u32 = 3;
+/// The duration of a Lease that does not say.
+const LEASE_DEFAULT: Duration = Duration::from_secs(15);
+
+/// How a Lease was renewed last.
+fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
+    let by = holder.map_or_else(String::new, |holder| format!(" by {holder}"));
+    match time {
+        Some(time) => format!("last renewed at {}{by}", format_time(&time)),
+        None => format!("never renewed{by}"),
+    }
+}
+
+impl Search<'_, '_> {
+    pub(super) fn lease(&mut self) -> Says {
+        let mut names = match self.role {
+            Role::Provisioner => provisioner_leases(self.driver),
+            Role::Attacher => vec![format!("external-attacher-leader-{}", sanitize(self.driver))],
+            Role::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
+            Role::ControllerManager => vec!["kube-controller-manager".to_owned()],
+        };
+        names.dedup();
+        let (mut stale, mut odd): (Option<(String, String)>, Option<_>) = (None, None);
+        for name in &names {
+            let leases = match self.cx.leases_named(name) {
+                Ok(leases) => leases,
+                Err(unseen) => {
+                    return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
+                }
+            };
+            for lease in leases {
+                let system = &*lease.namespace == "kube-system";
+                if self.role == Role::ControllerManager && !system {
+                    continue;
+                }
+                let object = format!("lease/{}/{name}", lease.namespace);
+                let period = lease
+                    .duration_seconds
+                    .map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()));
+                let renewed = self.sign(lease.renewed, period * LEASE_PERIODS);
+                // A holder that lets go leaves its name empty.
+                let holder = lease.holder.as_deref().filter(|holder| !holder.is_empty());
+                let latest = last_renewed(lease.renewed, holder);
+                match (renewed, holder) {
+                    (Sign::Recent, Some(_)) => {
+                        let found = format!("{object} has not expired");
+                        return self.probe_of("lease", found, Some(latest), Says::Alive);
+                    }
+                    (Sign::Odd, Some(_)) => odd = Some((object, latest)),
+                    (_, Some(_)) => stale = Some((format!("{object} has expired"), latest)),
+                    (_, None) => stale = Some((format!("{object} has no holder"), latest)),
+                }
+            }
+        }
+        self.lease = stale.is_some() || odd.is_some();
+        if let Some((object, latest)) = odd {
+            let found = format!("{object} was renewed at a time that is not known to be past");
+            return self.probe_of("lease", found, Some(latest), Says::Trace);
+        }
+        // An old Lease may have a namesake that was not seen.
+        if let Err(unseen) = self.cx.all_of(Kind::Lease) {
+            return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
+        }
+        match stale {
+            // A driver's Leases outlive its uninstallation: old ones prove nothing.
+            Some((found, latest)) => self.probe_of("lease", found, Some(latest), Says::Nothing),
+            None => self.probe("lease", format!("no Lease {}", names.join(" or ")), Says::Nothing),
+        }
+    }
+
+    pub(super) fn pods(&mut self) -> Says {
+        let mut waiting = None;
+        for pod in self.cx.sidecar_pods() {
+            let Some(sidecars) = &pod.sidecars else { continue };
+            if !self.may_serve(sidecars) {
+                continue;
+            }
+            self.runs_in.push(pod.object());
+            let runs = pod.phase == PodPhase::Running && pod.ready && pod.deleting.is_none();
+            if runs && self.names_driver(sidecars) {
+                let found = format!("{} is running and ready", pod.object());
+                return self.probe("pod", found, Says::Alive);
+            }
+            waiting = Some(format!("{} may run it, phase {}", pod.object(), pod.phase.name()));
+        }
+        if let Some(found) = waiting {
+            return self.probe("pod", found, Says::Trace);
+        }
+        match self.cx.all_of(Kind::Pod) {
+            Ok(()) => self.probe("pod", "no pod runs it", Says::Nothing),
+            Err(unseen) => self.probe("pod", unseen.reason.clone(), Says::Unseen(unseen)),
+        }
+    }
+
+    pub(super) fn workloads(&mut self) -> Says {
+        let served = |sidecars: &Sidecars| self.may_serve(sidecars);
+        let found: Vec<_> = self
+            .cx
+            .sidecar_workloads()
+            .filter(|workload| workload.sidecars.as_deref().is_some_and(served))
+            .map(|workload| (workload.object(), workload.replicas))
+            .collect();
+        self.scaled_to_zero = self.scaled_to_zero();
+        if let Some((object, replicas)) = found.first() {
+            let replicas = replicas.map_or(String::new(), |n| format!(", {n} replicas"));
+            let text = format!("{object} would run it{replicas}");
+            self.runs_in.extend(found.into_iter().map(|(object, _)| object));
+            return self.probe("workload", text, Says::Trace);
+        }
+        let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
+        match kinds.into_iter().try_for_each(|kind| self.cx.all_of(kind)) {
+            Ok(()) => self.probe("workload", "no workload would run it", Says::Nothing),
+            Err(unseen) => self.probe("workload", unseen.reason.clone(), Says::Unseen(unseen)),
+        }
+    }
+
+    /// Returns the workload that runs it and that somebody scaled to zero, unless another one runs
+    /// it too. `ReplicaSet`s without replicas are earlier revisions.
+    fn scaled_to_zero(&self) -> Option<ObjectRef> {
+        let names = |it: &&Workload| it.sidecars.as_deref().is_some_and(|it| self.names_driver(it));
+        let own = self.cx.sidecar_workloads().filter(names);
+        let mut own = own.filter(|it| it.kind != Kind::ReplicaSet || it.replicas != Some(0));
+        let first = own.next()?;
+        (first.replicas == Some(0) && own.all(|it| it.replicas == Some(0))).then(|| first.object())
+    }
+
+    /// `CSIDriver` and `CSINode`: a driver that is registered is not absent.
+    pub(super) fn registration(&mut self) -> Says {
+        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) {
+            return Says::Nothing;
+        }
+        match self.cx.csi_driver(self.driver) {
+            Ok(Some(_)) => {
+                let found = format!("CSIDriver {} exists", self.driver);
+                return self.probe("registration", found, Says::Trace);
+            }
+            Ok(None) => {}
+            Err(unseen) => {
+                return self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen));
+            }
+        }
+        match self.cx.csi_nodes_of(self.driver) {
+            Ok(nodes) if nodes.is_empty() => {
+                let found = "neither CSIDriver nor CSINode names it";
+                self.probe("registration", found, Says::Nothing)
+            }
+            Ok(nodes) => {
+                let found = format!("registered on {} nodes", nodes.len());
+                self.probe("registration", found, Says::Trace)
+            }
+            Err(unseen) => self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen)),
+        }
+    }
+
+    /// What it was last seen to do: writes to volumes, and events.
+    pub(super) fn recent_action(&mut self) -> Says {
+        let within = self.cx.settings().thresholds.get(Threshold::DriverAction);
+        let manager = match self.role {
+            Role::Provisioner => "csi-provisioner",
+            Role::Attacher => "csi-attacher",
+            Role::Snapshotter => "snapshot-controller",
+            Role::ControllerManager => "kube-controller-manager",
+        };
+        let writes = self.cx.volumes_of_driver(self.driver).flat_map(|volume| {
+            let own = volume.metadata.managers.iter().filter(|it| it.manager.contains(manager));
+            own.filter_map(move |it| Some((it.time?, &it.manager, volume)))
+        });
+        let last = writes.max_by_key(|(time, manager, volume)| (*time, *manager, volume.name()));
+        let wrote = self.sign(last.map(|(time, ..)| time), within);
+        if let Some((time, manager, volume)) = last
+            && wrote == Sign::Recent
+        {
+            let (found, time) = ("it wrote to one of its volumes", format_time(&time));
+            let latest = format!("{}, as {manager}, at {time}", volume.object());
+            return self.probe_of("recent action", found, Some(latest), Says::Alive);
+        }
+        let own = self.cx.events().filter(|event| self.speaks_as(&event.component));
+        let last = own
+            .filter_map(|event| Some((event.last_seen?, event)))
+            .max_by_key(|(time, event)| (*time, &event.namespace, &event.name));
+        let said = self.sign(last.map(|(time, _)| time), within);
+        if let Some((time, event)) = last
+            && said == Sign::Recent
+        {
+            let time = format_time(&time);
+            let latest = format!("{} about {}, at {time}", event.reason, event.about);
+            return self.probe_of("recent action", "it wrote an event", Some(latest), Says::Alive);
+        }
+        if wrote == Sign::Odd || said == Sign::Odd {
+            let found = "at a time that is not known to be past";
+            return self.probe("recent action", found, Says::Trace);
+        }
+        match self.cx.all_of(Kind::Event).and_then(|()| self.cx.all_of(Kind::PersistentVolume)) {
+            Ok(()) => self.probe("recent action", "none seen", Says::Nothing),
+            Err(unseen) => self.probe("recent action", unseen.reason.clone(), Says::Unseen(unseen)),
+        }
+    }
+
+    /// Whether this is how the controller signs its events.
+    fn speaks_as(&self, component: &str) -> bool {
+        match self.role {
+            // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
+            Role::Provisioner => {
+                component.strip_prefix(&**self.driver).is_some_and(|rest| rest.starts_with('_'))
+            }
+            // It writes none about volumes and claims.
+            Role::Attacher => false,
+            Role::Snapshotter => component == "snapshot-controller",
+            Role::ControllerManager => {
+                matches!(component, "persistentvolume-controller" | "attachdetach-controller")
+            }
+        }
+    }
+}

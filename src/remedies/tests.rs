@@ -1,0 +1,210 @@
+//! The small remedies: what they plan, and what each of them refuses.
+
+use std::cell::RefCell;
+
+use super::*;
+use crate::cluster::{Change, Cluster, Dirty, Reach};
+use crate::facts::PV_PROTECTION;
+use crate::model::{
+    Action, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, Metadata, Phase, ReclaimPolicy, Row,
+    Settings, Time, Uid, Undo, VolumeSource,
+};
+
+fn now() -> Time {
+    Time::from_timestamp(1_800_000_000, 0).expect("in range")
+}
+
+/// A Released volume of policy Retain whose claim is gone.
+fn volume() -> Volume {
+    let key = ClaimKey { namespace: "shop".into(), name: "orders".into() };
+    Volume {
+        attributes_class: None,
+        metadata: Metadata {
+            name: "pv-1".into(),
+            finalizers: Box::new([PV_PROTECTION.into()]),
+            ..Metadata::default()
+        },
+        phase: Phase::Released,
+        message: None,
+        reason: None,
+        last_phase_transition: None,
+        reclaim_policy: ReclaimPolicy::Retain,
+        claim_ref: Some(ClaimRef { key, uid: Uid::parse("gone") }),
+        source: VolumeSource::Csi {
+            driver: "disk.csi.example.com".into(),
+            handle: "vol-1".into(),
+            provisioner_identity: true,
+        },
+        backend: Some(BackendKey { driver: "disk.csi.example.com".into(), handle: "vol-1".into() }),
+        class: None,
+        capacity: None,
+        node_affinity: None,
+        provisioned_by: Some("disk.csi.example.com".into()),
+        migrated_to: None,
+        bound_by_controller: true,
+        deletion_secret: None,
+        backend_state: None,
+    }
+}
+
+fn claim(uid: &str, phase: ClaimPhase, volume: Option<&str>) -> Row {
+    Row::Claim(Box::new(Claim {
+        attributes_class: None,
+        capacity: None,
+        conditions: Box::default(),
+        provisioner: None,
+        resize_status: None,
+        selected_node: None,
+        source: None,
+        metadata: Metadata { name: "orders".into(), uid: Uid::parse(uid), ..Metadata::default() },
+        namespace: "shop".into(),
+        phase,
+        volume_name: volume.map(Into::into),
+        class: None,
+        bind_completed: false,
+        requested: None,
+    }))
+}
+
+fn ask(remedy: &Remedy, volume: &Volume, rows: Vec<Row>) -> Result<Proposal, String> {
+    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+    cluster.apply(Change::Clock(now()), &mut dirty);
+    for row in [Row::Volume(Box::new(volume.clone()))].into_iter().chain(rows) {
+        cluster.apply(Change::Seen(row), &mut dirty);
+    }
+    for kind in Kind::ALL {
+        cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
+    }
+    let (settings, facts) = (Settings::default(), RefCell::default());
+    let said = (remedy.propose)(&Cx::new(&cluster, &settings, &facts), volume);
+    said.expect("everything is seen").map_err(|refusal| refusal.reason)
+}
+
+fn exempted() -> [(Metadata, &'static str); 2] {
+    let metadata = || volume().metadata;
+    [
+        (
+            Metadata { ignore: Some("all legal hold".into()), ..metadata() },
+            "annotation storage.kubectl.dev/ignore: all legal hold",
+        ),
+        (
+            Metadata { keep_until: Some("2027-06-01".into()), ..metadata() },
+            "annotation storage.kubectl.dev/keep-until: 2027-06-01",
+        ),
+    ]
+}
+
+#[test]
+fn a_stop_says_where_the_backend_may_be_half_gone() {
+    use Phase::{Available, Bound, Failed, Released};
+    use ReclaimPolicy::{Delete, Recycle, Retain};
+    for (policy, phase, terminating, doubts) in [
+        (Delete, Available, false, false),
+        (Delete, Bound, false, false),
+        // Nobody deletes the backend of a bound volume, and the patch tests that it is bound.
+        (Delete, Bound, true, false),
+        (Delete, Available, true, false),
+        (Delete, Released, false, true),
+        (Delete, Released, true, true),
+        (Delete, Failed, false, true),
+        (Delete, Phase::Other("Later".into()), false, true),
+        (Recycle, Released, false, false),
+        (Recycle, Bound, true, false),
+    ] {
+        let case = format!("{policy} {phase} {terminating}");
+        let mut volume = Volume { phase, reclaim_policy: policy.clone(), ..volume() };
+        volume.metadata.deleting = terminating.then(now);
+        let proposal = ask(&RETAIN, &volume, vec![]).expect("it is never wrong to stop");
+        let step = Action::SetReclaimPolicy {
+            volume: volume.object(),
+            from: policy,
+            to: Retain,
+            doubts_backend: doubts,
+        };
+        assert_eq!(proposal.steps, [step], "{case}");
+        assert_eq!(matches!(proposal.undo, Undo::Never(_)), doubts, "{case}");
+        assert_eq!(proposal.notices.len(), usize::from(doubts), "{case}");
+    }
+    assert_eq!(ask(&RETAIN, &volume(), vec![]), Err("its policy is already Retain".to_owned()));
+}
+
+#[test]
+fn a_volume_is_reserved_for_nobody_else() {
+    let with = |change: fn(&mut Volume)| {
+        let mut volume = volume();
+        change(&mut volume);
+        volume
+    };
+    let twin = with(|it| it.metadata.name = "pv-2".into());
+    let pending = |volume| claim("new", ClaimPhase::Pending, volume);
+    for (volume, rows, expected) in [
+        (volume(), vec![], None),
+        (volume(), vec![pending(None)], None),
+        (volume(), vec![pending(Some("pv-1"))], None),
+        (with(|it| it.metadata.deleting = Some(now())), vec![], Some("it is terminating")),
+        (with(|it| it.phase = Phase::Bound), vec![], Some("its phase is Bound")),
+        (
+            with(|it| it.reclaim_policy = ReclaimPolicy::Delete),
+            vec![],
+            Some("its policy is Delete: first retain it"),
+        ),
+        (
+            with(|it| it.backend_state = Some("unknown".into())),
+            vec![],
+            Some("annotation storage.kubectl.dev/backend-state: unknown"),
+        ),
+        (
+            volume(),
+            vec![Row::Volume(Box::new(twin))],
+            Some("pv/pv-2 names the same backend volume"),
+        ),
+        (
+            volume(),
+            vec![pending(Some("pv-9"))],
+            Some("pvc/shop/orders is already bound to another volume"),
+        ),
+        (
+            volume(),
+            vec![claim("new", ClaimPhase::Bound, None)],
+            Some("pvc/shop/orders is already bound to another volume"),
+        ),
+        (
+            volume(),
+            vec![claim("gone", ClaimPhase::Bound, Some("pv-1"))],
+            Some("pvc/shop/orders still exists"),
+        ),
+        (with(|it| it.claim_ref = None), vec![], Some("it names no claim that it was bound to")),
+    ] {
+        let said = ask(&RESERVE, &volume, rows).err();
+        assert_eq!(said.as_deref(), expected);
+    }
+    for (metadata, reason) in exempted() {
+        let volume = Volume { metadata, ..volume() };
+        assert_eq!(ask(&RESERVE, &volume, vec![]), Err(reason.to_owned()));
+    }
+}
+
+#[test]
+fn protection_is_added_once_and_only_where_it_can_be() {
+    let bare = || {
+        let mut volume = volume();
+        volume.metadata.finalizers = Box::default();
+        volume
+    };
+    let proposal = ask(&ADD_PROTECTION, &bare(), vec![]).expect("nothing speaks against it");
+    let step = Action::AddFinalizer { object: bare().object(), finalizer: PV_PROTECTION.into() };
+    assert_eq!(proposal.steps, [step]);
+    let mut terminating = bare();
+    terminating.metadata.deleting = Some(now());
+    for (volume, reason) in [
+        (volume(), "it has the finalizer"),
+        (terminating, "the API server allows no new finalizer on a terminating object"),
+    ] {
+        assert_eq!(ask(&ADD_PROTECTION, &volume, vec![]), Err(reason.to_owned()));
+    }
+    for (metadata, reason) in exempted() {
+        let metadata = Metadata { finalizers: Box::default(), ..metadata };
+        let volume = Volume { metadata, ..volume() };
+        assert_eq!(ask(&ADD_PROTECTION, &volume, vec![]), Err(reason.to_owned()));
+    }
+}
