@@ -13,7 +13,10 @@ use kube::client::Body;
 use kubectl_storage::{
     model::Kind,
     rules::REGISTRY,
-    sources::client::{ConnectionOptions, ListRequest, connect},
+    sources::{
+        client::{ConnectionOptions, ListRequest, connect},
+        live,
+    },
 };
 use tokio::task::JoinSet;
 
@@ -70,17 +73,20 @@ async fn all(kubeconfig: &Path) -> io::Result<usize> {
 fn paths() -> impl Iterator<Item = String> {
     let kinds: BTreeSet<Kind> = REGISTRY.iter().flat_map(|rule| rule.looks_at()).collect();
     // The custom resources among them are not installed.
+    let served = |kind: &Kind| !kind.is_optional() || *kind == Kind::VolumeAttributesClass;
     kinds
         .into_iter()
-        .filter(|kind| kind.is_listed() && !kind.is_optional() && *kind != Kind::Namespace)
-        .map(|kind| {
+        .filter(move |kind| kind.is_listed() && served(kind) && *kind != Kind::Namespace)
+        .flat_map(|kind| {
             let path =
                 ListRequest::new(kind.group().name, kind.group().version, kind.plural()).path();
             match kind {
                 Kind::Event => {
-                    format!("{path}?fieldSelector=involvedObject.kind%3DPersistentVolume")
+                    let escaped = |it: &str| it.replace('=', "%3D").replace(',', "%2C");
+                    let one = |it: &str| format!("{path}?fieldSelector={}", escaped(it));
+                    live::EVENTS.into_iter().map(one).collect()
                 }
-                _ => path,
+                _ => vec![path],
             }
         })
 }

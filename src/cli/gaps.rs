@@ -35,19 +35,24 @@ fn named(gap: &Gap) -> String {
 
 /// The reason in words that fit other kinds as well, where it is one that comes for many.
 fn alike(gap: &Gap) -> String {
-    let plural = gap.kind.plural();
     let reason = &gap.reason;
-    // `… is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope`
-    let user = reason.strip_prefix("forbidden: ").and_then(|text| {
-        let (_, rest) = text.split_once(": User ")?;
-        rest.split_once(&format!(" cannot list resource \"{plural}\" "))
+    // `forbidden: User "ann" cannot list resource "pods" at the cluster scope; and what was tried`,
+    // or `… in the namespace "shop"`, which the gap itself names.
+    let denied = reason.strip_prefix("forbidden: User ").and_then(|text| {
+        let what = format!(" cannot list resource \"{}\" ", gap.kind.plural());
+        let (user, rest) = text.split_once(&what)?;
+        let (place, tried) = match rest.split_once("; ") {
+            Some((place, tried)) => (place, format!("; {tried}")),
+            None => (rest, String::new()),
+        };
+        let told = place == "at the cluster scope"
+            || gap
+                .namespace
+                .as_ref()
+                .is_some_and(|it| place == format!("in the namespace \"{it}\""));
+        told.then(|| format!("forbidden: user {user} may not list them{tried}"))
     });
-    match user {
-        Some((user, place)) if place.ends_with("at the cluster scope") => {
-            format!("forbidden: user {user} may not list them")
-        }
-        _ => reason.clone(),
-    }
+    denied.unwrap_or_else(|| reason.clone())
 }
 
 /// Phases and policies of a later version of Kubernetes: rules about the known ones pass over
@@ -89,24 +94,31 @@ mod tests {
 
     #[test]
     fn kinds_that_were_forbidden_alike_share_a_line() {
-        let gap = |kind: Kind, group: &str, place: &str| Gap {
+        let gap = |kind: Kind, namespace: Option<&str>, place: &str| Gap {
             kind,
-            namespace: None,
+            namespace: namespace.map(Into::into),
             reason: format!(
-                "forbidden: {0} is forbidden: User \"ann\" cannot list resource \"{0}\" in API group \"{group}\" {place}",
+                "forbidden: User \"ann\" cannot list resource \"{}\" {place}",
                 kind.plural()
             ),
         };
+        let whole = "at the cluster scope";
+        let tried = "at the cluster scope; only shop was tried";
         let gaps = [
-            gap(Kind::Pod, "", "at the cluster scope"),
-            gap(Kind::StatefulSet, "apps", "at the cluster scope"),
-            Gap { kind: Kind::Node, namespace: None, reason: "the connection broke".to_owned() },
+            gap(Kind::Node, None, whole),
+            gap(Kind::Lease, None, whole),
+            gap(Kind::Pod, None, tried),
+            gap(Kind::Pod, Some("shop"), "in the namespace \"shop\""),
+            gap(Kind::Event, Some("shop"), "in the namespace \"other\""),
+            Gap { kind: Kind::Job, namespace: None, reason: "the connection broke".to_owned() },
         ];
         assert_eq!(
             lines(gaps.iter(), &Kind::ALL),
             [
-                "pods, statefulsets: forbidden: user \"ann\" may not list them",
-                "nodes: the connection broke",
+                "events in shop: forbidden: User \"ann\" cannot list resource \"events\" in the namespace \"other\"",
+                "nodes, leases, pods in shop: forbidden: user \"ann\" may not list them",
+                "pods: forbidden: user \"ann\" may not list them; only shop was tried",
+                "jobs: the connection broke",
             ]
         );
     }

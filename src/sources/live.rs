@@ -65,7 +65,7 @@ const BATCH: usize = 64;
 /// Messages on their way: a slow reader of messages slows the lists down.
 const CHANNEL: usize = 8;
 /// The events that are looked at.
-const EVENTS: [&str; 5] = [
+pub const EVENTS: [&str; 5] = [
     "involvedObject.kind=PersistentVolume",
     "involvedObject.kind=PersistentVolumeClaim",
     "involvedObject.kind=StatefulSet",
