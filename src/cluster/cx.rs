@@ -117,6 +117,11 @@ impl<'a> Cx<'a> {
         (looked, self.wake.take())
     }
 
+    /// Takes the earliest time at which an answer since the last call may change.
+    pub fn take_wake(&self) -> Option<Time> {
+        self.wake.take()
+    }
+
     /// Takes the questions that came up.
     pub fn take_questions(&self) -> BTreeSet<Question> {
         self.asked.take()

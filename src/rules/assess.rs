@@ -11,7 +11,7 @@ mod scope;
 pub use scope::subjects;
 use scope::{exempt, in_scope, object_key};
 
-use super::{Judged, REGISTRY, Rule, Stake};
+use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject, Unseen};
 use crate::model::{
     Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
@@ -112,17 +112,18 @@ impl Assessor {
                 continue;
             }
             let mut noted = Noted::default();
-            for rule in REGISTRY.iter() {
-                let judged = judge(&cx, cluster, &subject, rule);
-                if let Some(finding) = judged.finding {
-                    noted.found.push((rule, finding.severity));
+            // Nearly all of these answers are that nothing is wrong: they are not put into boxes.
+            for (rule, judge) in about(&subject) {
+                match judge.on(&cx, cluster, &subject) {
+                    Some(Ok(Some(finding))) => noted.found.push((rule, finding.severity)),
+                    Some(Err(unseen)) if is_single(cluster, &unseen) => {
+                        noted.unseen.push((rule.id, unseen));
+                    }
+                    // What a whole kind lacks is told once, as a gap of the kind.
+                    None | Some(Ok(None) | Err(_)) => {}
                 }
-                // What a whole kind lacks is told once, as a gap of the kind.
-                if let Some(unseen) = judged.unseen.filter(|it| is_single(cluster, it)) {
-                    noted.unseen.push((rule.id, unseen));
-                }
-                noted.wake = earliest(noted.wake, judged.wake);
             }
+            noted.wake = cx.take_wake();
             if noted.found.is_empty() && noted.unseen.is_empty() && noted.wake.is_none() {
                 self.cases.remove(&subject);
             } else {
@@ -337,6 +338,21 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
     }
     (judged.looked, judged.wake) = cx.take_notes();
     judged
+}
+
+/// The rules about subjects of one kind, in the order of the registry.
+fn about(subject: &Subject) -> &'static [(&'static Rule, Judge)] {
+    static BY_KIND: std::sync::LazyLock<[Vec<(&'static Rule, Judge)>; Judge::KINDS]> =
+        std::sync::LazyLock::new(|| {
+            let mut by_kind = [const { Vec::new() }; Judge::KINDS];
+            for rule in REGISTRY.iter() {
+                for judge in rule.judge {
+                    by_kind[judge.kind()].push((*rule, *judge));
+                }
+            }
+            by_kind
+        });
+    &BY_KIND[kind_of(subject)]
 }
 
 /// The gaps with the rules that they blind, in order.

@@ -69,7 +69,40 @@ pub enum Judge {
     Driver(fn(&Cx, &Text) -> Seen<Option<Finding>>),
 }
 
+/// The place of a kind of subjects among all of them.
+const fn kind_of(subject: &Subject) -> usize {
+    match subject {
+        Subject::Volume(_) => 0,
+        Subject::Claim(_) => 1,
+        Subject::StatefulSet(_) => 2,
+        Subject::Attachment(_) => 3,
+        Subject::Pod(_) => 4,
+        Subject::Class(_) => 5,
+        Subject::AttributesClass(_) => 6,
+        Subject::Snapshot(_) => 7,
+        Subject::Driver(_) => 8,
+    }
+}
+
 impl Judge {
+    /// How many kinds of subjects there are.
+    const KINDS: usize = 9;
+
+    /// The kind of its subjects, as [`kind_of`] counts them.
+    const fn kind(self) -> usize {
+        match self {
+            Self::Volume(_) => 0,
+            Self::Claim(_) => 1,
+            Self::StatefulSet(_) => 2,
+            Self::Attachment(_) => 3,
+            Self::Pod(_) => 4,
+            Self::Class(_) => 5,
+            Self::AttributesClass(_) => 6,
+            Self::Snapshot(_) => 7,
+            Self::Driver(_) => 8,
+        }
+    }
+
     /// Judges a subject; `None` when the rule is not about such subjects.
     fn on(
         self,
