@@ -38,7 +38,7 @@ impl<'a> Fate<'a> {
             Self::Destroyed(_) => format!("the data is destroyed when {when}"),
             Self::Scrubbed(_) => format!("the data is scrubbed when {when}"),
             Self::Kept(_) => format!("the volume and its data stay when {when}"),
-            Self::NoVolume => format!("no data is lost when {when}: it has no volume"),
+            Self::NoVolume => format!("no volume goes with it when {when}"),
             Self::Unseen(_) => format!("what becomes of the data when {when} was not seen"),
         }
     }

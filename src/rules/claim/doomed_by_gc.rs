@@ -1,8 +1,9 @@
 //! F51: the garbage collector is about to delete a claim.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
+use crate::facts::{self, Fate};
 use crate::model::{Claim, Finding, Kind, ManagedField, OwnerReference, Severity};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
 pub(super) static RULE: Rule = Rule {
@@ -16,14 +17,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::StatefulSet,
         Kind::PartialObjectMetadata,
     ],
-    remedies: &[],
+    remedies: &[&remedies::RETAIN],
     title: "A claim names owners none of which exists: the garbage collector will delete it",
     danger: "As soon as the garbage collector looks at it, within seconds where it runs, the claim is deleted \
              like any other, and with the policy Delete its data goes. Typical after a restore from a backup: \
              owners that were made again have other uids.",
-    remedy: "The tool changes nothing here yet. Remove the owner references that lead nowhere if the claim is to \
-             stay, and never point them at the new owner: then it would die with that one. Look again \
-             afterwards, for the garbage collector may have been faster.",
+    remedy: "Setting the policy of its volume to Retain keeps the data whatever becomes of the claim. If the claim \
+             is to stay, remove the owner references that lead nowhere, and never point them at the new owner: \
+             then it would die with that one. Look again afterwards: the garbage collector may have been faster.",
     source: "kubernetes garbagecollector.go, isDangling and attemptToDeleteItem",
     judge: &[Judge::Claim(judge)],
 };
@@ -55,6 +56,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = finding.shows_manager(&claim.metadata, &field, "managers of the references");
     Ok(Some(if wanted {
         finding.severe(Severity::Info).report_only("nothing: this is how ephemeral volumes end")
+    } else if let Fate::Destroyed(volume) | Fate::Scrubbed(volume) = fate {
+        finding.remedied_by(cx, volume, &remedies::RETAIN)
     } else {
         finding.report_only("remove these references at once if the claim is to stay")
     }))

@@ -35,22 +35,29 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !gone && claim.phase != ClaimPhase::Lost {
         return Ok(None);
     }
-    let name = claim.volume_name.as_deref().unwrap_or("<none>");
-    let summary = if gone {
-        format!("its volume {name} does not exist any more: no pod can start with it")
-    } else {
-        format!("lost: its volume {name} is not its own any more, and no pod can start with it")
+    let summary = match &claim.volume_name {
+        Some(name) if gone => {
+            format!("its volume {name} does not exist any more: no pod can start with it")
+        }
+        Some(name) => {
+            format!(
+                "it is Lost: volume {name} is not its own, or was not seen; no pod can start with it"
+            )
+        }
+        None => {
+            "it is Lost, and does not say which volume it had: no pod can start with it".to_owned()
+        }
     };
     let completed = if claim.bind_completed { "present" } else { "<none>" };
     let mut finding = RULE
         .on_claim(claim, summary)
         .shows("annotation pv.kubernetes.io/bind-completed", completed)
         .shows("volume", if gone { "does not exist" } else { "exists, or was not seen" });
-    let said = ["ClaimLost", "ClaimMisbound"];
-    if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &said) {
+    let reasons = ["ClaimLost", "ClaimMisbound"];
+    if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &reasons) {
         finding = finding
             .aged(Age { since: event.last_seen, trust: crate::model::Trust::LowerBound })
-            .shows("last event", facts_of(event));
+            .shows("last event", said(event));
     }
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);
@@ -63,6 +70,6 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(reason)))
 }
 
-fn facts_of(event: &crate::model::Event) -> String {
+fn said(event: &crate::model::Event) -> String {
     format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
 }

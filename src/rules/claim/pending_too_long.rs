@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Age, Claim, ClaimPhase, Event, Finding, Kind, Liveness, Severity, StorageClass, Text, Threshold,
+    Age, Claim, ClaimPhase, ControllerState, Event, Finding, Kind, Liveness, Severity,
+    StorageClass, Text, Threshold, migrated_driver,
 };
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
@@ -40,17 +41,17 @@ const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// What a claim waits for.
 struct Reason {
-    /// Goes on after "Pending: ".
+    /// Goes on after "still Pending: ".
     why: String,
     advice: &'static str,
-    /// The provisioner that should act.
-    provisioner: Option<Text>,
+    /// Who should act, as far as that is known.
+    state: Option<ControllerState>,
     severity: Severity,
 }
 
 impl Reason {
     fn new(why: impl Into<String>, advice: &'static str) -> Self {
-        Self { why: why.into(), advice, provisioner: None, severity: Severity::Medium }
+        Self { why: why.into(), advice, state: None, severity: Severity::Medium }
     }
 }
 
@@ -63,7 +64,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let failed = facts::last_event_about(cx, &claim.object(), &["ProvisioningFailed"])?;
     let reason = reason(cx, claim, failed)?;
     let mut finding = RULE
-        .on_claim(claim, format!("Pending: {}", reason.why))
+        .on_claim(claim, format!("still Pending: {}", reason.why))
         .severe(reason.severity)
         .aged(age)
         .shows("spec.storageClassName", claim.class.as_deref().unwrap_or("<none>"));
@@ -77,8 +78,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
         finding = finding.shows("last event", said);
     }
-    if let Some(provisioner) = &reason.provisioner {
-        finding = finding.shows_controller(&facts::provisioner(cx, provisioner));
+    if let Some(state) = &reason.state {
+        finding = finding.shows_controller(state);
     }
     Ok(Some(finding.report_only(reason.advice)))
 }
@@ -119,21 +120,29 @@ fn named_volume(cx: &Cx, claim: &Claim, name: &str) -> Seen<Reason> {
             "make that volume, or make the claim again without its name",
         ));
     };
-    let others = volume.claim_ref.as_ref().filter(|claim_ref| {
-        let namesake = claim_ref.key == claim.key();
-        let recreated = claim_ref.uid.is_some() && claim_ref.uid != claim.metadata.uid;
-        !namesake || recreated
-    });
-    Ok(match others {
-        Some(other) => Reason::new(
-            format!("volume {name}, which it asks for by name, belongs to claim {}", other.key),
+    let Some(claim_ref) = &volume.claim_ref else { return Ok(unfit(name)) };
+    Ok(if claim_ref.key != claim.key() {
+        Reason::new(
+            format!("volume {name}, which it asks for by name, belongs to claim {}", claim_ref.key),
             "ask for another volume, or have that one reserved for this claim",
-        ),
-        None => Reason::new(
-            format!("volume {name}, which it asks for by name, does not fit it"),
-            "compare class, size, access modes and volume mode of the two",
-        ),
+        )
+    } else if claim_ref.uid.is_some() && claim_ref.uid != claim.metadata.uid {
+        Reason::new(
+            format!(
+                "volume {name}, which it asks for by name, belonged to an earlier claim of its name"
+            ),
+            "have that volume reserved for this claim, if it may see the data",
+        )
+    } else {
+        unfit(name)
     })
+}
+
+fn unfit(volume: &str) -> Reason {
+    Reason::new(
+        format!("volume {volume}, which it asks for by name, does not fit it"),
+        "compare class, size, access modes and volume mode of the two",
+    )
 }
 
 fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>) -> Seen<Reason> {
@@ -155,8 +164,9 @@ fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>
             "make a volume of that class that fits",
         ));
     }
-    let provisioner = claim.provisioner.as_ref().unwrap_or(&class.provisioner);
-    let state = facts::provisioner(cx, provisioner);
+    let named = claim.provisioner.as_ref().unwrap_or(&class.provisioner);
+    let provisioner = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let state = state(cx, &provisioner);
     let reason = match (failed, state.liveness) {
         (_, Liveness::Absent) => Reason::new(
             format!("its provisioner {provisioner} is absent"),
@@ -179,5 +189,14 @@ fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>
             "see that the provisioner runs, and look at its log",
         ),
     };
-    Ok(Reason { provisioner: Some(Text::clone(provisioner)), ..reason })
+    Ok(Reason { state: Some(state), ..reason })
+}
+
+/// The state of a provisioner; those in the tree are a part of the controller manager.
+fn state(cx: &Cx, provisioner: &Text) -> ControllerState {
+    if provisioner.starts_with("kubernetes.io/") {
+        facts::controller_manager(cx)
+    } else {
+        facts::provisioner(cx, provisioner)
+    }
 }

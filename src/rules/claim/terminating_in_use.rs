@@ -48,7 +48,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         Fate::Kept(_) => finding.report_only(
             "the volume will be Released and can be given to a new claim: prepare one before the pods go",
         ),
-        Fate::NoVolume => finding.report_only("nothing is lost but the claim: make it again"),
+        Fate::NoVolume => finding.report_only("nothing but the claim goes: prepare another one"),
         Fate::Unseen(_) => {
             finding.report_only("look at the policy of its volume before the last pod goes")
         }

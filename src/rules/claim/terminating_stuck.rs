@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         Kind::Event,
     ],
     remedies: &[],
-    title: "A claim that no pod uses has been Terminating for longer than the threshold",
+    title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
     danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
              of another finalizer. The namespace cannot be deleted, and no claim of that name can be made. \
              Whoever removes the last finalizer by hand destroys the data, if the policy is Delete.",
@@ -42,9 +42,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let summary = if protected {
-        "no pod uses it, but kube-controller-manager does not let it go"
+        "no scheduled pod uses it, but kube-controller-manager does not let it go"
     } else {
-        "no pod uses it, but a finalizer of somebody else holds it"
+        "only finalizers of others hold it, and they do not let it go"
     };
     let fate = facts::fate(cx, claim);
     let mut finding = RULE
@@ -53,10 +53,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .shows("consequence", fate.words("its last finalizer goes"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
+    // Those that upstream does not wait for, or that nobody waits for.
+    if let Ok(users) = facts::pod_users(cx, claim) {
+        finding = finding.shows_pods(&users);
+    }
     if protected {
         finding = finding.shows_controller(&facts::controller_manager(cx));
-        // Those that upstream does not wait for: the scheduler will refuse them.
-        finding = finding.shows_pods(&facts::pod_users(cx, claim)?);
         let reason = "look at kube-controller-manager, which should have removed its protection";
         return Ok(Some(finding.report_only(reason)));
     }

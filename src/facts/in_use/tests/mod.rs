@@ -339,7 +339,7 @@ fn what_becomes_of_the_data() {
             "the volume and its data stay when it goes",
         ),
         (ReclaimPolicy::Delete, None, "the data is destroyed when it goes"),
-        (ReclaimPolicy::Delete, Some("x"), "no data is lost when it goes: it has no volume"),
+        (ReclaimPolicy::Delete, Some("x"), "no volume goes with it when it goes"),
     ] {
         let cluster = cluster([volume(policy.clone(), "data", uid)], &[]);
         let found = look(&cluster, |cx| fate(cx, &claim("data", &[])).words("it goes"));
