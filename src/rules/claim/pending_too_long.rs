@@ -36,9 +36,6 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// Whose classes provision nothing.
-const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
-
 /// What a claim waits for.
 struct Reason {
     /// Goes on after "still Pending: ".
@@ -158,7 +155,7 @@ fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>
             "find out why the scheduler finds no node for that pod",
         ));
     }
-    if &*class.provisioner == NO_PROVISIONER {
+    if &*class.provisioner == "kubernetes.io/no-provisioner" {
         return Ok(Reason::new(
             "its class provisions nothing, and no volume that was made by hand fits it",
             "make a volume of that class that fits",
