@@ -49,6 +49,9 @@ fn d_70_the_claim_of_a_sets_pending_pod_is_made_again_empty() {
 
     // A pod that is not scheduled does not hold it, as upstream sees it.
     on.delete("pvc/data-web-0");
+    eventually("it goes at once", || uid() != before);
+    // The set's controller does not listen to claims: it notices when it looks at the set again.
+    on.patch("statefulset/web", &json!({"metadata": {"annotations": {"looked": "at"}}}));
     eventually("it is made again", || uid().is_some_and(|now| Some(now) != before));
     eventually("the data is destroyed", || !driver.has(&handle));
     assert_ne!(on.bound("data-web-0"), volume);

@@ -21,8 +21,9 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// Events that show that a volume is in the making.
-const PROVISIONING: [&str; 3] = ["Provisioning", "ExternalProvisioning", "ProvisioningFailed"];
+/// Events of a provisioner that is making a volume, or has tried to. Not `ExternalProvisioning`,
+/// with which the controller manager says again and again that it waits for one.
+const PROVISIONING: [&str; 2] = ["Provisioning", "ProvisioningFailed"];
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(node) = &claim.selected_node else { return Ok(None) };
