@@ -68,7 +68,8 @@ fn rights() -> Vec<Right> {
     };
     for kind in collect::kinds() {
         match kind {
-            Kind::Secret => {}
+            // An owner may be of any kind: who may not read it learns that it was not seen.
+            Kind::Secret | Kind::PartialObjectMetadata => {}
             Kind::SubjectAccessReview => add("create", kind),
             Kind::PersistentVolumeClaim => {
                 // Absence is confirmed one by one where two lists do not prove it.

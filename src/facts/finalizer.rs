@@ -11,6 +11,10 @@ pub const IN_TREE: &str = "kubernetes.io/pv-controller";
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Set by admission and kube-controller-manager on every claim.
 pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// Set by csi-provisioner on a claim from which another one is being filled.
+pub const CLONE_SOURCE: &str = "provisioner.storage.kubernetes.io/cloning-protection";
+/// Set by snapshot-controller on a claim of which a snapshot is being taken.
+pub const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
 
 const ATTACHER: &str = "external-attacher/";
 
@@ -40,11 +44,10 @@ pub fn owner_of(finalizer: &str) -> FinalizerOwner {
         IN_TREE | PV_PROTECTION | PVC_PROTECTION | "kubernetes.io/vac-protection" => {
             FinalizerOwner::ControllerManager
         }
-        "provisioner.storage.kubernetes.io/cloning-protection"
-        | "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection" => {
+        CLONE_SOURCE | "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection" => {
             FinalizerOwner::Cloning
         }
-        "snapshot.storage.kubernetes.io/pvc-as-source-protection"
+        SNAPSHOT_SOURCE
         | "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
         | "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
         | "snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection" => {

@@ -6,9 +6,11 @@ mod controller;
 mod deletion_secret;
 mod event;
 mod finalizer;
+mod in_use;
 mod names;
 mod node;
 mod obstacle;
+mod owned;
 mod owner;
 mod protection;
 mod provisioner;
@@ -18,14 +20,20 @@ pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
 pub use consequence::{Consequence, Fate, when_claim_goes, when_volume_is_deleted};
 pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
 pub use deletion_secret::{SecretState, deletion_secret};
-pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};
+pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
 pub use finalizer::{
-    EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
-    attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of, set_by_attacher,
+    CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
+    SNAPSHOT_SOURCE, attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of,
+    set_by_attacher,
+};
+pub use in_use::{
+    Fate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, looked_at, pod_users,
+    template_of, unsafe_to_delete, upstream_in_use,
 };
 pub use names::sanitize;
 pub use node::{Plight, node_gone, node_plight, unready_host};
 pub use obstacle::{Obstacle, obstacle};
+pub use owned::{Ownership, controller_of, is_doomed, ownership};
 pub use owner::{Owner, known_deletable, owner};
 pub use protection::{
     always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,

@@ -158,6 +158,37 @@ impl Finding {
         self
     }
 
+    /// Has tables show what they show of volumes.
+    pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
+        self.volume = volume.map(columns).or(self.volume);
+        self
+    }
+
+    /// Shows the pods that use a claim.
+    pub(super) fn shows_pods(mut self, users: &[facts::PodUser]) -> Self {
+        for user in users {
+            let object = user.pod.object();
+            let node = user.pod.node.as_deref().unwrap_or("<none>");
+            self = self.shows_of(&object, "status.phase", user.pod.phase.name()).shows_of(
+                &object,
+                "spec.nodeName",
+                node,
+            );
+            if let Some(owner) = &user.pod.controller {
+                self =
+                    self.shows_of(&object, "controller", format!("{} {}", owner.kind, owner.name));
+            }
+            if user.pod.is_shut_down() {
+                self = self.shows_of(&object, "metadata.deletionGracePeriodSeconds", "0");
+            }
+            if user.why == facts::Why::Ephemeral {
+                self = self.shows_of(&object, "uses it as", "an ephemeral volume");
+            }
+            self = self.relates([object]);
+        }
+        self
+    }
+
     /// Takes a remedy's verdict.
     pub(super) fn remedied_by(mut self, cx: &Cx, volume: &Volume, remedy: &Remedy) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, volume);

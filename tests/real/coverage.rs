@@ -84,6 +84,7 @@ fn d_52_pods_of_one_namespace_are_forbidden() {
     assert!(report.has_gap("pods", None), "{report}");
     assert_eq!(report.gaps().len(), 2, "{report}");
     report.expect_not("pvc/closed/data", "pvc-unused");
+    report.finding("pvc-unused", "pvc/open/data").expect("low", "report-only");
     assert_eq!(report.json["summary"]["volumes"], 2, "{report}");
     assert_eq!(report.json["summary"]["claims"], 2, "{report}");
     let closed = cluster.audit_as(&cluster.kubeconfig_of("user-1"), &["-n", "open"]);

@@ -71,6 +71,25 @@ fn claim(name: &str) -> Row {
     }))
 }
 
+/// A pod that uses a claim.
+fn pod(claim: &str) -> Row {
+    Row::Pod(Box::new(crate::model::PodUse {
+        namespace: "default".into(),
+        name: claim.into(),
+        uid: Uid::parse(claim),
+        created: Some(ago(86_400)),
+        deleting: None,
+        forced: false,
+        controller: None,
+        labels: Box::default(),
+        phase: crate::model::PodPhase::Running,
+        ready: true,
+        node: Some("node-1".into()),
+        claims: [crate::model::Mounted { claim: claim.into(), ephemeral: false }].into(),
+        sidecars: None,
+    }))
+}
+
 #[test]
 fn local_volumes_without_any_csi_driver_are_fine() {
     let host_path = |name: &str| VolumeSource::HostPath(format!("/opt/{name}").into());
@@ -99,7 +118,8 @@ fn local_volumes_without_any_csi_driver_are_fine() {
         cluster.apply(Change::Clock(ago(0)), &mut dirty);
         let server = Server { version: Some((1, minor)), ..Server::default() };
         cluster.apply(Change::Server(server), &mut dirty);
-        for row in rows.iter().cloned().chain(["a", "b", "c", "d", "e"].map(claim)) {
+        let names = ["a", "b", "c", "d", "e"];
+        for row in rows.iter().cloned().chain(names.map(claim)).chain(names.map(pod)) {
             cluster.apply(Change::Seen(row), &mut dirty);
         }
         for kind in Kind::ALL {

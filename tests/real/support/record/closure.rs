@@ -124,11 +124,36 @@ fn belongs(line: &Value, chosen: &Value) -> bool {
         ("Node", "PersistentVolume") => !chosen["spec"]["nodeAffinity"].is_null(),
         ("Node", "VolumeAttachment") => *name(line) == chosen["spec"]["nodeName"],
         ("Pod", "PersistentVolumeClaim") => {
-            let volumes = line["spec"]["volumes"].as_array().map(Vec::as_slice).unwrap_or_default();
             namespace(line) == namespace(chosen)
-                && volumes
-                    .iter()
-                    .any(|it| it["persistentVolumeClaim"]["claimName"] == *name(chosen))
+                && (mounts(&line["spec"], chosen) || has_ephemeral(line, chosen))
+        }
+        ("CronJob", "PersistentVolumeClaim") => {
+            namespace(line) == namespace(chosen)
+                && mounts(&line["spec"]["jobTemplate"]["spec"]["template"]["spec"], chosen)
+        }
+        (
+            "Deployment"
+            | "ReplicaSet"
+            | "DaemonSet"
+            | "ReplicationController"
+            | "Job"
+            | "StatefulSet",
+            "PersistentVolumeClaim",
+        ) => {
+            namespace(line) == namespace(chosen)
+                && (mounts(&line["spec"]["template"]["spec"], chosen) || makes(line, chosen))
+        }
+        ("PersistentVolumeClaim", "PersistentVolumeClaim") => {
+            namespace(line) == namespace(chosen)
+                && line["spec"]["dataSource"]["kind"] == "PersistentVolumeClaim"
+                && line["spec"]["dataSource"]["name"] == *name(chosen)
+        }
+        ("VolumeSnapshot", "PersistentVolumeClaim") => {
+            namespace(line) == namespace(chosen)
+                && line["spec"]["source"]["persistentVolumeClaimName"] == *name(chosen)
+        }
+        ("Node", "PersistentVolumeClaim") => {
+            chosen["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == *name(line)
         }
         ("Event", "PersistentVolume" | "PersistentVolumeClaim") => {
             let about = &line["involvedObject"];
@@ -136,13 +161,60 @@ fn belongs(line: &Value, chosen: &Value) -> bool {
                 && about["namespace"] == *namespace(chosen)
         }
         ("Answer", "PersistentVolume") => is_asked_of(&line["question"], chosen),
+        ("Answer", "PersistentVolumeClaim") => is_asked_of_claim(&line["question"], chosen),
         _ => false,
     }
 }
 
+/// Whether a pod, or the pods of a template, name a claim.
+fn mounts(spec: &Value, claim: &Value) -> bool {
+    volumes(spec).iter().any(|it| it["persistentVolumeClaim"]["claimName"] == *name(claim))
+}
+
+/// Whether a claim has the name of a pod's ephemeral volume.
+fn has_ephemeral(pod: &Value, claim: &Value) -> bool {
+    volumes(&pod["spec"]).iter().any(|it| {
+        let made = format!("{}-{}", text(name(pod)), text(&it["name"]));
+        !it["ephemeral"].is_null() && *name(claim) == made
+    })
+}
+
+fn volumes(spec: &Value) -> &[Value] {
+    spec["volumes"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Whether a claim has the name of one that a set makes for its pods.
+fn makes(set: &Value, claim: &Value) -> bool {
+    let templates = set["spec"]["volumeClaimTemplates"].as_array();
+    templates.into_iter().flatten().any(|it| {
+        let stem = format!("{}-{}-", text(name(it)), text(name(set)));
+        text(name(claim)).starts_with(&stem)
+    })
+}
+
+/// Whether somebody asked for an owner of a claim, or for something that it names.
+fn is_asked_of_claim(question: &Value, claim: &Value) -> bool {
+    let owner = &question["ownerExists"];
+    if !owner.is_null() {
+        let owners = claim["metadata"]["ownerReferences"].as_array();
+        let names_it = |it: &Value| (&it["kind"], &it["name"]) == (&owner["kind"], &owner["name"]);
+        return owner["namespace"] == *namespace(claim)
+            && owners.is_some_and(|all| all.iter().any(names_it));
+    }
+    let wanted = &question["exists"]["name"];
+    let spec = &claim["spec"];
+    !wanted.is_null()
+        && [
+            &spec["volumeName"],
+            &spec["storageClassName"],
+            &claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"],
+        ]
+        .contains(&wanted)
+}
+
 fn is_asked_of(question: &Value, volume: &Value) -> bool {
     let claim = &volume["spec"]["claimRef"];
-    let asked = &question["claimExists"];
+    let asked = &question["exists"];
     if !asked.is_null() {
         return (&asked["namespace"], &asked["name"]) == (&claim["namespace"], &claim["name"]);
     }

@@ -1,0 +1,68 @@
+//! What becomes of a claim's data when the claim goes.
+
+use crate::cluster::Cx;
+use crate::model::{Claim, ReclaimPolicy, Volume};
+
+/// What becomes of a claim's data when the claim goes, as the volume stands now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate<'a> {
+    /// The policy is Delete: it is destroyed.
+    Destroyed(&'a Volume),
+    /// The policy is Recycle: its files are removed.
+    Scrubbed(&'a Volume),
+    /// The policy is Retain, or one that nobody acts on: it stays.
+    Kept(&'a Volume),
+    /// There is no volume, or it is not this claim's: nothing becomes of it.
+    NoVolume,
+    /// The volume was not seen: why.
+    Unseen(String),
+}
+
+impl<'a> Fate<'a> {
+    /// The claim's volume.
+    pub const fn volume(&self) -> Option<&'a Volume> {
+        match self {
+            Self::Destroyed(volume) | Self::Scrubbed(volume) | Self::Kept(volume) => Some(volume),
+            Self::NoVolume | Self::Unseen(_) => None,
+        }
+    }
+
+    /// Whether data is lost.
+    pub const fn loses_data(&self) -> bool {
+        matches!(self, Self::Destroyed(_) | Self::Scrubbed(_))
+    }
+
+    /// In words, with when it happens: "the last pod goes".
+    pub fn words(&self, when: &str) -> String {
+        match self {
+            Self::Destroyed(_) => format!("the data is destroyed when {when}"),
+            Self::Scrubbed(_) => format!("the data is scrubbed when {when}"),
+            Self::Kept(_) => format!("the volume and its data stay when {when}"),
+            Self::NoVolume => format!("no volume goes with it when {when}"),
+            Self::Unseen(_) => format!("what becomes of the data when {when} was not seen"),
+        }
+    }
+}
+
+/// Returns what becomes of a claim's data when the claim goes. A volume that names another claim
+/// is not its own: upstream looks at the uid (`pv_controller.go`, `syncVolume`).
+pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> Fate<'a> {
+    let Some(name) = &claim.volume_name else { return Fate::NoVolume };
+    let volume = match cx.volume(name) {
+        Ok(Some(volume)) => volume,
+        Ok(None) => return Fate::NoVolume,
+        Err(unseen) => return Fate::Unseen(unseen.reason),
+    };
+    let is_its_own = volume.claim_ref.as_ref().is_some_and(|claim_ref| {
+        match (&claim_ref.uid, &claim.metadata.uid) {
+            (Some(wanted), Some(uid)) => wanted == uid,
+            (None, _) | (_, None) => claim_ref.key == claim.key(),
+        }
+    });
+    match &volume.reclaim_policy {
+        _ if !is_its_own => Fate::NoVolume,
+        ReclaimPolicy::Delete => Fate::Destroyed(volume),
+        ReclaimPolicy::Recycle => Fate::Scrubbed(volume),
+        ReclaimPolicy::Retain | ReclaimPolicy::Other(_) => Fate::Kept(volume),
+    }
+}

@@ -1,0 +1,102 @@
+//! Pods that use a claim.
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{Claim, Kind, PodUse};
+
+/// A pod that uses a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodUser<'a> {
+    /// The pod, in any phase, scheduled or not.
+    pub pod: &'a PodUse,
+    /// How it uses the claim.
+    pub why: Why,
+}
+
+/// How a pod uses a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// A volume of it names the claim (`persistentVolumeClaim.claimName`).
+    Named,
+    /// The claim was made for an ephemeral volume of it, and is controlled by it.
+    Ephemeral,
+}
+
+impl PodUser<'_> {
+    /// Whether upstream's protection of claims takes the pod for a user: it was scheduled, and, if
+    /// the volume is ephemeral, was not shut down. Whether it is finished does not matter, only
+    /// that its object is there (`pvc_protection_controller.go`, `podUsesPVCForDeletion`).
+    pub const fn holds_protection(&self) -> bool {
+        self.pod.node.is_some()
+            && match self.why {
+                Why::Named => true,
+                Why::Ephemeral => !self.pod.is_shut_down(),
+            }
+    }
+}
+
+/// Returns the pods that use a claim, in the order of their names: in any phase, scheduled or not,
+/// shut down or not.
+///
+/// # Errors
+/// When pods of its namespace were not seen.
+pub fn pod_users<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<PodUser<'a>>> {
+    let pods = cx.pods_of(&claim.key())?;
+    Ok(pods.into_iter().filter_map(|pod| user(pod, claim)).collect())
+}
+
+/// Returns the pods for whose sake upstream keeps a deleted claim (R-PVCP-3).
+///
+/// # Errors
+/// When pods of its namespace were not seen.
+pub fn upstream_in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<PodUser<'a>>> {
+    let mut users = pod_users(cx, claim)?;
+    users.retain(PodUser::holds_protection);
+    Ok(users)
+}
+
+/// Returns the pods that wait for an ephemeral volume under the name of a claim which is not theirs
+/// and will not become so: nor that of an earlier pod of the same name, which is on its way out.
+///
+/// # Errors
+/// When pods of its namespace were not seen.
+pub fn conflicting_pods<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<&'a PodUse>> {
+    let mut pods = cx.pods_of(&claim.key())?;
+    pods.retain(|pod| {
+        let names_it = |ephemeral| {
+            pod.claims.iter().any(|it| it.claim == claim.metadata.name && it.ephemeral == ephemeral)
+        };
+        names_it(true) && !names_it(false) && !controls(pod, claim) && !controlled(pod, claim)
+    });
+    Ok(pods)
+}
+
+/// Whether, and how, a pod uses a claim that a volume of it leads to.
+fn user<'a>(pod: &'a PodUse, claim: &Claim) -> Option<PodUser<'a>> {
+    let mut mounted = pod.claims.iter().filter(|it| it.claim == claim.metadata.name);
+    if mounted.clone().any(|it| !it.ephemeral) {
+        return Some(PodUser { pod, why: Why::Named });
+    }
+    (mounted.next().is_some() && controls(pod, claim))
+        .then_some(PodUser { pod, why: Why::Ephemeral })
+}
+
+/// Whether a pod is the managing controller of a claim (component-helpers `storage/ephemeral`,
+/// `VolumeIsForPod`). Where a dump lacks a uid, the name decides, and a user more is found.
+fn controls(pod: &PodUse, claim: &Claim) -> bool {
+    let Some(owner) = claim.metadata.owners.iter().find(|owner| owner.controller) else {
+        return false;
+    };
+    match (&owner.uid, &pod.uid) {
+        (Some(owner), Some(pod)) => owner == pod,
+        (None, _) | (_, None) => controlled(pod, claim),
+    }
+}
+
+/// Whether a pod of this name, this one or an earlier one, is the controller of a claim.
+fn controlled(pod: &PodUse, claim: &Claim) -> bool {
+    claim
+        .metadata
+        .owners
+        .iter()
+        .any(|owner| owner.controller && &*owner.kind == Kind::Pod.name() && owner.name == pod.name)
+}

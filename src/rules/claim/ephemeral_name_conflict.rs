@@ -1,0 +1,45 @@
+//! F50: the claim of a pod's ephemeral volume would have a name that is taken.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Claim, Finding, Kind, Severity};
+use crate::rules::{Judge, Rule, Stake, judged::uid};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pvc-ephemeral-name-conflict",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolumeClaim, Kind::Pod],
+    remedies: &[],
+    title: "A pod cannot have its ephemeral volume, because a claim of that name is not its own",
+    danger: "The claim of an ephemeral volume is called like the pod and the volume, and a claim of that name \
+             which the pod does not control is never used for it: the pod cannot start. Deleting the claim \
+             to help the pod destroys what somebody else keeps there.",
+    remedy: "The tool changes nothing: rename the pod, or its volume.",
+    source: "component-helpers storage/ephemeral, VolumeIsForPod; ephemeral volume controller",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let pods = facts::conflicting_pods(cx, claim)?;
+    let Some(first) = pods.first() else { return Ok(None) };
+    let owner = facts::controller_of(&claim.metadata)
+        .map_or_else(|| "<none>".to_owned(), |owner| format!("{} {}", owner.kind, owner.name));
+    let summary = format!(
+        "its name is that of an ephemeral volume of {}, to which it does not belong",
+        first.object()
+    );
+    let mut finding = RULE
+        .on_claim(claim, summary)
+        .shows("metadata.uid", uid(&claim.metadata))
+        .shows("controller", owner);
+    for pod in pods {
+        let object = pod.object();
+        let uid = pod.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        finding = finding
+            .shows_of(&object, "metadata.uid", uid)
+            .shows_of(&object, "status.phase", pod.phase.name())
+            .relates([object]);
+    }
+    Ok(Some(finding.report_only("rename the pod or its volume; the claim is somebody else's")))
+}

@@ -1,0 +1,80 @@
+//! F44: two claims believe that they have the same volume.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Claim, Finding, Kind, Severity, Volume};
+use crate::rules::{Judge, Rule, Stake, judged::time, judged::uid};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pvc-misbound",
+    severity: Severity::Critical,
+    stake: Stake::Data,
+    needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Event],
+    remedies: &[],
+    title: "A claim was bound to a volume that another claim has, too",
+    danger: "Two workloads can get to write to one file system, which destroys it, or read each other's data. \
+             Such claims come from restored backups and from claimRefs that were edited by hand.",
+    remedy: "The tool changes nothing: find out whose the data is. The volume's claimRef tells whom Kubernetes \
+             believes; the other claim has to be made again, without the volume's name.",
+    source: "pv_controller.go, syncBoundClaim (ClaimMisbound)",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let (Some(name), true) = (&claim.volume_name, claim.bind_completed) else { return Ok(None) };
+    let volume = cx.volume(name)?;
+    let mine = volume.is_none_or(|volume| is_of(volume, claim));
+    let mut others = cx.claims_naming(name)?;
+    others.retain(|other| {
+        other.bind_completed
+            && (&other.namespace, &other.metadata.name) != (&claim.namespace, &claim.metadata.name)
+    });
+    if mine && others.is_empty() {
+        return Ok(None);
+    }
+    let summary = if mine {
+        format!("another claim was bound to its volume {name}, too")
+    } else {
+        format!("bound to volume {name}, which belongs to another claim")
+    };
+    let mut finding = RULE
+        .on_claim(claim, summary)
+        .shows("metadata.uid", uid(&claim.metadata))
+        .shows("annotation pv.kubernetes.io/bind-completed", "present")
+        .about_volume(volume);
+    if let Some(volume) = volume {
+        let named = volume.claim_ref.as_ref().map_or_else(
+            || "<none>".to_owned(),
+            |it| {
+                let uid = it.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+                format!("{} uid {uid}", it.key)
+            },
+        );
+        let object = volume.object();
+        finding = finding.shows_of(&object, "spec.claimRef", named).relates([object]);
+    }
+    for other in &others {
+        let object = other.object();
+        finding = finding
+            .shows_of(&object, "metadata.uid", uid(&other.metadata))
+            .shows_of(&object, "status.phase", other.phase.to_string())
+            .relates([object]);
+    }
+    if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &["ClaimMisbound"]) {
+        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
+        finding = finding.shows("last event", said);
+    }
+    Ok(Some(finding.report_only(
+        "find out whose data it is, and stop the pods of the other claim before anything else",
+    )))
+}
+
+/// Whether a volume belongs to a claim, as far as it belongs to any: one that was reserved for it
+/// by name, or lost its claimRef, is bound again by the volume controller.
+fn is_of(volume: &Volume, claim: &Claim) -> bool {
+    let Some(claim_ref) = &volume.claim_ref else { return true };
+    match (&claim_ref.uid, &claim.metadata.uid) {
+        (Some(wanted), Some(uid)) => wanted == uid,
+        (None, _) | (_, None) => claim_ref.key == claim.key(),
+    }
+}

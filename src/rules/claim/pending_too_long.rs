@@ -1,0 +1,199 @@
+//! F45: a claim does not get a volume, and why.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{
+    Age, Claim, ClaimPhase, ControllerState, Event, Finding, Kind, Liveness, Severity,
+    StorageClass, Text, Threshold, migrated_driver,
+};
+use crate::rules::{Judge, Rule, Stake, judged::time};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pvc-pending-too-long",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::StorageClass,
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+    ],
+    remedies: &[],
+    title: "A claim has been Pending for longer than the threshold",
+    danger: "Its pods cannot start. The claim itself rarely says why: its class may be missing or wait for a \
+             pod, its provisioner be gone or refuse, the volume it asks for belong to somebody else.",
+    remedy: "The tool changes nothing: the finding says what the claim waits for, as far as that can be seen. \
+             A claim that waits for its first pod is as it should be.",
+    source: "pv_controller.go, syncUnboundClaim; external-provisioner (ProvisioningFailed)",
+    judge: &[Judge::Claim(judge)],
+};
+
+/// What a claim waits for.
+struct Reason {
+    /// Goes on after "still Pending: ".
+    why: String,
+    advice: &'static str,
+    /// Who should act, as far as that is known.
+    state: Option<ControllerState>,
+    severity: Severity,
+}
+
+impl Reason {
+    fn new(why: impl Into<String>, advice: &'static str) -> Self {
+        Self { why: why.into(), advice, state: None, severity: Severity::Medium }
+    }
+}
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let age = Age::stamped(claim.metadata.created);
+    let waits = claim.phase == ClaimPhase::Pending && claim.metadata.deleting.is_none();
+    if !waits || !cx.older_than(&age, Threshold::PvcPending) {
+        return Ok(None);
+    }
+    let failed = facts::last_event_about(cx, &claim.object(), &["ProvisioningFailed"])?;
+    let reason = reason(cx, claim, failed)?;
+    let mut finding = RULE
+        .on_claim(claim, format!("still Pending: {}", reason.why))
+        .severe(reason.severity)
+        .aged(age)
+        .shows("spec.storageClassName", claim.class.as_deref().unwrap_or("<none>"));
+    if let Some(node) = &claim.selected_node {
+        finding = finding.shows("annotation volume.kubernetes.io/selected-node", &**node);
+    }
+    if let Some(source) = &claim.source {
+        finding = finding.shows("spec.dataSource", format!("{} {}", source.kind, source.name));
+    }
+    if let Some(event) = facts::last_event_about(cx, &claim.object(), &[])? {
+        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
+        finding = finding.shows("last event", said);
+    }
+    if let Some(state) = &reason.state {
+        finding = finding.shows_controller(state);
+    }
+    Ok(Some(finding.report_only(reason.advice)))
+}
+
+fn reason(cx: &Cx, claim: &Claim, failed: Option<&Event>) -> Seen<Reason> {
+    if let Some(name) = &claim.volume_name {
+        return named_volume(cx, claim, name);
+    }
+    match &claim.class {
+        Some(name) if name.is_empty() => Ok(Reason::new(
+            "it asks for no class, and no volume that was made by hand fits it",
+            "make a volume that fits, or make the claim again with a class",
+        )),
+        Some(name) => match cx.claimed_class(name)? {
+            Some(class) => of_class(cx, claim, class, failed),
+            None => Ok(Reason::new(
+                format!("its class {name} does not exist, and no volume of that class fits it"),
+                "make the class, or make the claim again with another one",
+            )),
+        },
+        None => Ok(match cx.all_classes()?.into_iter().any(|class| class.is_default) {
+            true => Reason::new(
+                "it has no class, although there is a default one",
+                "look at kube-controller-manager, which should have given it the default class",
+            ),
+            false => Reason::new(
+                "it names no class, and there is no default one",
+                "make a class the default, or make the claim again with a class",
+            ),
+        }),
+    }
+}
+
+fn named_volume(cx: &Cx, claim: &Claim, name: &str) -> Seen<Reason> {
+    let Some(volume) = cx.volume(name)? else {
+        return Ok(Reason::new(
+            format!("volume {name}, which it asks for by name, does not exist"),
+            "make that volume, or make the claim again without its name",
+        ));
+    };
+    let Some(claim_ref) = &volume.claim_ref else { return Ok(unfit(name)) };
+    Ok(if claim_ref.key != claim.key() {
+        Reason::new(
+            format!("volume {name}, which it asks for by name, belongs to claim {}", claim_ref.key),
+            "ask for another volume, or have that one reserved for this claim",
+        )
+    } else if claim_ref.uid.is_some() && claim_ref.uid != claim.metadata.uid {
+        Reason::new(
+            format!(
+                "volume {name}, which it asks for by name, belonged to an earlier claim of its name"
+            ),
+            "have that volume reserved for this claim, if it may see the data",
+        )
+    } else {
+        unfit(name)
+    })
+}
+
+fn unfit(volume: &str) -> Reason {
+    Reason::new(
+        format!("volume {volume}, which it asks for by name, does not fit it"),
+        "compare class, size, access modes and volume mode of the two",
+    )
+}
+
+fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>) -> Seen<Reason> {
+    if class.waits_for_consumer && claim.selected_node.is_none() {
+        let pods = facts::pod_users(cx, claim)?;
+        let Some(first) = pods.first() else {
+            let why = "its class waits for the first pod, and no pod uses it yet";
+            let reason = Reason::new(why, "nothing: it is bound once a pod needs it");
+            return Ok(Reason { severity: Severity::Info, ..reason });
+        };
+        return Ok(Reason::new(
+            format!("its class waits for {}, which is not scheduled", first.pod.object()),
+            "find out why the scheduler finds no node for that pod",
+        ));
+    }
+    if &*class.provisioner == "kubernetes.io/no-provisioner" {
+        return Ok(Reason::new(
+            "its class provisions nothing, and no volume that was made by hand fits it",
+            "make a volume of that class that fits",
+        ));
+    }
+    let named = claim.provisioner.as_ref().unwrap_or(&class.provisioner);
+    let provisioner = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let state = state(cx, &provisioner);
+    let reason = match (failed, state.liveness) {
+        (_, Liveness::Absent) => Reason::new(
+            format!("its provisioner {provisioner} is absent"),
+            "install the driver again, or make the claim again with another class",
+        ),
+        (Some(event), _) if event.message.to_lowercase().contains("quota") => Reason::new(
+            format!("{provisioner} has no quota left for it: {}", event.message),
+            "raise the quota at the storage backend, or free some of it",
+        ),
+        (Some(event), _) => Reason::new(
+            format!("{provisioner} fails to provision it: {}", event.message),
+            "the provisioner tries again: remove what it says is in the way",
+        ),
+        (None, Liveness::Alive) => Reason::new(
+            format!("{provisioner} is at work, and has not answered"),
+            "look at the log of the provisioner",
+        ),
+        (None, Liveness::Unknown) => Reason::new(
+            format!("nothing shows that its provisioner {provisioner} is at work"),
+            "see that the provisioner runs, and look at its log",
+        ),
+    };
+    Ok(Reason { state: Some(state), ..reason })
+}
+
+/// The state of a provisioner; those in the tree are a part of the controller manager.
+fn state(cx: &Cx, provisioner: &Text) -> ControllerState {
+    if provisioner.starts_with("kubernetes.io/") {
+        facts::controller_manager(cx)
+    } else {
+        facts::provisioner(cx, provisioner)
+    }
+}

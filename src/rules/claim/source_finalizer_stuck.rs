@@ -1,0 +1,77 @@
+//! F48: a claim that was copied is kept although nobody copies it any more.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, CLONE_SOURCE, SNAPSHOT_SOURCE};
+use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pvc-source-finalizer-stuck",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::VolumeSnapshot,
+    ],
+    remedies: &[],
+    title: "A Terminating claim is kept as the source of a clone or snapshot that is not being made",
+    danger: "csi-provisioner and snapshot-controller keep a claim while they copy it. Where they were removed \
+             or restarted in the wrong moment, their finalizer stays, and the claim never goes. Whoever removes \
+             the last finalizer by hand destroys the data, if the policy is Delete.",
+    remedy: "None while the controller is at work: it removes its finalizer when it looks again. Once it is \
+             gone for good, the finalizer can be removed, after another look for clones and snapshots in \
+             progress and after it has been decided what becomes of the data.",
+    source: "external-provisioner clone_controller.go, syncClaim; external-snapshotter isPVCBeingUsed",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let age = Age::stamped(claim.metadata.deleting);
+    if !cx.older_than(&age, Threshold::Resync) {
+        return Ok(None);
+    }
+    let mut stuck = Vec::new();
+    if claim.metadata.has_finalizer(CLONE_SOURCE) {
+        let clones = cx.claims_from(&claim.key())?;
+        if !clones.iter().any(|clone| clone.phase == ClaimPhase::Pending) {
+            stuck.push((CLONE_SOURCE, "no Pending claim is to be filled from it"));
+        }
+    }
+    if claim.metadata.has_finalizer(SNAPSHOT_SOURCE) {
+        let snapshots = cx.volume_snapshots_of(&claim.key())?;
+        if snapshots.iter().all(|snapshot| snapshot.ready) {
+            stuck.push((SNAPSHOT_SOURCE, "no snapshot of it is unfinished"));
+        }
+    }
+    if stuck.is_empty() {
+        return Ok(None);
+    }
+    let fate = facts::fate(cx, claim);
+    let mut finding = RULE
+        .on_claim(claim, "cannot go: it is kept as the source of a copy that nobody makes")
+        .aged(age)
+        .shows("consequence", fate.words("its last finalizer goes"))
+        .about_volume(fate.volume());
+    for (finalizer, why) in &stuck {
+        finding = finding.shows("stale finalizer", format!("{finalizer}: {why}"));
+    }
+    let owner = fate.volume().map(facts::owner);
+    if stuck.iter().any(|(finalizer, _)| *finalizer == CLONE_SOURCE)
+        && let Some(driver) = owner.as_ref().and_then(facts::Owner::csi)
+    {
+        finding = finding.shows_controller(&facts::provisioner(cx, driver));
+    }
+    Ok(Some(finding.report_only(
+        "the controller that set the finalizer removes it when it looks again: see that it runs",
+    )))
+}

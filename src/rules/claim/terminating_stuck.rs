@@ -1,0 +1,83 @@
+//! F41: a claim is being deleted, nobody uses it, and it does not go.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
+use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pvc-terminating-stuck",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[],
+    title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
+    danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
+             of another finalizer. The namespace cannot be deleted, and no claim of that name can be made. \
+             Whoever removes the last finalizer by hand destroys the data, if the policy is Delete.",
+    remedy: "None by itself: a controller that works removes its finalizer within seconds. Removing it for the \
+             controller is safe only when nobody uses the claim and it has been decided what becomes \
+             of the data; with the policy Retain on the volume nothing can be lost.",
+    source: "kubernetes pvc_protection_controller.go, processPVC",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let age = Age::stamped(claim.metadata.deleting);
+    if !cx.older_than(&age, Threshold::Detach) || claim.metadata.finalizers.is_empty() {
+        return Ok(None);
+    }
+    let protected = claim.metadata.has_finalizer(PVC_PROTECTION);
+    if protected && !facts::upstream_in_use(cx, claim)?.is_empty() {
+        return Ok(None);
+    }
+    let summary = if protected {
+        "no scheduled pod uses it, but kube-controller-manager does not let it go"
+    } else {
+        "only finalizers of others hold it, and they do not let it go"
+    };
+    let fate = facts::fate(cx, claim);
+    let mut finding = RULE
+        .on_claim(claim, summary)
+        .aged(age)
+        .shows("consequence", fate.words("its last finalizer goes"))
+        .about_volume(fate.volume())
+        .relates(fate.volume().map(crate::model::Volume::object));
+    // Those that upstream does not wait for, or that nobody waits for.
+    if let Ok(users) = facts::pod_users(cx, claim) {
+        finding = finding.shows_pods(&users);
+    }
+    if protected {
+        finding = finding.shows_controller(&facts::controller_manager(cx));
+        let reason = "look at kube-controller-manager, which should have removed its protection";
+        return Ok(Some(finding.report_only(reason)));
+    }
+    for finalizer in &claim.metadata.finalizers {
+        let owner = who(&facts::owner_of(finalizer));
+        finding = finding.shows("finalizer", format!("{finalizer}, removed by {owner}"));
+    }
+    Ok(Some(finding.report_only(
+        "find out what the owner of the finalizer still wants to do, and why it does not",
+    )))
+}
+
+fn who(owner: &FinalizerOwner) -> &'static str {
+    match owner {
+        FinalizerOwner::Provisioner | FinalizerOwner::Cloning => "csi-provisioner",
+        FinalizerOwner::ControllerManager => "kube-controller-manager",
+        FinalizerOwner::Attacher(_) => "external-attacher",
+        FinalizerOwner::Snapshotter => "snapshot-controller",
+        FinalizerOwner::GarbageCollector => "the garbage collector",
+        FinalizerOwner::Unknown => "whoever set it",
+    }
+}

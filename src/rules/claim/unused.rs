@@ -1,0 +1,82 @@
+//! F46: nobody would miss a claim, as far as can be seen.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, Fate, Ownership};
+use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
+use crate::rules::{Judge, Rule, Stake, judged::time};
+
+pub(super) static RULE: Rule = Rule {
+    id: "pvc-unused",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::ReplicationController,
+        Kind::Job,
+        Kind::CronJob,
+        Kind::PartialObjectMetadata,
+    ],
+    remedies: &[],
+    title: "A bound claim that no pod, no workload's template and no owner uses",
+    danger: "Its disk costs money, and nobody may know whose data it holds. It may also be in use by something \
+             that was not looked at: custom resources, or programs outside the cluster such as backups.",
+    remedy: "The tool changes nothing: ask whose it is. Before the claim is deleted, set the policy of its \
+             volume to Retain, so that the data can be given to another claim should somebody miss it.",
+    source: "PVC protection proposal; KEP-5541 (condition Unused), which ignores finished pods and templates",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    if claim.phase != ClaimPhase::Bound || claim.metadata.deleting.is_some() {
+        return Ok(None);
+    }
+    if !facts::pod_users(cx, claim)?.is_empty() {
+        return Ok(None);
+    }
+    let (finished, others): (Vec<_>, Vec<_>) =
+        cx.workloads_of(&claim.key())?.into_iter().partition(|workload| workload.finished);
+    // A claim of a set's template is for the rules about sets, in range or not.
+    if !others.is_empty() || !facts::template_of(cx, claim)?.is_empty() {
+        return Ok(None);
+    }
+    if let Some(owner) = facts::controller_of(&claim.metadata)
+        && facts::ownership(cx, claim, owner)? == Ownership::Solid
+    {
+        return Ok(None);
+    }
+    let fate = facts::fate(cx, claim);
+    if fate == Fate::NoVolume {
+        return Ok(None); // lost or misbound, which other rules tell
+    }
+    let unused = claim.condition("Unused").and_then(|condition| condition.since);
+    let since = unused.map_or_else(
+        || "unknown: no condition Unused".to_owned(),
+        |since| format!("{}, by the condition Unused", time(Some(since))),
+    );
+    let mut finding = RULE
+        .on_claim(claim, "bound, and used by nothing that was looked at")
+        .shows("unused since", since)
+        .shows("metadata.creationTimestamp", time(claim.metadata.created))
+        .shows("looked at", facts::looked_at())
+        .shows("consequence", fate.words("it is deleted"))
+        .about_volume(fate.volume())
+        .relates(fate.volume().map(crate::model::Volume::object));
+    if unused.is_some() {
+        finding = finding.aged(Age::stamped(unused));
+    }
+    for job in finished {
+        let object = job.object();
+        finding = finding
+            .shows_of(&object, "names it", "finished: it starts no more pods")
+            .relates([object]);
+    }
+    Ok(Some(finding.report_only(
+        "ask whose it is; custom resources and users outside the cluster were not looked at",
+    )))
+}
