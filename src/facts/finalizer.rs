@@ -12,6 +12,9 @@ pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Set by admission and kube-controller-manager on every claim.
 pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
 
+/// Set and removed by kube-controller-manager on every volume attributes class.
+pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
+
 const ATTACHER: &str = "external-attacher/";
 
 /// Who removes a finalizer.
@@ -37,7 +40,7 @@ pub enum FinalizerOwner {
 pub fn owner_of(finalizer: &str) -> FinalizerOwner {
     match finalizer {
         EXTERNAL_PROVISIONER => FinalizerOwner::Provisioner,
-        IN_TREE | PV_PROTECTION | PVC_PROTECTION | "kubernetes.io/vac-protection" => {
+        IN_TREE | PV_PROTECTION | PVC_PROTECTION | VAC_PROTECTION => {
             FinalizerOwner::ControllerManager
         }
         "provisioner.storage.kubernetes.io/cloning-protection"

@@ -1,6 +1,7 @@
 //! Derived truths that several rules share, one per file.
 
 mod age;
+mod attachment;
 mod controller;
 mod deletion_secret;
 mod event;
@@ -14,11 +15,12 @@ mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
+pub use attachment::{is_held_by, may_be_attached, node_state};
 pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};
 pub use finalizer::{
-    EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
+    EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION, VAC_PROTECTION,
     attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub use names::sanitize;

@@ -1,6 +1,6 @@
 //! Volume attachments.
 
-use super::{Metadata, Text};
+use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
 
 /// A `VolumeAttachment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub struct Attachment {
     pub attach_error: Option<Box<str>>,
     /// `status.detachError.message`.
     pub detach_error: Option<Box<str>>,
+}
+
+impl Attachment {
+    /// How reports name it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &self.metadata.name),
+            uid: self.metadata.uid.clone(),
+        }
+    }
 }
 
 /// What is attached.

@@ -220,6 +220,7 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
             _ => SnapshotSource::Volumes(handles),
         },
         snapshot: None,
+        snapshot_uid: None,
         ready: dice.chance(2),
         being_created: dice.chance(3),
         deletion_policy: None,
