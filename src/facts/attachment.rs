@@ -2,7 +2,7 @@
 
 use super::finalizer::has_attacher_finalizer;
 use crate::cluster::{Cx, Seen};
-use crate::model::{Attachment, BackendKey, Kind, Node};
+use crate::model::{Attachment, Kind};
 
 /// Whether the disk may be attached, whatever `status.attached` says.
 ///
@@ -28,15 +28,6 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
         state.push_str(", tainted out-of-service");
     }
     Ok(Some(state))
-}
-
-/// Whether a node says that it holds a CSI volume, in use or attached.
-pub fn is_held_by(node: &Node, backend: &BackendKey) -> bool {
-    let held = |name: &str| {
-        let rest = name.strip_prefix("kubernetes.io/csi/").and_then(|rest| rest.split_once('^'));
-        rest == Some((&*backend.driver, &*backend.handle))
-    };
-    node.volumes.iter().any(|name| held(name))
 }
 
 #[cfg(test)]

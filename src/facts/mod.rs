@@ -15,7 +15,7 @@ mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use attachment::{is_held_by, may_be_attached, node_state};
+pub use attachment::{may_be_attached, node_state};
 pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event};

@@ -1,7 +1,6 @@
 //! F83: a volume is attached to a node on which nobody uses it.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
 use crate::model::{
     Age, Attachment, AttachmentSource, Finding, Kind, Phase, Severity, Threshold, Trust,
 };
@@ -51,23 +50,17 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if age.is_some_and(|age| !cx.older_than(&age, Threshold::Detach)) {
         return Ok(None);
     }
-    let node = cx.node(&attachment.node, Kind::VolumeAttachment).ok().flatten();
-    let mounted =
-        node.zip(volume.backend.as_ref()).is_some_and(|(node, it)| facts::is_held_by(node, it));
-    let reason = if mounted {
-        "its node still reports it as in use or attached: kubelet has to unmount it first"
-    } else {
-        "the attach/detach controller has to delete the attachment; if something else made it, so has that"
-    };
     let elsewhere = pods.iter().map(|pod| pod.object());
     let mut finding = RULE
         .on_attachment(cx, attachment, "no pod of its claim is on that node")
         .shows_of(&volume.object(), "spec.claimRef", claim.key.to_string())
-        .shows("reported by the node", if mounted { "yes" } else { "no" })
         .relates([volume.object()])
         .relates(elsewhere);
     if let Some(age) = age {
         finding = finding.aged(age);
     }
-    Ok(Some(finding.report_only(reason)))
+    Ok(Some(finding.report_only(
+        "the attach/detach controller detaches it once kubelet has unmounted it; where something else made the \
+         attachment, that has to delete it",
+    )))
 }

@@ -39,33 +39,49 @@ pub(super) static RULE: Rule = Rule {
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     // What is attached without a volume of the cluster carries all that detaching needs.
     let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
-    let held = facts::may_be_attached(attachment);
     let deleting = attachment.metadata.deleting;
-    if !held && deleting.is_some() {
+    let guarded = facts::has_attacher_finalizer(&attachment.metadata);
+    if !guarded && deleting.is_some() {
         return Ok(None); // It is detached; what keeps the object is something else.
     }
     if cx.attached_volume(volume)?.is_some() {
         return Ok(None);
     }
-    let (severity, summary) = match (held, deleting) {
-        (true, Some(_)) => {
-            (Severity::High, "its volume is gone, and without it nobody can detach the disk")
-        }
-        (true, None) => {
-            (Severity::High, "its volume is gone: the disk is attached, and nobody could detach it")
-        }
-        (false, _) => (Severity::Low, "its volume is gone: it can never be attached"),
+    let recreate = format!(
+        "create pv/{volume} again with the policy Retain, so that its attacher can detach it"
+    );
+    let node = cx.node(&attachment.node, Kind::VolumeAttachment);
+    let (severity, summary, reason) = match (guarded, deleting) {
+        (true, Some(_)) => (
+            Severity::High,
+            "its volume is gone, and without it nobody can detach the disk",
+            recreate,
+        ),
+        (true, None) => (
+            Severity::High,
+            "its volume is gone: the disk may be attached, and nobody could detach it",
+            recreate,
+        ),
+        (false, _) if attachment.attached => (
+            Severity::Medium,
+            "its volume is gone, and it lacks the finalizer of its attacher",
+            "where its driver attaches disks, look at the storage system first; otherwise the attachment can \
+             be deleted"
+                .to_owned(),
+        ),
+        (false, _) => (
+            Severity::Low,
+            "its volume is gone: it can never be attached",
+            "nothing was attached: the attachment can be deleted".to_owned(),
+        ),
     };
-    let node = facts::node_state(cx, &attachment.node, Kind::VolumeAttachment);
-    let reason = match (held, node) {
-        (false, _) => "nothing was attached: the attachment can be deleted".to_owned(),
-        (true, Ok(None)) => format!(
-            "create pv/{volume} again with the policy Retain, so that its attacher can detach it; its node is \
-             gone, so look at the storage system before anything is removed by hand"
-        ),
-        (true, Ok(Some(_)) | Err(_)) => format!(
-            "create pv/{volume} again with the policy Retain, so that its attacher can detach it"
-        ),
+    let reason = match node {
+        Ok(None) if guarded => {
+            format!(
+                "{reason}; its node is gone, so look at the storage system before anything is forced"
+            )
+        }
+        Ok(_) | Err(_) => reason,
     };
     let mut finding = RULE
         .on_attachment(cx, attachment, summary)

@@ -153,7 +153,9 @@ impl<'a> Needed<'a> {
             let because = match (holder, state, attachment.metadata.deleting) {
                 (Some(pod), _, _) => format!("{} uses it there", pod.object()),
                 (None, Ok(None), _) => "that node is gone".to_owned(),
-                (None, Ok(Some(state)), None) => format!("that node is {state}"),
+                (None, Ok(Some(state)), None) => {
+                    format!("no pod uses it there; that node is {state}")
+                }
                 (None, _, Some(_)) => "it is being detached there".to_owned(),
                 (None, Err(unseen), None) => unseen.reason,
             };
