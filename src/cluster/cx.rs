@@ -68,6 +68,7 @@ pub enum Lookup {
     VolumeSnapshotsOf(ClaimKey),
     UsersOfAttributes(Box<str>),
     AttachmentsOn(Box<str>),
+    AttachedVolume(Box<str>),
     /// A node, with the kind of the object that names it.
     Node(Box<str>, Kind),
     ClaimedClass(Text),

@@ -160,6 +160,10 @@ impl Cluster {
         dirty.drivers.insert(driver.into());
         let ids = self.indexes.volumes_by_driver.candidates(driver);
         dirty.subjects.extend(ids.map(Subject::Volume));
+        let snapshots = self.snapshots.iter().filter(|(_, row)| &*row.driver == driver);
+        dirty.subjects.extend(snapshots.map(|(id, _)| Subject::Snapshot(id)));
+        let attachments = self.attachments.iter().filter(|(_, row)| &*row.attacher == driver);
+        dirty.subjects.extend(attachments.map(|(id, _)| Subject::Attachment(id)));
     }
 
     // --- claims ----------------------------------------------------------------------------

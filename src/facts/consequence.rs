@@ -74,6 +74,30 @@ fn so(fate: Fate, because: impl Into<String>) -> Consequence {
     Consequence { fate, because: because.into() }
 }
 
+/// What becomes of a bound volume when its claim goes, by the volume and the server's version alone:
+/// whether somebody is there to do it now is not asked, and a provisioner may come at any time.
+pub fn fate_without_claim(cx: &Cx, volume: &Volume) -> Fate {
+    let terminating = volume.metadata.deleting.is_some();
+    match &volume.reclaim_policy {
+        ReclaimPolicy::Retain if terminating => Fate::Forgotten,
+        ReclaimPolicy::Retain => Fate::Released,
+        ReclaimPolicy::Recycle => Fate::Scrubbed,
+        ReclaimPolicy::Other(_) => Fate::Failed,
+        ReclaimPolicy::Delete => match owner(volume) {
+            Owner::Csi(_) | Owner::External(_)
+                if terminating && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) =>
+            {
+                Fate::Leaked
+            }
+            // Which of them are deleted depends on the provisioner's version.
+            Owner::Csi(_) if !volume.is_dynamic() => Fate::Unknown,
+            Owner::Csi(_) | Owner::External(_) => Fate::Destroyed,
+            Owner::InTree(plugin) => in_tree(cx, volume, &plugin).fate,
+            Owner::StaticInTree(_) => Fate::Failed,
+        },
+    }
+}
+
 /// What happens to a bound volume when its claim's object disappears.
 pub fn when_claim_goes(cx: &Cx, volume: &Volume) -> Consequence {
     let terminating = volume.metadata.deleting.is_some();
@@ -351,6 +375,9 @@ mod tests {
             let cx = Cx::new(&cluster, &settings, &facts);
             let volume = volume(policy, source, by, finalizers, deleting);
             let got = when_claim_goes(&cx, &volume);
+            let alone = fate_without_claim(&cx, &volume);
+            assert!(alone == fate || alone.may_destroy(), "{policy} by {by:?}: {alone:?}");
+            assert!(alone.may_destroy() || !fate.may_destroy(), "{policy} by {by:?}: {alone:?}");
             assert_eq!(
                 got.fate, fate,
                 "{policy} by {by:?} {finalizers:?} deleting {deleting} alive {alive} 1.{minor}: {}",

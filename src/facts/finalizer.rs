@@ -16,6 +16,9 @@ pub const CLONE_SOURCE: &str = "provisioner.storage.kubernetes.io/cloning-protec
 /// Set by snapshot-controller on a claim of which a snapshot is being taken.
 pub const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
 
+/// Set and removed by kube-controller-manager on every volume attributes class.
+pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
+
 const ATTACHER: &str = "external-attacher/";
 
 /// Who removes a finalizer.
@@ -41,7 +44,7 @@ pub enum FinalizerOwner {
 pub fn owner_of(finalizer: &str) -> FinalizerOwner {
     match finalizer {
         EXTERNAL_PROVISIONER => FinalizerOwner::Provisioner,
-        IN_TREE | PV_PROTECTION | PVC_PROTECTION | "kubernetes.io/vac-protection" => {
+        IN_TREE | PV_PROTECTION | PVC_PROTECTION | VAC_PROTECTION => {
             FinalizerOwner::ControllerManager
         }
         CLONE_SOURCE | "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection" => {

@@ -1,6 +1,7 @@
 //! Derived truths that several rules share, one per file.
 
 mod age;
+mod attachment;
 mod consequence;
 mod controller;
 mod deletion_secret;
@@ -17,18 +18,21 @@ mod provisioner;
 mod released;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use consequence::{Consequence, Fate, when_claim_goes, when_volume_is_deleted};
+pub use attachment::{may_be_attached, node_state};
+pub use consequence::{
+    Consequence, Fate, fate_without_claim, when_claim_goes, when_volume_is_deleted,
+};
 pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
 pub use finalizer::{
     CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
-    SNAPSHOT_SOURCE, attacher_finalizer, attacher_of, has_attacher_finalizer, owner_of,
-    set_by_attacher,
+    SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, has_attacher_finalizer,
+    owner_of, set_by_attacher,
 };
 pub use in_use::{
-    Fate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, looked_at, pod_users,
-    template_of, unsafe_to_delete, upstream_in_use,
+    ClaimFate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, looked_at,
+    pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub use names::sanitize;
 pub use node::{Plight, node_gone, node_plight, unready_host};

@@ -1,6 +1,6 @@
 //! Snapshots of volumes, and of groups of volumes.
 
-use super::{BackendKey, Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{BackendKey, Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text, Uid};
 
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct SnapshotContent {
     pub source: SnapshotSource,
     /// Namespace and name of the snapshot that it belongs to.
     pub snapshot: Option<(Text, Box<str>)>,
+    /// The uid of that snapshot; absent as long as the content is bound to none.
+    pub snapshot_uid: Option<Uid>,
     /// `status.readyToUse`; absent means not yet.
     pub ready: bool,
     /// Annotation `snapshot.storage.kubernetes.io/volumesnapshot-being-created` is present.

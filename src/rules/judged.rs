@@ -3,8 +3,9 @@
 use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
 use crate::model::{
-    Age, Claim, Evidence, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Severity, Text, Time,
-    Verdict, VerdictState, Volume, VolumeColumns, format_time,
+    Age, Attachment, AttachmentSource, Claim, Evidence, Finding, Kind, ManagedField, Metadata,
+    ObjectKey, ObjectRef, Severity, Text, Time, Verdict, VerdictState, Volume, VolumeColumns,
+    format_time,
 };
 use crate::remedies::Remedy;
 
@@ -108,13 +109,72 @@ impl Rule {
         }
     }
 
-    /// Begins a finding about a driver, named as its `CSIDriver` object whether that exists or not.
-    pub(super) fn on_driver(&'static self, driver: &Text, summary: impl Into<String>) -> Finding {
+    /// Begins a finding about any other object, with its version.
+    pub(super) fn on_object(
+        &'static self,
+        object: ObjectRef,
+        metadata: &Metadata,
+        summary: impl Into<String>,
+    ) -> Finding {
+        let mut finding = self
+            .about(object, summary.into())
+            .shows("metadata.resourceVersion", text(&metadata.resource_version));
+        if metadata.deleting.is_some() {
+            finding = finding.shows("metadata.deletionTimestamp", time(metadata.deleting));
+        }
+        if metadata.deleting.is_some() || !metadata.finalizers.is_empty() {
+            finding = finding.shows("metadata.finalizers", metadata.finalizers.join(", "));
+        }
+        finding
+    }
+
+    /// Begins a finding about an attachment, with the evidence that every such finding shows.
+    pub(super) fn on_attachment(
+        &'static self,
+        cx: &Cx,
+        attachment: &Attachment,
+        summary: impl Into<String>,
+    ) -> Finding {
+        let source = match &attachment.source {
+            AttachmentSource::Volume(name) => format!("pv/{name}"),
+            AttachmentSource::Inline { driver, handle } => format!("inline, {driver} {handle}"),
+            AttachmentSource::None => "<none>".to_owned(),
+        };
+        let node = match facts::node_state(cx, &attachment.node, Kind::VolumeAttachment) {
+            Ok(state) => state.unwrap_or_else(|| "gone".to_owned()),
+            Err(unseen) => unseen.reason,
+        };
+        let held = match facts::may_be_attached(attachment) {
+            true => "may be attached",
+            false => "not attached",
+        };
+        let mut finding = self
+            .on_object(attachment.object(), &attachment.metadata, summary)
+            .shows("spec.attacher", &*attachment.attacher)
+            .shows("spec.source", source)
+            .shows("spec.nodeName", &*attachment.node)
+            .shows("node", node)
+            .shows("status.attached", if attachment.attached { "true" } else { "false" })
+            .shows("by its finalizers", held);
+        let errors = [
+            ("status.attachError.message", &attachment.attach_error),
+            ("status.detachError.message", &attachment.detach_error),
+        ];
+        for (field, error) in errors {
+            if let Some(error) = error {
+                finding = finding.shows(field, &**error);
+            }
+        }
+        finding
+    }
+
+    /// Begins a finding with nothing to prove it yet.
+    pub(super) fn about(&'static self, object: ObjectRef, summary: String) -> Finding {
         Finding {
             rule: self.id,
             severity: self.severity,
-            object: ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None },
-            summary: summary.into(),
+            object,
+            summary,
             age: None,
             evidence: Vec::new(),
             related: Vec::new(),
@@ -122,6 +182,12 @@ impl Rule {
             offer: None,
             volume: None,
         }
+    }
+
+    /// Begins a finding about a driver, named as its `CSIDriver` object whether that exists or not.
+    pub(super) fn on_driver(&'static self, driver: &Text, summary: impl Into<String>) -> Finding {
+        let key = ObjectKey::cluster_wide(Kind::CsiDriver, driver);
+        self.about(ObjectRef { key, uid: None }, summary.into())
     }
 }
 
@@ -213,7 +279,7 @@ impl Finding {
     /// Shows when a manager last changed a field.
     pub(super) fn shows_manager(
         mut self,
-        metadata: &crate::model::Metadata,
+        metadata: &Metadata,
         field: &ManagedField,
         name: &'static str,
     ) -> Self {
@@ -229,7 +295,7 @@ impl Finding {
 }
 
 /// A uid as evidence shows it.
-pub(super) fn uid(metadata: &crate::model::Metadata) -> String {
+pub(super) fn uid(metadata: &Metadata) -> String {
     metadata.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string)
 }
 

@@ -4,9 +4,13 @@
 //! never imports another rule: what two share is a fact, and what can be done is a remedy.
 
 mod assess;
+mod attachment;
 mod claim;
+mod class;
 mod driver;
 mod judged;
+mod pod;
+mod snapshot;
 mod volume;
 
 pub use assess::{Assessor, Blind, Tally, subjects};
@@ -151,8 +155,18 @@ impl Judge {
 }
 
 /// Every rule, in the order of the documentation.
-pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> =
-    std::sync::LazyLock::new(|| [volume::RULES, claim::RULES, driver::RULES].concat());
+pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLock::new(|| {
+    [
+        volume::RULES,
+        claim::RULES,
+        attachment::RULES,
+        class::RULES,
+        snapshot::RULES,
+        pod::RULES,
+        driver::RULES,
+    ]
+    .concat()
+});
 
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

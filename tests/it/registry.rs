@@ -96,6 +96,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
     match lookup {
         Lookup::VolumesOfBackend(_)
         | Lookup::VolumeNamed(_)
+        | Lookup::AttachedVolume(_)
         | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],
         Lookup::Claim(_)
         | Lookup::ClaimsNaming(_)

@@ -7,6 +7,7 @@
 //! `RECORD_FIXTURES=1 cargo test --test real` renews the recorded fixtures in `tests/rules`, and
 //! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
 
+mod attachments;
 mod claims;
 mod claims_made;
 mod connection;

@@ -15,8 +15,8 @@ kubernetes_version() {
   echo "-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 }
 
-default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor kubernetes-1.32 csi-sanity krew snapshot-crds)
-extra_components=(attacher snapshotter popeye)
+default_components=(kubernetes-1.36 etcd csi-provisioner attacher kwok driver supervisor kubernetes-1.32 csi-sanity krew snapshot-crds)
+extra_components=(snapshotter popeye)
 
 component kubernetes-1.36 modules/kubernetes-1.36 "$(kubernetes_version v1.36.3)" \
   k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}

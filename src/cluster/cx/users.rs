@@ -120,6 +120,20 @@ impl<'a> Cx<'a> {
         Ok(rows)
     }
 
+    /// Returns the volume that an attachment names; `Ok(None)` when it is known to be absent.
+    ///
+    /// # Errors
+    /// When volumes were not seen, or the absence is not proven.
+    pub fn attached_volume(&self, name: &str) -> Seen<Option<&'a Volume>> {
+        self.note(|| Lookup::AttachedVolume(name.into()));
+        let kind = Kind::PersistentVolume;
+        if let Some(id) = self.cluster.volumes.find(kind, "", name) {
+            return Ok(self.cluster.volumes.get(id));
+        }
+        self.absent(kind, None, name, Kind::VolumeAttachment)?;
+        Ok(None)
+    }
+
     // --- classes ---------------------------------------------------------------------------
 
     /// Returns the storage class that a claim asks for; `Ok(None)` when it is known to be absent.

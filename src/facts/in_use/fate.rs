@@ -1,16 +1,17 @@
 //! What becomes of a claim's data when the claim goes.
 
 use crate::cluster::Cx;
-use crate::model::{Claim, ReclaimPolicy, Volume};
+use crate::facts::{Fate, fate_without_claim};
+use crate::model::{Claim, Volume};
 
 /// What becomes of a claim's data when the claim goes, as the volume stands now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate<'a> {
-    /// The policy is Delete: it is destroyed.
+pub enum ClaimFate<'a> {
+    /// It is destroyed, or may be.
     Destroyed(&'a Volume),
     /// The policy is Recycle: its files are removed.
     Scrubbed(&'a Volume),
-    /// The policy is Retain, or one that nobody acts on: it stays.
+    /// It stays: the policy is Retain, or nobody can act on another one.
     Kept(&'a Volume),
     /// There is no volume, or it is not this claim's: nothing becomes of it.
     NoVolume,
@@ -18,7 +19,7 @@ pub enum Fate<'a> {
     Unseen(String),
 }
 
-impl<'a> Fate<'a> {
+impl<'a> ClaimFate<'a> {
     /// The claim's volume.
     pub const fn volume(&self) -> Option<&'a Volume> {
         match self {
@@ -46,12 +47,12 @@ impl<'a> Fate<'a> {
 
 /// Returns what becomes of a claim's data when the claim goes. A volume that names another claim
 /// is not its own: upstream looks at the uid (`pv_controller.go`, `syncVolume`).
-pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> Fate<'a> {
-    let Some(name) = &claim.volume_name else { return Fate::NoVolume };
+pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimFate<'a> {
+    let Some(name) = &claim.volume_name else { return ClaimFate::NoVolume };
     let volume = match cx.volume(name) {
         Ok(Some(volume)) => volume,
-        Ok(None) => return Fate::NoVolume,
-        Err(unseen) => return Fate::Unseen(unseen.reason),
+        Ok(None) => return ClaimFate::NoVolume,
+        Err(unseen) => return ClaimFate::Unseen(unseen.reason),
     };
     let is_its_own = volume.claim_ref.as_ref().is_some_and(|claim_ref| {
         match (&claim_ref.uid, &claim.metadata.uid) {
@@ -59,10 +60,15 @@ pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> Fate<'a> {
             (None, _) | (_, None) => claim_ref.key == claim.key(),
         }
     });
-    match &volume.reclaim_policy {
-        _ if !is_its_own => Fate::NoVolume,
-        ReclaimPolicy::Delete => Fate::Destroyed(volume),
-        ReclaimPolicy::Recycle => Fate::Scrubbed(volume),
-        ReclaimPolicy::Retain | ReclaimPolicy::Other(_) => Fate::Kept(volume),
+    if !is_its_own {
+        return ClaimFate::NoVolume;
+    }
+    match fate_without_claim(cx, volume) {
+        // What may be destroyed counts as if it were.
+        Fate::Destroyed | Fate::Waiting | Fate::Unknown => ClaimFate::Destroyed(volume),
+        Fate::Scrubbed => ClaimFate::Scrubbed(volume),
+        Fate::Released | Fate::Forgotten | Fate::Leaked | Fate::Failed | Fate::Unaffected => {
+            ClaimFate::Kept(volume)
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Why a claim must not be deleted (R-PVCP-9).
 
-use super::{Fate, PodUser, Why, fate, pod_users};
+use super::{ClaimFate, PodUser, Why, fate, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{Ownership, PVC_PROTECTION, controller_of, ownership};
 use crate::model::{
     Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectKey, ObjectRef, OwnerReference,
-    StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
+    ReclaimPolicy, StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
 /// Conditions that say that the volume is being changed.
@@ -173,9 +173,14 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
         reasons.push(Reason::Unprotected);
     }
     match fate(cx, claim) {
-        Fate::Destroyed(volume) | Fate::Scrubbed(volume) => reasons.push(Reason::DataLost(volume)),
-        Fate::Kept(_) | Fate::NoVolume => {}
-        Fate::Unseen(reason) => {
+        // The policy is enough, whether or not somebody can act on it now.
+        ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) | ClaimFate::Kept(volume) => {
+            if matches!(volume.reclaim_policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) {
+                reasons.push(Reason::DataLost(volume));
+            }
+        }
+        ClaimFate::NoVolume => {}
+        ClaimFate::Unseen(reason) => {
             unseen.push(Unseen { kind: Kind::PersistentVolume, namespace: None, reason });
         }
     }

@@ -1,7 +1,7 @@
 //! F51: the garbage collector is about to delete a claim.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Fate};
+use crate::facts::{self, ClaimFate};
 use crate::model::{Claim, Finding, Kind, ManagedField, OwnerReference, Severity};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake, judged::time};
@@ -56,7 +56,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = finding.shows_manager(&claim.metadata, &field, "managers of the references");
     Ok(Some(if wanted {
         finding.severe(Severity::Info).report_only("nothing: this is how ephemeral volumes end")
-    } else if let Fate::Destroyed(volume) | Fate::Scrubbed(volume) = fate {
+    } else if let ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) = fate {
         finding.remedied_by(cx, volume, &remedies::RETAIN)
     } else {
         finding.report_only("remove these references at once if the claim is to stay")

@@ -7,6 +7,7 @@ mod lost;
 mod misbound;
 mod missing_protection;
 mod pending_too_long;
+mod resize_stuck;
 mod source_finalizer_stuck;
 mod stale_selected_node;
 mod terminating_in_use;
@@ -29,4 +30,5 @@ pub(super) static RULES: &[&Rule] = &[
     &held_by_completed_pods::RULE,
     &ephemeral_name_conflict::RULE,
     &doomed_by_gc::RULE,
+    &resize_stuck::RULE,
 ];

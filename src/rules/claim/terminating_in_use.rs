@@ -1,7 +1,7 @@
 //! F40: a claim is being deleted under the pods that use it.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Fate, PVC_PROTECTION};
+use crate::facts::{self, ClaimFate, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity};
 use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
@@ -42,14 +42,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
     Ok(Some(match fate {
-        Fate::Destroyed(volume) | Fate::Scrubbed(volume) => {
+        ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) => {
             finding.remedied_by(cx, volume, &remedies::RETAIN)
         }
-        Fate::Kept(_) => finding.report_only(
+        ClaimFate::Kept(_) => finding.report_only(
             "the volume will be Released and can be given to a new claim: prepare one before the pods go",
         ),
-        Fate::NoVolume => finding.report_only("nothing but the claim goes: prepare another one"),
-        Fate::Unseen(_) => {
+        ClaimFate::NoVolume => finding.report_only("nothing but the claim goes: prepare another one"),
+        ClaimFate::Unseen(_) => {
             finding.report_only("look at the policy of its volume before the last pod goes")
         }
     }))

@@ -1,7 +1,7 @@
 //! F46: nobody would miss a claim, as far as can be seen.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Fate, Ownership};
+use crate::facts::{self, ClaimFate, Ownership};
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
@@ -51,7 +51,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let fate = facts::fate(cx, claim);
-    if fate == Fate::NoVolume {
+    if fate == ClaimFate::NoVolume {
         return Ok(None); // lost or misbound, which other rules tell
     }
     let unused = claim.condition("Unused").and_then(|condition| condition.since);

@@ -5,7 +5,7 @@ use super::{
     Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim, unshared,
     volume::ObjectReference,
 };
-use crate::model::{self, Bytes, Kind, Row, SnapshotContent, SnapshotSource, Text};
+use crate::model::{self, Bytes, Kind, Row, SnapshotContent, SnapshotSource, Text, Uid};
 
 slim! {
     /// A `VolumeSnapshot` (v1).
@@ -168,6 +168,7 @@ impl Object for VolumeSnapshotContent {
                 (volume, _) => SnapshotSource::Volumes(handles(volume)),
             },
             snapshot: belongs_to(spec.volume_snapshot_ref.as_ref(), folder),
+            snapshot_uid: uid_of(spec.volume_snapshot_ref.as_ref()),
             ready: status.ready_to_use == Some(true),
             being_created: metadata.annotation(meta::SNAPSHOT_BEING_CREATED).is_some(),
             deletion_policy: folder.non_empty(&spec.deletion_policy),
@@ -202,6 +203,7 @@ impl Object for VolumeGroupSnapshotContent {
                 SnapshotSource::Volumes(handles(&spec.source.volume_handles))
             },
             snapshot: belongs_to(spec.volume_group_snapshot_ref.as_ref(), folder),
+            snapshot_uid: uid_of(spec.volume_group_snapshot_ref.as_ref()),
             ready: status.ready_to_use == Some(true),
             being_created: metadata.annotation(meta::GROUP_BEING_CREATED).is_some(),
             deletion_policy: folder.non_empty(&spec.deletion_policy),
@@ -248,4 +250,8 @@ fn belongs_to(
 ) -> Option<(Text, Box<str>)> {
     let reference = reference.filter(|reference| !reference.name.is_empty())?;
     Some((folder.text(&reference.namespace), reference.name.as_str().into()))
+}
+
+fn uid_of(reference: Option<&ObjectReference>) -> Option<Uid> {
+    reference.and_then(|reference| Uid::parse(&reference.uid))
 }

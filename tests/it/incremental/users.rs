@@ -253,6 +253,7 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
             _ => SnapshotSource::Volumes(handles),
         },
         snapshot: dice.some(|dice| (dice.text(&NAMESPACES), dice.pick(&["vs0", "vs1"]).into())),
+        snapshot_uid: dice.some(|dice| Uid::parse(dice.pick(&["u0", "u1"]))).flatten(),
         ready: dice.chance(2),
         being_created: dice.chance(3),
         deletion_policy: None,

@@ -12,8 +12,10 @@ use super::testbed::testbed;
 pub(crate) struct DriverOptions<'a> {
     /// Verbs on `PersistentVolume`s that its `ServiceAccount` lacks.
     pub(crate) rbac_without: &'a [&'a str],
-    /// Its volumes are attached to nodes; no attacher does it.
+    /// Its volumes are attached to nodes; without `attacher` nobody does it.
     pub(crate) attach: bool,
+    /// The real external-attacher runs.
+    pub(crate) attacher: bool,
     /// The image that the container of its provisioner names.
     pub(crate) provisioner_image: Option<&'a str>,
 }
@@ -35,7 +37,7 @@ impl Driver {
     pub(super) fn start(cluster: &str, name: &str, options: &DriverOptions) -> Self {
         let mut request = json!({
             "cluster": cluster, "driver": name,
-            "rbac_without": options.rbac_without, "attach": options.attach,
+            "rbac_without": options.rbac_without, "attach": options.attach, "attacher": options.attacher,
         });
         if let Some(image) = options.provisioner_image {
             request["provisioner_image"] = json!(image);

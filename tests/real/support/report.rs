@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
+use kubectl_storage::model::Kind;
 use serde_json::Value;
 
 use super::record::Saved;
@@ -133,14 +134,11 @@ impl<'a> Finding<'a> {
         self.0["id"].as_str().expect("because every finding has an id")
     }
 
-    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, or the kind in lower case for other kinds.
+    /// `pv/NAME`, `pvc/NAMESPACE/NAME`: the object as reports for people name it.
     pub(crate) fn object(self) -> String {
         let object = &self.0["object"];
-        let kind = match object["kind"].as_str().expect("because every object has a kind") {
-            "PersistentVolume" => "pv".to_owned(),
-            "PersistentVolumeClaim" => "pvc".to_owned(),
-            other => other.to_lowercase(),
-        };
+        let kind = object["kind"].as_str().expect("because every object has a kind");
+        let kind = Kind::parse_resource(kind).expect("because the tool knows its kinds").short();
         let name = object["name"].as_str().expect("because every object has a name");
         match object["namespace"].as_str() {
             Some(namespace) => format!("{kind}/{namespace}/{name}"),

@@ -47,7 +47,12 @@ impl<'a> Scenario<'a> {
         let mut object = object.clone();
         match object["kind"].as_str() {
             Some("PersistentVolume") => self.remember(object["metadata"]["name"].as_str()),
-            Some("StorageClass" | "VolumeAttachment" | "VolumeSnapshotContent") => {}
+            Some(
+                "StorageClass"
+                | "VolumeAttachment"
+                | "VolumeAttributesClass"
+                | "VolumeSnapshotContent",
+            ) => {}
             _ => object["metadata"]["namespace"] = json!(self.name),
         }
         self.cluster.create(&object)

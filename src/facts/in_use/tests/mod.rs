@@ -346,6 +346,6 @@ fn what_becomes_of_the_data() {
         assert_eq!(found, words, "{policy} {uid:?}");
     }
     let blind = cluster([], &[Kind::PersistentVolume]);
-    let unseen = look(&blind, |cx| matches!(fate(cx, &claim("data", &[])), Fate::Unseen(_)));
+    let unseen = look(&blind, |cx| matches!(fate(cx, &claim("data", &[])), ClaimFate::Unseen(_)));
     assert!(unseen);
 }

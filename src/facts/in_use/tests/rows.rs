@@ -102,7 +102,7 @@ pub(super) fn volume(policy: ReclaimPolicy, claim: &str, uid: Option<&str>) -> R
         attributes_class: None,
         capacity: None,
         node_affinity: None,
-        provisioned_by: None,
+        provisioned_by: Some("d.example".into()),
         migrated_to: None,
         bound_by_controller: true,
         deletion_secret: None,

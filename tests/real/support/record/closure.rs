@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use kubectl_storage::model::Kind;
 use serde_json::{Value, json};
 
 /// Where the real `csi-provisioner` and its driver stand in for the containers of a Deployment.
 const DRIVER_KINDS: [&str; 6] =
     ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Lease"];
 
-/// Reads `pv/NAME`, `pvc/NAMESPACE/NAME` or `csidriver/NAME`.
+/// Reads `pv/NAME`, `pvc/NAMESPACE/NAME` and the like.
 pub(super) fn key_of(object: &str) -> Value {
     let parts: Vec<_> = object.split('/').collect();
-    match parts[..] {
-        ["pv", name] => json!({"kind": "PersistentVolume", "name": name}),
-        ["csidriver", name] => json!({"kind": "CSIDriver", "name": name}),
-        ["pvc", namespace, name] => {
-            json!({"kind": "PersistentVolumeClaim", "namespace": namespace, "name": name})
-        }
-        _ => panic!("{object:?} is not the name of an object that fixtures are about"),
+    let kind = Kind::parse_resource(parts[0]);
+    let kind = kind.unwrap_or_else(|| panic!("{object:?} is of no kind")).name();
+    match parts[1..] {
+        [name] => json!({"kind": kind, "name": name}),
+        [namespace, name] => json!({"kind": kind, "namespace": namespace, "name": name}),
+        _ => panic!("{object:?} is not the name of an object"),
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn around(lines: &[Value], object: &Value, related: &[Value]) -> Vec<
         for (index, line) in lines.iter().enumerate() {
             if !chosen.lines.contains(&index) && (is_seed(line) || chosen.wants(line, lines)) {
                 chosen.lines.insert(index);
-                if line["kind"] == "PersistentVolume" {
+                if line["kind"] == "PersistentVolume" || line["kind"] == "VolumeAttachment" {
                     chosen.drivers.extend(drivers(line));
                 }
             }
@@ -111,6 +111,21 @@ fn belongs(line: &Value, chosen: &Value) -> bool {
                 && line["spec"]["csi"]["driver"] == chosen["spec"]["csi"]["driver"]
                 || same(&|it| it["spec"]["hostPath"]["path"].clone())
         }
+        ("PersistentVolume", "VolumeAttachment") => {
+            *name(line) == chosen["spec"]["source"]["persistentVolumeName"]
+        }
+        ("PersistentVolumeClaim", "Pod") => {
+            namespace(line) == namespace(chosen) && mounts(&chosen["spec"], line)
+        }
+        ("Node", "Pod") => {
+            let uses_any =
+                volumes(&chosen["spec"]).iter().any(|it| !it["persistentVolumeClaim"].is_null());
+            uses_any && *name(line) == chosen["spec"]["nodeName"]
+        }
+        ("VolumeSnapshot", "VolumeSnapshotContent") => {
+            let of = &chosen["spec"]["volumeSnapshotRef"];
+            (namespace(line), name(line)) == (&of["namespace"], &of["name"])
+        }
         ("VolumeAttachment", "PersistentVolume") => {
             line["spec"]["source"]["persistentVolumeName"] == *name(chosen)
         }
@@ -119,7 +134,9 @@ fn belongs(line: &Value, chosen: &Value) -> bool {
             line["spec"]["source"]["volumeHandle"] == *handle && !handle.is_null()
         }
         ("StorageClass", "PersistentVolume" | "PersistentVolumeClaim") => {
-            *name(line) == chosen["spec"]["storageClassName"]
+            let class = &chosen["spec"]["storageClassName"];
+            let waits = class.is_null() && chosen["kind"] == "PersistentVolumeClaim";
+            *name(line) == *class || waits // for the default
         }
         ("Node", "PersistentVolume") => !chosen["spec"]["nodeAffinity"].is_null(),
         ("Node", "VolumeAttachment") => *name(line) == chosen["spec"]["nodeName"],
@@ -155,13 +172,18 @@ fn belongs(line: &Value, chosen: &Value) -> bool {
         ("Node", "PersistentVolumeClaim") => {
             chosen["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == *name(line)
         }
-        ("Event", "PersistentVolume" | "PersistentVolumeClaim") => {
+        ("Event", "PersistentVolume" | "PersistentVolumeClaim" | "Pod") => {
             let about = &line["involvedObject"];
             (&about["kind"], &about["name"]) == (&chosen["kind"], name(chosen))
                 && about["namespace"] == *namespace(chosen)
         }
         ("Answer", "PersistentVolume") => is_asked_of(&line["question"], chosen),
         ("Answer", "PersistentVolumeClaim") => is_asked_of_claim(&line["question"], chosen),
+        ("Answer", "VolumeAttachment") => {
+            let asked = &line["question"]["exists"]["name"];
+            *asked == chosen["spec"]["source"]["persistentVolumeName"]
+                || *asked == chosen["spec"]["nodeName"]
+        }
         _ => false,
     }
 }
@@ -230,6 +252,7 @@ fn drivers(line: &Value) -> Vec<String> {
         "PersistentVolume" => {
             line["spec"]["csi"]["driver"].as_str().map(str::to_owned).into_iter().collect()
         }
+        "VolumeAttachment" => vec![text(&line["spec"]["attacher"])],
         "CSINode" => {
             let drivers = line["spec"]["drivers"].as_array().map(Vec::as_slice).unwrap_or_default();
             drivers.iter().map(|it| text(&it["name"])).collect()

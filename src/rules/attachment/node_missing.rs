@@ -1,0 +1,68 @@
+//! F82: the node that an attachment names does not exist any more.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "va-node-missing",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::Node,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::VolumeAttachment,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[],
+    title: "An attachment names a node that does not exist",
+    danger: "Whether the machine is gone, or only its object, cannot be seen from here: it may come back, and \
+             write to a disk that another node has by then. Until it is detached, no other node gets a volume \
+             that only one may have.",
+    remedy: "None by the tool. The attach/detach controller waits six minutes for such a node and then deletes \
+             the attachment itself. Once the machine is known to be off, deleting the attachment in the ordinary \
+             way makes its attacher detach the disk.",
+    source: "kubernetes attachdetach reconciler.go, maxWaitForUnmountDuration",
+    judge: &[Judge::Attachment(judge)],
+};
+
+fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
+    let deleting = Age::stamped(attachment.metadata.deleting);
+    if deleting.since.is_some() && !cx.older_than(&deleting, Threshold::Detach) {
+        return Ok(None); // It is just being detached.
+    }
+    if cx.node(&attachment.node, Kind::VolumeAttachment)?.is_some() {
+        return Ok(None);
+    }
+    let (summary, reason) = match (facts::may_be_attached(attachment), deleting.since) {
+        (true, None) => (
+            "its node is gone, and the disk may still be attached to the machine",
+            "make sure that the machine is off, then delete the attachment: its attacher detaches the disk",
+        ),
+        (true, Some(_)) => (
+            "its node is gone, and the disk has not been detached from the machine yet",
+            "it is being deleted already: its attacher has to detach the disk",
+        ),
+        (false, None) => {
+            ("its node is gone, and nothing was attached", "the attachment can be deleted")
+        }
+        (false, Some(_)) => (
+            "its node is gone and the disk is detached",
+            "it is being deleted already: whoever set the finalizer has to remove it",
+        ),
+    };
+    Ok(Some(
+        RULE.on_attachment(cx, attachment, summary)
+            .shows_controller(&facts::attacher(cx, &attachment.attacher))
+            .report_only(reason),
+    ))
+}

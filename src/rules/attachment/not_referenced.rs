@@ -1,0 +1,66 @@
+//! F83: a volume is attached to a node on which nobody uses it.
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{
+    Age, Attachment, AttachmentSource, Finding, Kind, Phase, Severity, Threshold, Trust,
+};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "va-not-referenced",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::PersistentVolumeClaim,
+        Kind::Pod,
+        Kind::Node,
+        Kind::VolumeAttachment,
+    ],
+    remedies: &[],
+    title: "A volume is attached to a node on which no pod uses it",
+    danger: "It takes one of the few places that a node has for disks, and where only one node may have it, a pod \
+             on another node waits for it.",
+    remedy: "None by the tool: the attach/detach controller detaches what no pod uses, once kubelet says that it \
+             is unmounted. It does not know attachments that something else made while it was running.",
+    source: "kubernetes attachdetach reconciler.go",
+    judge: &[Judge::Attachment(judge)],
+};
+
+fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
+    let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
+    // Nothing tells when the last pod went; it was not attached for no pod longer than it exists.
+    let made = Age { since: attachment.metadata.created, trust: Trust::LowerBound };
+    let stays = attachment.attached && attachment.metadata.deleting.is_none();
+    if !stays || !cx.older_than(&made, Threshold::Detach) {
+        return Ok(None);
+    }
+    let Some(volume) = cx.attached_volume(volume)? else { return Ok(None) };
+    let Some(claim) = volume.claim_ref.as_ref().filter(|_| volume.phase == Phase::Bound) else {
+        return Ok(None);
+    };
+    let pods = cx.pods_of(&claim.key)?;
+    if pods.iter().any(|pod| pod.node.as_ref() == Some(&attachment.node)) {
+        return Ok(None);
+    }
+    // Where the server keeps count, it tells since when no pod at all has used the claim.
+    let unused = cx.claim(&claim.key)?.and_then(|claim| claim.condition("Unused"));
+    let since = unused.and_then(|condition| condition.since);
+    let age = since.map(|since| Age { since: Some(since), trust: Trust::SingleSource });
+    if age.is_some_and(|age| !cx.older_than(&age, Threshold::Detach)) {
+        return Ok(None);
+    }
+    let elsewhere = pods.iter().map(|pod| pod.object());
+    let mut finding = RULE
+        .on_attachment(cx, attachment, "no pod of its claim is on that node")
+        .shows_of(&volume.object(), "spec.claimRef", claim.key.to_string())
+        .relates([volume.object()])
+        .relates(elsewhere);
+    if let Some(age) = age {
+        finding = finding.aged(age);
+    }
+    Ok(Some(finding.report_only(
+        "the attach/detach controller detaches it once kubelet has unmounted it; where something else made the \
+         attachment, that has to delete it",
+    )))
+}

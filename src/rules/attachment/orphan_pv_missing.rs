@@ -1,0 +1,94 @@
+//! F80: the volume that an attachment names does not exist any more.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Age, Attachment, AttachmentSource, Finding, Kind, Severity};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "va-orphan-pv-missing",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::Node,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::VolumeAttachment,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+    ],
+    remedies: &[],
+    title: "An attachment names a volume that does not exist",
+    danger: "To detach a disk its attacher needs the volume's object, and without it tries for ever. Until then the \
+             disk stays attached to its node, which may have it mounted and write to it, and no other node gets \
+             it. This is what is left when somebody removed all finalizers of a volume to get rid of it.",
+    remedy: "None by the tool. Create the volume's object again, with its old name, driver and volumeHandle and \
+             the reclaim policy Retain, and let the attacher detach it; then remove the object. Removing the \
+             attachment's finalizer instead leaves the disk attached where nobody can see it: only where the node \
+             is gone for good, or the storage system says that the disk is attached to none.",
+    source: "external-attacher csi_handler.go, csiDetach; external-attacher#235",
+    judge: &[Judge::Attachment(judge)],
+};
+
+fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
+    // What is attached without a volume of the cluster carries all that detaching needs.
+    let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
+    let deleting = attachment.metadata.deleting;
+    let guarded = facts::has_attacher_finalizer(&attachment.metadata);
+    if !guarded && deleting.is_some() {
+        return Ok(None); // It is detached; what keeps the object is something else.
+    }
+    if cx.attached_volume(volume)?.is_some() {
+        return Ok(None);
+    }
+    let recreate = format!(
+        "create pv/{volume} again with the policy Retain, so that its attacher can detach it"
+    );
+    let node = cx.node(&attachment.node, Kind::VolumeAttachment);
+    let (severity, summary, reason) = match (guarded, deleting) {
+        (true, Some(_)) => (
+            Severity::High,
+            "its volume is gone, and without it nobody can detach the disk",
+            recreate,
+        ),
+        (true, None) => (
+            Severity::High,
+            "its volume is gone: the disk may be attached, and nobody could detach it",
+            recreate,
+        ),
+        (false, _) if attachment.attached => (
+            Severity::Medium,
+            "its volume is gone, and it lacks the finalizer of its attacher",
+            "where its driver attaches disks, look at the storage system first; otherwise the attachment can \
+             be deleted"
+                .to_owned(),
+        ),
+        (false, _) => (
+            Severity::Low,
+            "its volume is gone: it can never be attached",
+            "nothing was attached: the attachment can be deleted".to_owned(),
+        ),
+    };
+    let reason = match node {
+        Ok(None) if guarded => {
+            format!(
+                "{reason}; its node is gone, so look at the storage system before anything is forced"
+            )
+        }
+        Ok(_) | Err(_) => reason,
+    };
+    let mut finding = RULE
+        .on_attachment(cx, attachment, summary)
+        .severe(severity)
+        .shows_controller(&facts::attacher(cx, &attachment.attacher));
+    if deleting.is_some() {
+        finding = finding.aged(Age::stamped(deleting));
+    }
+    Ok(Some(finding.report_only(reason)))
+}

@@ -1,0 +1,101 @@
+//! F99: a snapshot of the storage system that nobody in the cluster refers to, or can delete.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Age, Finding, Kind, Severity, SnapshotContent, VolumeSnapshot};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "snapshot-content-orphan",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::CsiDriver,
+        Kind::CsiNode,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::Lease,
+        Kind::Event,
+        Kind::VolumeSnapshot,
+        Kind::VolumeSnapshotContent,
+    ],
+    remedies: &[],
+    title: "A snapshot is kept that nothing in the cluster refers to, or whose driver is gone",
+    danger: "It is paid for until somebody remembers it. With the policy Retain nobody deletes it once its \
+             VolumeSnapshot is gone, and without its driver nobody can.",
+    remedy: "None by the tool. Where it is not needed, set its deletionPolicy to Delete and delete the \
+             VolumeSnapshotContent: its driver then deletes the snapshot. Deleting it under Retain leaves the \
+             snapshot to the storage system, known to nobody. Without the driver, delete it there.",
+    source: "external-snapshotter snapshot_controller.go, csi-snapshotter syncContent",
+    judge: &[Judge::Snapshot(judge)],
+};
+
+/// What became of the `VolumeSnapshot` of a content.
+enum Snapshot {
+    /// It is there, or not yet bound.
+    There,
+    Gone,
+    /// Another one has its name.
+    Replaced,
+}
+
+fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
+    if content.kind != Kind::VolumeSnapshotContent {
+        return Ok(None);
+    }
+    let retained = content.deletion_policy.as_deref() == Some("Retain");
+    let orphan = match retained {
+        true => snapshot(cx, content)?,
+        false => Snapshot::There, // Or its controller is about to delete the content.
+    };
+    let (summary, reason) = match orphan {
+        Snapshot::Gone => ("its VolumeSnapshot is gone, and its policy keeps it", UNWANTED),
+        Snapshot::Replaced => {
+            ("another VolumeSnapshot has the name of its own, and its policy keeps it", UNWANTED)
+        }
+        Snapshot::There => {
+            let state = facts::provisioner(cx, &content.driver);
+            if !facts::is_absent(cx, &state, &content.driver)? {
+                return Ok(None);
+            }
+            (
+                "its driver is gone: nobody can restore or delete it",
+                "reinstall the driver, or delete the snapshot at the storage system",
+            )
+        }
+    };
+    let none = || "<none>".to_owned();
+    let owner =
+        content.snapshot.as_ref().map_or_else(none, |(space, name)| format!("{space}/{name}"));
+    let size = content.size.map_or_else(none, |size| size.to_string());
+    let finding = RULE
+        .on_object(content.object(), &content.metadata, summary)
+        .aged(Age::stamped(content.metadata.created))
+        .shows("spec.driver", &*content.driver)
+        .shows("spec.deletionPolicy", content.deletion_policy.as_deref().unwrap_or("<none>"))
+        .shows("spec.volumeSnapshotRef", owner)
+        .shows("status.snapshotHandle", content.handle.as_deref().unwrap_or("<none>"))
+        .shows("status.restoreSize", size);
+    Ok(Some(finding.report_only(reason)))
+}
+
+const UNWANTED: &str =
+    "if nobody needs it, set its deletionPolicy to Delete and delete the VolumeSnapshotContent";
+
+fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<Snapshot> {
+    // Unbound, it may have been made by hand for a `VolumeSnapshot` that is yet to come.
+    let (Some((namespace, name)), Some(uid)) = (&content.snapshot, &content.snapshot_uid) else {
+        return Ok(Snapshot::There);
+    };
+    let other =
+        |found: &VolumeSnapshot| found.metadata.uid.as_ref().is_some_and(|known| known != uid);
+    Ok(match cx.volume_snapshot(namespace, name)? {
+        None => Snapshot::Gone,
+        Some(found) if other(found) => Snapshot::Replaced,
+        Some(_) => Snapshot::There,
+    })
+}
