@@ -16,6 +16,7 @@ mod owner;
 mod protection;
 mod provisioner;
 mod released;
+pub mod retention;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
 pub use attachment::{may_be_attached, node_state};
