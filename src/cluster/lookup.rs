@@ -156,6 +156,8 @@ impl Cluster {
         dirty.drivers.insert(driver.into());
         let ids = self.indexes.volumes_by_driver.candidates(driver);
         dirty.subjects.extend(ids.map(Subject::Volume));
+        let contents = self.snapshots.iter().filter(|(_, row)| &*row.driver == driver);
+        dirty.subjects.extend(contents.map(|(id, _)| Subject::Snapshot(id)));
     }
 
     // --- claims ----------------------------------------------------------------------------

@@ -80,7 +80,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
     }
     PodUse {
         controller: None,
-        created: None,
+        created: dice.some(Dice::time),
         forced: false,
         labels: Box::default(),
         namespace,
@@ -187,10 +187,16 @@ pub(super) fn event(dice: &mut Dice) -> Event {
     let reasons =
         ["VolumeFailedDelete", "VolumeDelete", "VolumeFailedRecycle", "VolumeUnknownReclaimPolicy"];
     let components = ["d.example_pod_1", "ebs.csi.aws.com_pod_2", "persistentvolume-controller"];
-    let about = match dice.roll(3) {
+    let mut reason = dice.text(&reasons);
+    let about = match dice.roll(4) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
             ObjectKey::claim(&ClaimKey { namespace: namespace.into(), name: name.into() })
+        }
+        1 => {
+            reason = dice.text(&["FailedAttachVolume", "FailedMount"]);
+            let namespace = Some(dice.text(&NAMESPACES));
+            ObjectKey { kind: Kind::Pod, namespace, name: dice.pick(&["p0", "p1"]).into() }
         }
         _ => ObjectKey::cluster_wide(Kind::PersistentVolume, dice.pick(&VOLUMES)),
     };
@@ -199,8 +205,8 @@ pub(super) fn event(dice: &mut Dice) -> Event {
         name: dice.pick(&["e0", "e1", "e2"]).into(),
         about,
         about_uid: dice.some(|dice| Uid::parse(dice.pick(&["u0", "u1"]))).flatten(),
-        reason: dice.text(&reasons),
-        message: dice.pick(&["no", "busy"]).into(),
+        reason,
+        message: dice.pick(&["no", "busy", "Multi-Attach error", "for volume \"v0\""]).into(),
         warning: true,
         component: dice.text(&components),
         last_seen: dice.some(Dice::time),
@@ -219,10 +225,10 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
             0 => SnapshotSource::Existing,
             _ => SnapshotSource::Volumes(handles),
         },
-        snapshot: None,
-        snapshot_uid: None,
+        snapshot: dice.some(|dice| (dice.text(&NAMESPACES), "s0".into())),
+        snapshot_uid: dice.some(|_| Uid::parse("u0")).flatten(),
         ready: dice.chance(2),
         being_created: dice.chance(3),
-        deletion_policy: None,
+        deletion_policy: dice.some(|_| "Retain".into()),
     }
 }
