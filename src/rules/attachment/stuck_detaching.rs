@@ -36,6 +36,7 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Attachment(judge)],
 };
 
+#[expect(clippy::unnecessary_wraps, reason = "what every judge returns")]
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     let age = Age::stamped(attachment.metadata.deleting);
     if !cx.older_than(&age, Threshold::Detach) {

@@ -51,10 +51,10 @@ fn judge(cx: &Cx, pod: &PodUse) -> Seen<Option<Finding>> {
         claims.iter().any(|claim| claim.is_meant(event)) && is_still_so(cx, event, &claims)
     };
     let Some(event) = events.iter().rev().find(told) else { return Ok(None) };
-    // That which the event names, where it names one; it may be any of them.
+    // That which the event names, where it names one; else it may be any of them.
     let named = claims.iter().filter(|claim| claim.is_named(event));
-    let meant: Vec<_> = named.chain(&claims).collect();
-    let obstacle = meant.iter().find_map(|it| it.obstacle(cx, node));
+    let held = claims.iter().filter(|claim| claim.is_held());
+    let obstacle = named.chain(held).chain(&claims).find_map(|it| it.obstacle(cx, node));
     let (reason, holders) = obstacle.unwrap_or_else(|| {
         let reason = format!("nothing in the cluster shows what holds it: {}", event.message);
         (reason, Vec::new())
@@ -85,7 +85,7 @@ fn is_still_so(cx: &Cx, event: &Event, claims: &[Needed]) -> bool {
     let limit = cx.settings().thresholds.get(Threshold::Detach);
     event.last_seen.is_some_and(|last| !cx.passed(last, limit))
         || event.message.starts_with(ELSEWHERE)
-            && claims.iter().any(|claim| !claim.elsewhere.is_empty())
+            && claims.iter().any(|claim| claim.here.is_none() && claim.is_held())
 }
 
 /// A claim that the pod needs, with what there is to know of its volume.

@@ -107,7 +107,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
                 blocks_deletion: true,
             })
         }),
-        created: Some(dice.time()),
+        created: dice.some(Dice::time),
         forced: dice.chance(3),
         labels: Box::default(),
         namespace,
@@ -220,10 +220,16 @@ pub(super) fn event(dice: &mut Dice) -> Event {
     let reasons =
         ["VolumeFailedDelete", "VolumeDelete", "VolumeFailedRecycle", "VolumeUnknownReclaimPolicy"];
     let components = ["d.example_pod_1", "ebs.csi.aws.com_pod_2", "persistentvolume-controller"];
-    let about = match dice.roll(3) {
+    let mut reason = dice.text(&reasons);
+    let about = match dice.roll(4) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
             ObjectKey::claim(&ClaimKey { namespace: namespace.into(), name: name.into() })
+        }
+        1 => {
+            reason = dice.text(&["FailedAttachVolume", "FailedMount"]);
+            let namespace = Some(dice.text(&NAMESPACES));
+            ObjectKey { kind: Kind::Pod, namespace, name: dice.pick(&["p0", "p1"]).into() }
         }
         _ => ObjectKey::cluster_wide(Kind::PersistentVolume, dice.pick(&VOLUMES)),
     };
@@ -232,8 +238,8 @@ pub(super) fn event(dice: &mut Dice) -> Event {
         name: dice.pick(&["e0", "e1", "e2"]).into(),
         about,
         about_uid: dice.some(|dice| Uid::parse(dice.pick(&["u0", "u1"]))).flatten(),
-        reason: dice.text(&reasons),
-        message: dice.pick(&["no", "busy"]).into(),
+        reason,
+        message: dice.pick(&["no", "busy", "Multi-Attach error", "for volume \"v0\""]).into(),
         warning: true,
         component: dice.text(&components),
         last_seen: dice.some(Dice::time),
@@ -256,6 +262,6 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
         snapshot_uid: dice.some(|dice| Uid::parse(dice.pick(&["u0", "u1"]))).flatten(),
         ready: dice.chance(2),
         being_created: dice.chance(3),
-        deletion_policy: None,
+        deletion_policy: dice.some(|_| "Retain".into()),
     }
 }
