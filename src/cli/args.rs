@@ -38,7 +38,7 @@ pub enum Command {
     Audit(Box<AuditArgs>),
     /// Save what an audit needs to a file, for offline work
     Dump(DumpArgs),
-    /// Explain a finding: what it means, why it is dangerous, what can be done
+    /// Explain a finding, or why an object is in its state and what would happen if
     Explain(ExplainArgs),
     /// Print the smallest cluster role for a command, or check what is lacking
     Rbac(RbacArgs),

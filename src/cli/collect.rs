@@ -40,6 +40,8 @@ pub(super) struct Collected {
     pub(super) assessor: Assessor,
     /// The folder whose records were read.
     pub(super) journal: Option<PathBuf>,
+    /// The namespace of the context, or that which the user gave; `None` for dumps.
+    pub(super) namespace: Option<String>,
     /// Things to tell the user, on stderr.
     pub(super) notes: Vec<String>,
     /// Objects in the saved file, if one was asked for.
@@ -66,6 +68,7 @@ pub(super) async fn collect(
         intake: Intake::new(saving),
         assessor: Assessor::default(),
         journal: None,
+        namespace: None,
         notes: Vec::new(),
         saved: None,
     };
@@ -76,6 +79,7 @@ pub(super) async fn collect(
                 let hint = error.hint();
                 Failure::error(error).hint(hint)
             })?;
+            collected.namespace = Some(connected.namespace.clone());
             collected.live(&connected, connection.chunk_size(), settings).await?;
         }
         From::Dumps { inputs, complete, taken_at } => {

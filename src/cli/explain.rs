@@ -1,34 +1,192 @@
-//! `kubectl storage explain ID`.
+//! `kubectl storage explain ID|OBJ`.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use clap::Args;
 
-use super::{Exit, Failure, terminal};
+use super::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{Collected, From, collect, tell},
+    terminal,
+};
 use crate::{
-    output::report::wrap,
+    cluster::{Cluster, Subject},
+    model::{Explanation, Kind, ObjectKey, Settings, Text, escape_control},
+    output::{
+        explanation,
+        format::Format,
+        list as write_list,
+        report::wrap,
+        wire::{self, About, Source},
+    },
     rules::{self, REGISTRY, Rule},
+    sources::dump::Input,
 };
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The id of a finding, such as pv-released-past-threshold; without one, lists them all
-    #[arg(add = clap_complete::ArgValueCandidates::new(super::complete::rule_ids))]
-    id: Option<String>,
+    /// The id of a finding, or an object: pv/NAME, pvc/NAME or sts/NAME; without one, lists all ids
+    #[arg(value_name = "ID|OBJECT", add = clap_complete::ArgValueCandidates::new(super::complete::rule_ids))]
+    subject: Option<String>,
+    /// The namespace of the object [default: that of the context]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Explain what a saved dump shows: a file, a folder or - for stdin; can be repeated
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
+    /// Output format of an object's explanation: table, json or yaml
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
 }
 
 impl ExplainArgs {
-    pub(super) fn run(self) -> Result<Exit, Failure> {
-        let Some(id) = self.id else {
+    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let format = self.format()?;
+        let Some(subject) = &self.subject else {
             terminal::print(list).map_err(Failure::error)?;
             return Ok(Exit::Done);
         };
-        let Some(rule) = rules::find(&id) else {
-            return Err(super::args::unknown_rule(&id));
+        if let Some((resource, name)) = subject.split_once('/') {
+            return self.object(connection, resource, name, &format).await;
+        }
+        let Some(rule) = rules::find(subject) else {
+            return Err(super::args::unknown_rule(subject));
         };
         terminal::print(|out| explain(out, rule)).map_err(Failure::error)?;
         Ok(Exit::Done)
+    }
+
+    fn format(&self) -> Result<Format, Failure> {
+        let parsed = self.output.parse::<Format>();
+        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
+        match format {
+            Format::Table | Format::Json | Format::Yaml => Ok(format),
+            Format::Wide
+            | Format::Name
+            | Format::JsonPath(_)
+            | Format::JsonPathAsJson(_)
+            | Format::JsonPathFile(_)
+            | Format::CustomColumns(_)
+            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
+                "explain prints no {:?}; there are table, json and yaml",
+                self.output
+            ))),
+        }
+    }
+
+    async fn object(
+        &self,
+        connection: &ConnectionArgs,
+        resource: &str,
+        name: &str,
+        format: &Format,
+    ) -> Result<Exit, Failure> {
+        let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::StatefulSet];
+        let Some(kind) = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind)) else {
+            let told = format!("{resource:?} is no kind that can be explained");
+            return Err(Failure::usage(told).hint(Some(
+                "there are pv/NAME, pvc/NAME and sts/NAME, and ids of findings".to_owned(),
+            )));
+        };
+        if name.is_empty() || name.contains('/') {
+            return Err(Failure::usage(format!("{resource}/{name} names no object"))
+                .hint(Some("the namespace goes into -n".to_owned())));
+        }
+        let (from, source) = if self.filename.is_empty() {
+            (From::Live { connection, namespace: self.namespace.as_deref() }, Source::Live)
+        } else {
+            let inputs = self.filename.iter().map(Input::parse).collect();
+            (From::Dumps { inputs, complete: Default::default(), taken_at: None }, Source::Dump)
+        };
+        let settings = Settings::default();
+        let collected = collect(from, &settings, None).await?;
+        let cluster = &collected.intake.cluster;
+        let key = self.key(&collected, kind, name)?;
+        let found = rules::subject_of(cluster, &key);
+        let explained = found.and_then(|subject| {
+            rules::explain(cluster, &settings, &subject).map(|it| (subject, it))
+        });
+        let Some((subject, explained)) = explained else {
+            tell(&collected);
+            return Err(not_there(cluster, &key));
+        };
+        print(&collected, &settings, &subject, explained, format, source)
+    }
+
+    /// Which object is meant. In a dump, a name that only one namespace has needs no `-n`.
+    fn key(&self, collected: &Collected, kind: Kind, name: &str) -> Result<ObjectKey, Failure> {
+        if !kind.is_namespaced() {
+            return Ok(ObjectKey::cluster_wide(kind, name));
+        }
+        let known = self.namespace.as_deref().or(collected.namespace.as_deref());
+        if let Some(namespace) = known {
+            return Ok(ObjectKey { kind, namespace: Some(namespace.into()), name: name.into() });
+        }
+        let cluster = &collected.intake.cluster;
+        let mut places: Vec<Text> = match kind {
+            Kind::StatefulSet => cluster
+                .sets()
+                .filter(|(_, set)| *set.metadata.name == *name)
+                .map(|(_, set)| Text::clone(&set.namespace))
+                .collect(),
+            _ => cluster
+                .claims()
+                .filter(|(_, claim)| *claim.metadata.name == *name)
+                .map(|(_, claim)| Text::clone(&claim.namespace))
+                .collect(),
+        };
+        places.sort();
+        match &places[..] {
+            [] => Ok(ObjectKey { kind, namespace: Some("default".into()), name: name.into() }),
+            [one] => Ok(ObjectKey { kind, namespace: Some(Text::clone(one)), name: name.into() }),
+            many => Err(Failure::usage(format!(
+                "{}/{} is in more than one namespace: {}",
+                kind.short(),
+                escape_control(name),
+                many.iter().map(|it| &**it).collect::<Vec<_>>().join(", ")
+            ))
+            .hint(Some("say which with -n".to_owned()))),
+        }
+    }
+}
+
+fn print(
+    collected: &Collected,
+    settings: &Settings,
+    subject: &Subject,
+    explained: Explanation,
+    format: &Format,
+    source: Source,
+) -> Result<Exit, Failure> {
+    let cluster = &collected.intake.cluster;
+    let now = cluster.clock();
+    let findings = collected.assessor.findings_of(cluster, settings, subject);
+    let findings = findings.into_iter().map(|it| wire::finding(it, now)).collect();
+    let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+    let about = wire::metadata(cluster, settings, About { source, journal });
+    let whole = explanation::Explanation::new(explained, about, findings);
+    terminal::print(|out| match format {
+        Format::Json => write_list::json(out, &whole),
+        Format::Yaml => write_list::yaml(out, &whole),
+        _ => whole.print(out, terminal::width().map_or(100, usize::from)),
+    })
+    .map_err(Failure::error)?;
+    Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+}
+
+fn not_there(cluster: &Cluster, key: &ObjectKey) -> Failure {
+    match cluster.reach(key.kind, key.namespace.as_ref()) {
+        Ok(()) => {
+            Failure::error(io::Error::new(io::ErrorKind::NotFound, format!("{key} does not exist")))
+        }
+        Err(unseen) => {
+            Failure::error(io::Error::other(format!("{key} was not seen: {}", unseen.reason)))
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl Cli {
         match self.command {
             Command::Audit(args) => args.run(&self.connection).await,
             Command::Dump(args) => args.run(&self.connection).await,
-            Command::Explain(args) => args.run(),
+            Command::Explain(args) => args.run(&self.connection).await,
             Command::Rbac(args) => args.run(&self.connection).await,
             Command::Version(args) => args.run(),
             Command::Completion(args) => args.run(called),

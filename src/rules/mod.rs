@@ -8,12 +8,14 @@ mod attachment;
 mod claim;
 mod class;
 mod driver;
+mod explain;
 mod judged;
 mod pod;
 mod snapshot;
 mod volume;
 
 pub use assess::{Assessor, Blind, Tally, subjects};
+pub use explain::{explain, subject_of};
 pub use judged::Judged;
 
 use crate::cluster::{Cx, Seen, Subject};

@@ -2,7 +2,10 @@
 
 use super::{ClaimFate, PodUser, Why, fate, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::{Ownership, PVC_PROTECTION, controller_of, ownership};
+use crate::facts::{
+    Ownership, PVC_PROTECTION, controller_of, ownership,
+    retention::{Member, membership},
+};
 use crate::model::{
     Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectKey, ObjectRef, OwnerReference,
     ReclaimPolicy, StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
@@ -148,7 +151,7 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut reasons = Unsafe::take(&mut unseen, pod_users(cx, claim), Reason::Pod);
     let workloads = cx.workloads_of(&key);
     reasons.extend(Unsafe::take(&mut unseen, workloads, Reason::Workload));
-    reasons.extend(Unsafe::take(&mut unseen, template_of(cx, claim), Reason::Template));
+    reasons.extend(Unsafe::take(&mut unseen, template_wanting(cx, claim), Reason::Template));
     let clones = cx
         .claims_from(&key)
         .map(|claims| claims.into_iter().filter(|claim| claim.phase == ClaimPhase::Pending));
@@ -187,6 +190,20 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let changing = CHANGING.iter().find_map(|kind| claim.condition(kind));
     reasons.extend(changing.cloned().map(Reason::Changing));
     Unsafe { reasons, unseen }
+}
+
+/// Returns the templates of sets that want the claim, or keep it although they do not want its
+/// ordinal now. Where it cannot be told whose it is, all of them (R-PVCP-9 c, R-1847-4).
+fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
+    let found = membership(cx, claim)?;
+    let leaves = |it: &Member| {
+        !it.is_wanted() && it.set.retention.as_ref().is_some_and(|it| it.when_scaled.deletes())
+    };
+    if found.decided.as_ref().is_some_and(leaves) {
+        return Ok(Vec::new());
+    }
+    let pairs = found.decided.map_or(found.pairs, |it| vec![it]);
+    Ok(pairs.iter().map(|it| SetTemplate { set: it.set, template: it.template }).collect())
 }
 
 /// Returns the templates of sets whose claim it is, by its name alone: in range or not, whatever

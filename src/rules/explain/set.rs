@@ -1,0 +1,163 @@
+//! Explaining a `StatefulSet`: what becomes of its claims.
+
+use super::Draft;
+use crate::cluster::Cx;
+use crate::facts::retention::{
+    self, Because, Collector, Next, Operation, Ordinals, Outcome, Prediction, Propagation,
+    Situation, VolumeFate,
+};
+use crate::model::{Explanation, Kind, ObjectKey, ObjectRef, StatefulSet, Text, User};
+
+pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
+    let mut draft = Draft::new(set.object());
+    let replicas = set.replicas.map_or_else(|| "<none>".to_owned(), |n| n.to_string());
+    draft.show("spec.replicas", replicas);
+    draft.show("ordinals", range(set));
+    let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
+    draft.show("spec.volumeClaimTemplates", templates.join(", "));
+    match &set.retention {
+        Some(policy) => draft.show(
+            "spec.persistentVolumeClaimRetentionPolicy",
+            format!("whenDeleted {}, whenScaled {}", policy.when_deleted, policy.when_scaled),
+        ),
+        None => draft.show("spec.persistentVolumeClaimRetentionPolicy", "<none>"),
+    }
+    if set.retention.is_none() {
+        draft.because("the server shows no retention policy: it keeps every claim");
+    }
+    if set.observed_generation != set.generation {
+        draft.because("its controller has not acted on its last change yet");
+    }
+    draft.explanation.looked_at =
+        vec![Kind::Pod, Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler];
+    if let Some(scalers) = draft.seen(cx.autoscalers_of(&set.namespace, &set.metadata.name)) {
+        for scaler in scalers {
+            let object = named(Kind::HorizontalPodAutoscaler, &set.namespace, &scaler.name);
+            let how = "sets its number of replicas".to_owned();
+            draft.explanation.users.push(User { object, how, holds: false });
+        }
+    }
+    if let Some(situation) = draft.seen(Situation::of(cx, set)) {
+        foretold(set, &situation, &mut draft);
+    }
+    draft.done()
+}
+
+fn foretold(set: &StatefulSet, situation: &Situation, draft: &mut Draft) {
+    let replicas = set.replicas.unwrap_or(1);
+    let mut operations = vec![
+        ("it is deleted".to_owned(), Operation::DeleteSet(Propagation::Background)),
+        (
+            "it is deleted with --cascade=orphan".to_owned(),
+            Operation::DeleteSet(Propagation::Orphan),
+        ),
+    ];
+    for to in [0, replicas.saturating_sub(1), replicas.saturating_add(1)] {
+        let when = format!("it is scaled to {to}");
+        if to != replicas && to >= 0 && !operations.iter().any(|(known, _)| *known == when) {
+            operations.push((when, Operation::Scale(to)));
+        }
+    }
+    for (when, operation) in operations {
+        for prediction in retention::simulate(situation, &operation) {
+            let object = named(Kind::PersistentVolumeClaim, &set.namespace, &prediction.claim);
+            let (then, because) = foretell(&prediction, &operation);
+            draft.outcome(&when, Some(object), then, because);
+        }
+    }
+}
+
+fn named(kind: Kind, namespace: &Text, name: &str) -> ObjectRef {
+    let namespace = Some(Text::clone(namespace));
+    ObjectRef { key: ObjectKey { kind, namespace, name: name.into() }, uid: None }
+}
+
+/// The ordinals that a set wants, in words.
+pub(super) fn range(set: &StatefulSet) -> String {
+    Ordinals::of(set).to_string()
+}
+
+/// What the set's controller does next to a claim's owners, in words.
+pub(super) fn next(next: &Next) -> String {
+    let because = match next {
+        Next::Writes(owners) if owners.is_empty() => {
+            return "the set's controller is about to take its references off".to_owned();
+        }
+        Next::Writes(owners) => {
+            let owners: Vec<_> =
+                owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
+            let owners = owners.join(", ");
+            return format!("the set's controller is about to make these its owners: {owners}");
+        }
+        Next::Leaves(because) => because,
+    };
+    match because {
+        Because::Matches => "it is owned as the set's policy says",
+        Because::Podless => "it has no pod: the set's controller leaves its owners as they are",
+        Because::Waits => "the set's controller waits until the pod that is going is gone",
+        Because::Stale => {
+            "it names an earlier set or pod of that name: the set's controller leaves it alone"
+        }
+        Because::ForeignController => {
+            "somebody else is its managing controller: the set's controller leaves it alone"
+        }
+        Because::Unrecognised => {
+            "its references have a form that the set's controller does not take for its own"
+        }
+    }
+    .to_owned()
+}
+
+/// A prediction in a word and a sentence.
+pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'static str, String) {
+    match &prediction.outcome {
+        Outcome::Kept => {
+            let again = match operation {
+                Operation::Scale(_) => {
+                    "; a pod of its ordinal that is made again finds its old data"
+                }
+                Operation::Wait
+                | Operation::DeleteSet(_)
+                | Operation::SetPolicy(_)
+                | Operation::DeletePod(_) => "",
+            };
+            ("kept", format!("{}{again}", prediction.reason))
+        }
+        Outcome::Reowned(owners) => {
+            let owners: Vec<_> =
+                owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
+            let owners = if owners.is_empty() { "nothing".to_owned() } else { owners.join(", ") };
+            ("kept", format!("{}; then {owners} owns it", prediction.reason))
+        }
+        Outcome::Deleted { by, recreated, .. } => {
+            let whose = match by {
+                Collector::Set => "the garbage collector deletes it with its set",
+                Collector::Pod => "the garbage collector deletes it with its pod",
+                Collector::Dangling => {
+                    "the garbage collector deletes it, since its owners are gone"
+                }
+                Collector::Somebody => "it was deleted before",
+            };
+            let data = match prediction.volume {
+                VolumeFate::Destroyed => "destroyed",
+                VolumeFate::Scrubbed => "scrubbed",
+                VolumeFate::Released | VolumeFate::None | VolumeFate::Unknown => "deleted",
+            };
+            let empty =
+                if *recreated { "; an empty claim of its name is made afterwards" } else { "" };
+            let held = match prediction.held_by.is_empty() {
+                true => String::new(),
+                false => format!("; it waits for {}", prediction.held_by.join(", ")),
+            };
+            (
+                data,
+                format!(
+                    "{whose}: {}; {}{held}{empty}",
+                    prediction.reason,
+                    prediction.volume.describe()
+                ),
+            )
+        }
+        Outcome::Unknown(why) => ("unknown", why.clone()),
+    }
+}
