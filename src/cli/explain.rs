@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{Exit, Failure, terminal};
 use crate::{
+    model::Kind,
     output::report::wrap,
     rules::{self, REGISTRY, Rule},
 };
@@ -40,9 +41,17 @@ fn list(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// How people call what is looked at.
+const fn looked_at(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PartialObjectMetadata => "whatever owners a claim names",
+        _ => kind.plural(),
+    }
+}
+
 fn explain(out: &mut dyn Write, rule: &Rule) -> io::Result<()> {
     writeln!(out, "{} ({})", rule.id, rule.severity.name())?;
-    let looks_at: Vec<_> = rule.looks_at().iter().map(|kind| kind.plural()).collect();
+    let looks_at: Vec<_> = rule.looks_at().into_iter().map(looked_at).collect();
     for (heading, text) in [
         ("What it means", rule.title),
         ("Why it is dangerous", rule.danger),
