@@ -3,8 +3,8 @@
 use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
 use crate::model::{
-    Age, Claim, Evidence, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Severity, Text, Time,
-    Verdict, VerdictState, Volume, VolumeColumns, format_time,
+    Age, Claim, Event, Evidence, Finding, Kind, ManagedField, ObjectKey, ObjectRef, Severity, Text,
+    Time, Verdict, VerdictState, Volume, VolumeColumns, format_time,
 };
 use crate::remedies::Remedy;
 
@@ -237,6 +237,11 @@ pub(super) fn uid(metadata: &crate::model::Metadata) -> String {
 /// A time as evidence shows it.
 pub(super) fn time(time: Option<Time>) -> String {
     time.as_ref().map_or_else(|| "<none>".to_owned(), format_time)
+}
+
+/// An event as evidence shows it.
+pub(super) fn said(event: &Event) -> String {
+    format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
 }
 
 fn text(text: &str) -> String {
