@@ -1,6 +1,7 @@
 //! `kubectl storage explain ID|OBJ`.
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
     path::PathBuf,
 };
@@ -101,7 +102,7 @@ impl ExplainArgs {
             (From::Live { connection, namespace: self.namespace.as_deref() }, Source::Live)
         } else {
             let inputs = self.filename.iter().map(Input::parse).collect();
-            (From::Dumps { inputs, complete: Default::default(), taken_at: None }, Source::Dump)
+            (From::Dumps { inputs, complete: BTreeSet::new(), taken_at: None }, Source::Dump)
         };
         let settings = Settings::default();
         let collected = collect(from, &settings, None).await?;
@@ -198,9 +199,17 @@ fn list(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// How people call what is looked at.
+const fn looked_at(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PartialObjectMetadata => "whatever owners a claim names",
+        _ => kind.plural(),
+    }
+}
+
 fn explain(out: &mut dyn Write, rule: &Rule) -> io::Result<()> {
     writeln!(out, "{} ({})", rule.id, rule.severity.name())?;
-    let looks_at: Vec<_> = rule.looks_at().iter().map(|kind| kind.plural()).collect();
+    let looks_at: Vec<_> = rule.looks_at().into_iter().map(looked_at).collect();
     for (heading, text) in [
         ("What it means", rule.title),
         ("Why it is dangerous", rule.danger),

@@ -71,7 +71,14 @@ fn rights() -> Vec<Right> {
             // An owner may be of any kind: who may not read it learns that it was not seen.
             Kind::Secret | Kind::PartialObjectMetadata => {}
             Kind::SubjectAccessReview => add("create", kind),
-            Kind::PersistentVolumeClaim => {
+            // What is asked about by name: those that others name, and the usual owners of claims.
+            Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::Node
+            | Kind::StorageClass
+            | Kind::VolumeSnapshot
+            | Kind::StatefulSet
+            | Kind::Pod => {
                 // Absence is confirmed one by one where two lists do not prove it.
                 add("get", kind);
                 add("list", kind);

@@ -348,7 +348,9 @@ impl<'a> Cx<'a> {
             return Ok(());
         }
         let key = ObjectKey { kind, namespace: namespace.cloned(), name: name.into() };
-        match self.answer(Question::Exists(key.clone()))? {
+        let reason = format!("whether {key} exists was not asked");
+        let answer = self.answer(Question::Exists(key.clone()));
+        match answer.map_err(|unseen| Unseen { reason, ..unseen })? {
             Answer::No => Ok(()),
             // Then it would have come back as a row; it may have gone again since.
             Answer::Yes | Answer::Is(_) | Answer::Unanswered(_) | Answer::Forbidden => {

@@ -3,9 +3,9 @@
 use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
 use crate::model::{
-    Age, Attachment, AttachmentSource, Claim, Evidence, Finding, Kind, ManagedField, Metadata,
-    ObjectKey, ObjectRef, Severity, Text, Time, Verdict, VerdictState, Volume, VolumeColumns,
-    format_time,
+    Age, Attachment, AttachmentSource, Claim, Event, Evidence, Finding, Kind, ManagedField,
+    Metadata, ObjectKey, ObjectRef, Severity, Text, Time, Verdict, VerdictState, Volume,
+    VolumeColumns, format_time,
 };
 use crate::remedies::Remedy;
 
@@ -302,6 +302,11 @@ pub(super) fn uid(metadata: &Metadata) -> String {
 /// A time as evidence shows it.
 pub(super) fn time(time: Option<Time>) -> String {
     time.as_ref().map_or_else(|| "<none>".to_owned(), format_time)
+}
+
+/// An event as evidence shows it.
+pub(super) fn said(event: &Event) -> String {
+    format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
 }
 
 fn text(text: &str) -> String {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Cluster, Options, PersistentVolume, Scenario, claim, eventually, never, pod, shared,
+    Cluster, DriverOptions, Options, PersistentVolume, Scenario, claim, eventually, never, pod,
+    shared,
 };
 
 const SOON: [&str; 6] =
@@ -210,6 +211,75 @@ fn claims_that_stay_pending() {
     report.is_fixture("pvc-stale-selected-node", &named(&on, "placed"));
     report.is_near_miss("pvc-stale-selected-node", &named(&on, "placed-well"));
     on.cluster.kubectl(&["delete", "storageclass", &lazy]);
+}
+
+/// What its provisioner says, and that it says nothing any more.
+#[test]
+fn a_claim_that_nobody_can_provision() {
+    let on = Scenario::on(shared());
+    let driver = shared().start_driver("pending.csi.example", &DriverOptions::default());
+    driver
+        .fault(&json!({"CreateVolume": {"fail": {"code": "INTERNAL", "message": "disk on fire"}}}));
+    on.create(&claim("data", &driver.class_delete));
+    eventually("it is told", || {
+        on.cluster.kubectl(&["get", "events", "-n", &on.name]).contains("disk on fire")
+    });
+    sleep(Duration::from_secs(1));
+    let object = named(&on, "data");
+    let report = on.audit(&SOON);
+    let finding = report.finding("pvc-pending-too-long", &object).expect("medium", "report-only");
+    finding.says(&["pending.csi.example fails to provision it", "disk on fire"]);
+
+    driver.stop("scale-to-zero");
+    on.create(&claim("later", &driver.class_delete));
+    sleep(Duration::from_secs(2));
+    let later = named(&on, "later");
+    let report = on.audit(&[&SOON[..], &["--threshold", "driver-action=1s"]].concat());
+    report.finding("pvc-pending-too-long", &later).says(&["pending.csi.example"]);
+
+    driver.fault(&json!({}));
+    driver.resume();
+    on.bound("data");
+    on.bound("later");
+    on.audit(&SOON).expect_not(&object, "pvc-pending-too-long");
+}
+
+/// The condition `Unused` of 1.36 is evidence of idle time, and no proof that nobody needs a claim.
+#[test]
+fn what_the_condition_unused_means() {
+    let gate = "--feature-gates=PersistentVolumeClaimUnusedSinceTime=true";
+    let cluster = Cluster::start(Options {
+        server_args: &[gate],
+        controller_args: &[gate],
+        ..Options::COMPLETE
+    });
+    let on = Scenario::on(&cluster);
+    for name in ["idle", "done", "used"] {
+        on.create(&claim(name, &cluster.driver().class_retain));
+        on.bound(name);
+    }
+    on.create(&pod("used", "used"));
+    let mut spec = pod("done", "done")["spec"].clone();
+    spec["restartPolicy"] = json!("Never");
+    on.create(&json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "done"},
+        "spec": {"template": {"spec": spec}},
+    }));
+    let unused = |claim: &str| {
+        let conditions = on.read(&format!("pvc/{claim}"))["status"]["conditions"].clone();
+        let all = conditions.as_array().cloned().unwrap_or_default();
+        all.iter().find(|it| it["type"] == "Unused").map(|it| it["status"] == "True")
+    };
+    eventually("a pod that has ended is none", || {
+        on.cluster.kubectl(&["get", "pods", "-n", &on.name]).contains("Completed")
+            && unused("done") == Some(true)
+    });
+    eventually("the others", || (unused("idle"), unused("used")) == (Some(true), Some(false)));
+    let report = on.audit(&SOON);
+    let finding = report.finding("pvc-unused", &named(&on, "idle"));
+    finding.trusted("corroborated").says(&["by the condition Unused"]);
+    report.expect_not(&named(&on, "done"), "pvc-unused");
+    report.expect_not(&named(&on, "used"), "pvc-unused");
 }
 
 #[test]

@@ -26,8 +26,36 @@ fn class(name: &str, provisioner: &str, default: bool) -> Value {
     })
 }
 
+/// A set of two pods, whose claims go with it.
+fn set(name: &str, class: &str) -> Value {
+    let mut pod = deployment(name, "none")["spec"]["template"].clone();
+    pod["spec"].as_object_mut().expect("because it is one").remove("volumes");
+    let mut template = claim("data", class);
+    template["metadata"] = json!({"name": "data"});
+    json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 2, "serviceName": "",
+            "selector": {"matchLabels": {"app": name}},
+            "template": pod,
+            "volumeClaimTemplates": [template],
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"},
+        },
+    })
+}
+
+/// A pod with an ephemeral volume.
+fn with_ephemeral(name: &str, class: &str) -> Value {
+    let mut pod = crate::support::pod(name, "none");
+    let spec = claim("none", class)["spec"].clone();
+    pod["spec"]["volumes"] =
+        json!([{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]);
+    pod
+}
+
 /// Thresholds so small that anything that is only young would show.
-const STRICT: [&str; 10] = [
+const STRICT: [&str; 16] = [
     "--older-than",
     "1s",
     "--threshold",
@@ -38,6 +66,12 @@ const STRICT: [&str; 10] = [
     "claim-protection=1s",
     "--threshold",
     "stuck=1s",
+    "--threshold",
+    "pvc-pending=1s",
+    "--threshold",
+    "detach=1s",
+    "--threshold",
+    "resync=1s",
 ];
 
 #[test]
@@ -84,11 +118,30 @@ fn nothing_is_wrong() {
     assert_eq!(report.findings().count(), 0, "{report}");
     assert_eq!(report.json["summary"]["volumes"], 3);
 
+    on.create(&set("web", &driver.class_delete));
+    on.cluster.kubectl(&["rollout", "status", "statefulset/web", "-n", &on.name, "--timeout=45s"]);
+    on.create(&with_ephemeral("work", &driver.class_delete));
+    on.wait_phase("pod/work", "Running");
+    on.create(&claim("nightly", &driver.class_retain));
+    on.bound("nightly");
+    let mut job = crate::support::pod("nightly", "nightly")["spec"].clone();
+    job["restartPolicy"] = json!("Never");
+    on.create(&json!({
+        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"},
+        "spec": {
+            "schedule": "0 3 * * *",
+            "jobTemplate": {"spec": {"template": {"spec": job}}},
+        },
+    }));
+    let report = on.audit(&STRICT);
+    assert_eq!(report.findings().count(), 0, "{report}");
+    assert_eq!(report.json["summary"]["claims"], 7);
+
     // A claim and its volume go, and leave nothing to report.
     on.delete("deployment/deleted");
     on.delete("pvc/deleted");
     eventually("the volume is gone", || {
-        on.cluster.kubectl(&["get", "pv", "-o", "name"]).lines().count() == 2
+        on.cluster.kubectl(&["get", "pv", "-o", "name"]).lines().count() == 6
     });
     let report = on.audit(&STRICT);
     assert_eq!(report.findings().count(), 0, "{report}");

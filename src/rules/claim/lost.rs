@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{Judge, Rule, Stake, judged::said};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-lost",
@@ -68,8 +68,4 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         "keep the claim, and make its volume again from a manifest of it"
     };
     Ok(Some(finding.report_only(reason)))
-}
-
-fn said(event: &crate::model::Event) -> String {
-    format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
 }

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::time, judged::uid};
+use crate::rules::{Judge, Rule, Stake, judged::said, judged::uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-misbound",
@@ -61,8 +61,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .relates([object]);
     }
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &["ClaimMisbound"]) {
-        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
-        finding = finding.shows("last event", said);
+        finding = finding.shows("last event", said(event));
     }
     Ok(Some(finding.report_only(
         "find out whose data it is, and stop the pods of the other claim before anything else",

@@ -6,7 +6,7 @@ use crate::model::{
     Age, Claim, ClaimPhase, ControllerState, Event, Finding, Kind, Liveness, Severity,
     StorageClass, Text, Threshold, migrated_driver,
 };
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{Judge, Rule, Stake, judged::said};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-pending-too-long",
@@ -36,12 +36,10 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// What a claim waits for.
+/// What a claim waits for, what to do, and the state of who should act, as far as that is known.
 struct Reason {
-    /// Goes on after "still Pending: ".
     why: String,
     advice: &'static str,
-    /// Who should act, as far as that is known.
     state: Option<ControllerState>,
     severity: Severity,
 }
@@ -58,7 +56,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !waits || !cx.older_than(&age, Threshold::PvcPending) {
         return Ok(None);
     }
-    let failed = facts::last_event_about(cx, &claim.object(), &["ProvisioningFailed"])?;
+    // Without events it is still found, with less of a reason.
+    let last = |reasons: &[&str]| facts::last_event_about(cx, &claim.object(), reasons);
+    let failed = last(&["ProvisioningFailed"]).ok().flatten();
     let reason = reason(cx, claim, failed)?;
     let mut finding = RULE
         .on_claim(claim, format!("still Pending: {}", reason.why))
@@ -71,10 +71,11 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if let Some(source) = &claim.source {
         finding = finding.shows("spec.dataSource", format!("{} {}", source.kind, source.name));
     }
-    if let Some(event) = facts::last_event_about(cx, &claim.object(), &[])? {
-        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
-        finding = finding.shows("last event", said);
-    }
+    finding = match last(&[]) {
+        Ok(None) => finding,
+        Ok(Some(event)) => finding.shows("last event", said(event)),
+        Err(unseen) => finding.shows("last event", unseen.reason),
+    };
     if let Some(state) = &reason.state {
         finding = finding.shows_controller(state);
     }

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{Judge, Rule, Stake, judged::said};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-stale-selected-node",
@@ -47,8 +47,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows("last provisioning event", "<none>")
             .report_only("removing the annotation lets the scheduler choose another node"),
         Ok(Some(event)) => {
-            let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
-            let finding = finding.shows("last provisioning event", said);
+            let finding = finding.shows("last provisioning event", said(event));
             finding.report_only(if quiet(event.last_seen) {
                 "removing the annotation lets the scheduler choose another node"
             } else {

@@ -50,6 +50,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     {
         return Ok(None);
     }
+    if facts::is_doomed(cx, claim) == Ok(true) {
+        return Ok(None); // on its way out
+    }
     let fate = facts::fate(cx, claim);
     if fate == ClaimFate::NoVolume {
         return Ok(None); // lost or misbound, which other rules tell
