@@ -12,6 +12,7 @@ mod explain;
 mod judged;
 mod pod;
 mod snapshot;
+mod statefulset;
 mod volume;
 
 pub use assess::{Assessor, Blind, Tally, subjects};
@@ -161,6 +162,7 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
     [
         volume::RULES,
         claim::RULES,
+        statefulset::RULES,
         attachment::RULES,
         class::RULES,
         snapshot::RULES,

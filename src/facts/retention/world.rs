@@ -1,8 +1,11 @@
 //! One possible world: a situation that moves on until nothing happens any more.
 
+mod front;
+
 use std::collections::BTreeMap;
 
-use crate::model::{OwnerReference, Retention, RetentionPolicy, Uid, split_ordinal};
+use crate::facts::PVC_PROTECTION;
+use crate::model::{OwnerReference, RetentionPolicy, Text, Uid, split_ordinal};
 
 use super::situation::{
     ClaimState, Collector, Operation, OwnerState, PodState, Presence, Propagation, Situation,
@@ -10,6 +13,7 @@ use super::situation::{
 use super::{Because, Identity, Next, Ordinals, Place, expected_ownership, names_pod, names_set};
 
 /// What is not known, decided one way.
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Guess {
     /// `podManagementPolicy` is `OrderedReady`.
@@ -23,6 +27,7 @@ pub(super) struct Guess {
 }
 
 /// What became of a claim in one world.
+#[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fate {
     pub owners: Vec<OwnerReference>,
@@ -42,6 +47,17 @@ struct Claim<'a> {
     known: &'a ClaimState,
     owners: Vec<OwnerState>,
     fate: Fate,
+}
+
+impl Claim<'_> {
+    /// Whether it is there, if only because something holds it.
+    fn exists(&self) -> bool {
+        let known = self.known;
+        let protected = |it: &Text| &**it == PVC_PROTECTION;
+        let held = known.finalizers.iter().any(|it| !protected(it))
+            || (known.finalizers.iter().any(protected) && !known.other_users.is_empty());
+        self.fate.deleted.is_none() || held
+    }
 }
 
 struct Pod {
@@ -65,6 +81,8 @@ pub(super) struct World<'a> {
     /// The pods that went, and in which turn.
     gone: BTreeMap<Uid, u32>,
     claims: Vec<Claim<'a>>,
+    /// The places of the claims of each ordinal.
+    by_ordinal: BTreeMap<i32, Vec<usize>>,
     turn: u32,
     made: u32,
     changed: bool,
@@ -95,6 +113,10 @@ impl<'a> World<'a> {
             leaving: pod.terminating,
             finished: pod.finished,
         };
+        let mut by_ordinal: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (place, claim) in situation.claims.iter().enumerate() {
+            by_ordinal.entry(claim.ordinal).or_default().push(place);
+        }
         Self {
             name: &set.name,
             uid: set.uid.as_ref(),
@@ -107,6 +129,7 @@ impl<'a> World<'a> {
             pods: situation.pods.iter().map(|(ordinal, it)| (*ordinal, pod(it))).collect(),
             gone: BTreeMap::new(),
             claims: situation.claims.iter().map(claim).collect(),
+            by_ordinal,
             turn: 0,
             made: 0,
             changed: false,
@@ -138,12 +161,15 @@ impl<'a> World<'a> {
             }
         }
         let ordinals = self.ordinals();
+        let front = self.front();
         let pods = &self.pods;
         let makes = self.exists && self.deleting.is_none();
         let fate = |mut claim: Claim| {
             claim.fate.owners = claim.owners.into_iter().map(|it| it.reference).collect();
-            claim.fate.recreated =
-                claim.fate.deleted.is_some() && makes && ordinals.contains(claim.known.ordinal);
+            // Claims are made before the pod, so that they are there even if that fails.
+            let wanted = ordinals.contains(claim.known.ordinal);
+            let made = makes && wanted && front.touches(claim.known.ordinal);
+            claim.fate.recreated = claim.fate.deleted.is_some() && made;
             claim.fate.has_pod = pods.contains_key(&claim.known.ordinal);
             claim.fate
         };
@@ -158,7 +184,8 @@ impl<'a> World<'a> {
         match operation {
             Operation::Wait => {}
             Operation::DeleteSet(propagation) => {
-                self.deleting = Some(self.deleting.unwrap_or(*propagation));
+                // Each request decides anew (apiserver, `deletionFinalizersForGarbageCollection`).
+                self.deleting = Some(*propagation);
             }
             Operation::Scale(replicas) => self.replicas = Some(*replicas),
             Operation::SetPolicy(policy) => self.policy = Some(policy),
@@ -182,12 +209,7 @@ impl<'a> World<'a> {
             return;
         }
         let ordinals = self.ordinals();
-        let blocking = |(ordinal, pod): (&i32, &Pod)| {
-            (pod.member && ordinals.contains(*ordinal) && (pod.finished || pod.leaving))
-                .then_some(*ordinal)
-        };
-        // In their order, the first that is going holds all that follow, the condemned ones too.
-        let first = self.pods.iter().find_map(blocking).filter(|_| self.guess.ordered);
+        let front = self.front();
         let set = Identity { name: self.name, uid: self.uid };
         for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
             let ordinal = claim.known.ordinal;
@@ -197,8 +219,7 @@ impl<'a> World<'a> {
                 Some(pod) => {
                     let identity = Identity { name: &pod_name, uid: pod.uid.as_ref() };
                     let wanted = ordinals.contains(ordinal);
-                    let held = first.is_some_and(|first| !wanted || ordinal >= first);
-                    if held || (wanted && pod.finished) {
+                    if !front.reaches(ordinal, wanted) || (wanted && pod.finished) {
                         Place::Leaving(identity)
                     } else if wanted {
                         Place::InRange(identity)
@@ -247,12 +268,13 @@ impl<'a> World<'a> {
             return;
         }
         let ordinals = self.ordinals();
-        let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
-        for claim in self.claims.iter().filter(|it| it.fate.deleted.is_none()) {
+        let front = self.front();
+        for index in 0..self.claims.len() {
+            let claim = &self.claims[index];
             let ordinal = claim.known.ordinal;
-            let name = format!("{}-{ordinal}", self.name);
-            let stale = careful && claim.owners.iter().any(|it| names_pod(&it.reference, &name));
-            if ordinals.contains(ordinal) && !stale && !self.pods.contains_key(&ordinal) {
+            let makes = ordinals.contains(ordinal) && front.reaches(ordinal, true);
+            let missing = makes && !self.pods.contains_key(&ordinal);
+            if claim.fate.deleted.is_none() && missing && self.obstacle(ordinal).is_none() {
                 self.made += 1;
                 let uid = Uid::parse(&format!("made-{}", self.made));
                 let pod = Pod { uid, member: true, leaving: false, finished: false };
