@@ -44,7 +44,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l disable
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "audit" -d 'Report what is wrong with volumes and claims; changes nothing'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "dump" -d 'Save what an audit needs to a file, for offline work'
-complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "explain" -d 'Explain a finding: what it means, why it is dangerous, what can be done'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "explain" -d 'Explain a finding, or why an object is in its state and what would happen if'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "rbac" -d 'Print the smallest cluster role for a command, or check what is lacking'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "version" -d 'Print the version'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "completion" -d 'Print a completion script, or make kubectl complete the plugin'
@@ -101,6 +101,9 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l disable-compression -d 'Opt out of response compression'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s n -l namespace -d 'The namespace of the object [default: that of the context]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s f -l filename -d 'Explain what a saved dump shows: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s o -l output -d 'Output format of an object\'s explanation: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l cluster -d 'The name of the kubeconfig cluster to use' -r

@@ -105,8 +105,6 @@ impl Cluster {
         }
     }
 
-    // --- volumes ---------------------------------------------------------------------------
-
     fn touch_volume(&self, id: ObjectId, dirty: &mut Dirty) {
         self.touch_around_volume(id, dirty);
         let Some(volume) = self.volumes.get(id) else { return };
@@ -165,8 +163,6 @@ impl Cluster {
         let attachments = self.attachments.iter().filter(|(_, row)| &*row.attacher == driver);
         dirty.subjects.extend(attachments.map(|(id, _)| Subject::Attachment(id)));
     }
-
-    // --- claims ----------------------------------------------------------------------------
 
     fn touch_claim(&self, id: ObjectId, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Claim(id));
@@ -342,8 +338,6 @@ impl Cluster {
             self.touch_pod(id, dirty);
         }
     }
-
-    // --- snapshots -------------------------------------------------------------------------
 
     fn touch_snapshot(&self, id: ObjectId, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Snapshot(id));

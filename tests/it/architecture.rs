@@ -66,9 +66,14 @@ fn rule_folders(sources: &[Source]) -> BTreeSet<String> {
     sources.iter().filter_map(folder).collect()
 }
 
+/// Folders of `rules` in which there are no rules: what judges all of them, and what tells of one
+/// object.
+const NO_RULES: [&str; 2] = ["assess/", "explain/"];
+
 fn is_rule(source: &Source) -> bool {
     let rest = source.path.strip_prefix("src/rules/");
-    rest.is_some_and(|rest| rest.contains('/') && !rest.ends_with("/mod.rs"))
+    let of_a_rule = |rest: &str| rest.contains('/') && !rest.ends_with("/mod.rs");
+    rest.is_some_and(|rest| of_a_rule(rest) && !NO_RULES.iter().any(|it| rest.starts_with(it)))
 }
 
 fn rules_that_import_rules(sources: &[Source]) -> Vec<String> {

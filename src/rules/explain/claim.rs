@@ -107,7 +107,10 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
         let holds = matches!(reason, Reason::Pod(user) if user.holds_protection());
         // The volume is no user of its claim.
         if let (Some(object), false) = (reason.object(), matches!(reason, Reason::DataLost(_))) {
-            draft.explanation.users.push(User { object, how: reason.words(), holds });
+            // The object is named beside it.
+            let words = reason.words();
+            let how = words.strip_prefix(&format!("{object} ")).unwrap_or(&words).to_owned();
+            draft.explanation.users.push(User { object, how, holds });
         }
     }
     for unseen in found.unseen {

@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::cluster::Cx;
 use crate::facts::retention::{
-    self, Because, Collector, Next, Operation, Ordinals, Outcome, Prediction, Propagation,
+    self, Because, Collector, Next, Operation, Ordinals, Outcome, Prediction, Propagation, Reason,
     Situation, VolumeFate,
 };
 use crate::model::{Explanation, Kind, ObjectKey, ObjectRef, StatefulSet, Text, User};
@@ -126,8 +126,14 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
         Outcome::Reowned(owners) => {
             let owners: Vec<_> =
                 owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
-            let owners = if owners.is_empty() { "nothing".to_owned() } else { owners.join(", ") };
-            ("kept", format!("{}; then {owners} owns it", prediction.reason))
+            let then = match &owners[..] {
+                [] => "its references are taken off".to_owned(),
+                _ => format!("then {} owns it", owners.join(", ")),
+            };
+            match prediction.reason {
+                Reason::Unowned | Reason::Matrix => ("kept", then),
+                reason => ("kept", format!("{reason}; {then}")),
+            }
         }
         Outcome::Deleted { by, recreated, .. } => {
             let whose = match by {
@@ -145,18 +151,16 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
             };
             let empty =
                 if *recreated { "; an empty claim of its name is made afterwards" } else { "" };
+            let why = match prediction.reason {
+                // Which owners these are was said.
+                Reason::OwnersGone => String::new(),
+                reason => format!(" ({reason})"),
+            };
             let held = match prediction.held_by.is_empty() {
                 true => String::new(),
                 false => format!("; it waits for {}", prediction.held_by.join(", ")),
             };
-            (
-                data,
-                format!(
-                    "{whose}: {}; {}{held}{empty}",
-                    prediction.reason,
-                    prediction.volume.describe()
-                ),
-            )
+            (data, format!("{whose}{why}; {}{held}{empty}", prediction.volume.describe()))
         }
         Outcome::Unknown(why) => ("unknown", why.clone()),
     }
