@@ -19,4 +19,5 @@ mod last_phase_transition;
 mod leaky;
 mod published;
 mod released;
+mod retention;
 mod support;

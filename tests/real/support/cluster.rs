@@ -18,6 +18,7 @@ pub(crate) struct Options<'a> {
     pub(crate) scheduler: bool,
     pub(crate) kwok: bool,
     pub(crate) nodes: u32,
+    pub(crate) server_args: &'a [&'a str],
     pub(crate) controller_args: &'a [&'a str],
     /// Objects by their keys in etcd beneath `/registry`, written before the API server looks.
     pub(crate) seed: &'a [(String, Value)],
@@ -31,6 +32,7 @@ impl Options<'_> {
         scheduler: true,
         kwok: true,
         nodes: 3,
+        server_args: &[],
         controller_args: &[],
         seed: &[],
     };
@@ -69,6 +71,7 @@ impl Cluster {
             "scheduler": options.scheduler,
             "kwok": options.kwok,
             "nodes": options.nodes,
+            "apiserver_args": options.server_args,
             "kcm_args": options.controller_args,
         });
         if !options.version.is_empty() {
