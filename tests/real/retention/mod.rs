@@ -3,4 +3,5 @@
 mod membership;
 mod owners;
 mod policies;
+mod random;
 mod set;
