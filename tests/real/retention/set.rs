@@ -10,7 +10,7 @@ use crate::support::{Cluster, Report, Scenario, eventually, host_path_class};
 pub(super) const BY_SET: &str = "StatefulSet/web, controller, blocks";
 
 /// `whenDeleted` and `whenScaled`.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Policy(pub(super) &'static str, pub(super) &'static str);
 
 pub(super) const RETAIN: Policy = Policy("Retain", "Retain");

@@ -44,10 +44,19 @@ pub(super) enum Act {
     /// A finalizer of somebody else's on a pod, so that it hangs when it is deleted.
     HoldPod(i32),
     HoldClaim(Name),
+    /// The same on the set.
+    HoldSet,
     DeletePod(i32),
     DeleteClaim(Name),
+    DeleteSet(Propagation),
     /// The set is deleted and made again, without its pods and claims having to go.
-    Recreate(Policy),
+    Recreate(Propagation, Policy),
+    /// A pod gets other labels, so that the set lets it go, and cannot make another of its name.
+    Estrange(i32),
+    /// A pod of nobody's, with a name that the set may want.
+    Stranger(Name),
+    /// A pod that uses a claim too.
+    User(Name),
 }
 
 /// Of a claim: template and ordinal.
@@ -94,6 +103,8 @@ pub(super) enum Propagation {
 }
 
 const POLICIES: [Policy; 4] = [RETAIN, DELETE_WITH_SET, DELETE_SCALED, DELETE];
+const PROPAGATIONS: [Propagation; 3] =
+    [Propagation::Background, Propagation::Foreground, Propagation::Orphan];
 const TEMPLATES: [&[&str]; 3] = [&["data"], &["data"], &["data", "logs"]];
 /// Ordinals that anything happens to lie below this.
 const LAST: i32 = 6;
@@ -108,14 +119,14 @@ impl Case {
             policy: dice.one_of(&POLICIES),
             ordered: dice.once_in(2),
         };
-        let history = (0..dice.between(0, 4)).map(|_| Act::of(dice, &shape)).collect();
+        let history = (0..dice.between(0, 5)).map(|_| Act::of(dice, &shape)).collect();
         Self { seed, shape, history, operation: Operation::of(dice, &shape) }
     }
 }
 
 impl Act {
     fn of(dice: &mut Dice, shape: &Shape) -> Self {
-        match dice.below(14) {
+        match dice.below(22) {
             0..=2 => Self::Scale(dice.between(0, 4)),
             3 => Self::Start(dice.between(0, 3)),
             4 | 5 => Self::SetPolicy(dice.one_of(&POLICIES)),
@@ -124,12 +135,17 @@ impl Act {
                 owners: Owner::some(dice),
                 beside: dice.once_in(2),
             },
-            8 => Self::Extra { claim: name(dice, shape), owners: Owner::some(dice) },
-            9 => Self::HoldPod(near(dice, shape)),
-            10 => Self::HoldClaim(name(dice, shape)),
-            11 => Self::DeletePod(near(dice, shape)),
-            12 => Self::DeleteClaim(name(dice, shape)),
-            _ => Self::Recreate(dice.one_of(&POLICIES)),
+            8 | 9 => Self::Extra { claim: name(dice, shape), owners: Owner::some(dice) },
+            10..=12 => Self::HoldPod(near(dice, shape)),
+            13 => Self::HoldClaim(name(dice, shape)),
+            14 => Self::HoldSet,
+            15 => Self::DeletePod(near(dice, shape)),
+            16 => Self::DeleteClaim(name(dice, shape)),
+            17 => Self::DeleteSet(dice.one_of(&PROPAGATIONS)),
+            18 => Self::Recreate(dice.one_of(&PROPAGATIONS), dice.one_of(&POLICIES)),
+            19 => Self::Estrange(near(dice, shape)),
+            20 => Self::Stranger(name(dice, shape)),
+            _ => Self::User(name(dice, shape)),
         }
     }
 }
@@ -166,13 +182,22 @@ impl Owner {
     }
 }
 
+impl Propagation {
+    /// As the API calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
+}
+
 impl Operation {
     fn of(dice: &mut Dice, shape: &Shape) -> Self {
         match dice.below(12) {
             0 => Self::Wait,
-            1 | 2 => Self::Delete(Propagation::Background),
-            3 => Self::Delete(Propagation::Foreground),
-            4 => Self::Delete(Propagation::Orphan),
+            1..=4 => Self::Delete(dice.one_of(&PROPAGATIONS)),
             5..=7 => Self::Scale(dice.between(0, 4)),
             8..=10 => Self::SetPolicy(dice.one_of(&POLICIES)),
             _ => Self::DeletePod(near(dice, shape)),
@@ -182,6 +207,9 @@ impl Operation {
 
 /// An ordinal that the set has, or nearly has.
 fn near(dice: &mut Dice, shape: &Shape) -> i32 {
+    if dice.once_in(5) {
+        return dice.between(0, LAST);
+    }
     dice.between(shape.start, (shape.start + shape.replicas).min(LAST))
 }
 

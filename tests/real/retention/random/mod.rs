@@ -25,7 +25,7 @@ use foretell::{differs, foretell};
 use world::World;
 
 /// Namespaces in which something happens at the same time.
-const PARALLEL: usize = 24;
+const PARALLEL: usize = 64;
 /// Cases that must fit into the default budget.
 const FLOOR: u64 = 40;
 /// The budget, in seconds, unless `BUDGET` says another.
@@ -41,6 +41,7 @@ struct Tally {
     cases: u64,
     /// Claims, by what was foretold about them.
     foretold: BTreeMap<&'static str, u64>,
+    unknown: BTreeMap<String, u64>,
     divergences: Vec<String>,
 }
 
@@ -113,6 +114,9 @@ impl Tally {
         for (what, count) in other.foretold {
             *self.foretold.entry(what).or_default() += count;
         }
+        for (why, count) in other.unknown {
+            *self.unknown.entry(why).or_default() += count;
+        }
         self.divergences.extend(other.divergences);
         self
     }
@@ -123,6 +127,10 @@ async fn one(connection: &Connection, case: Case) -> Tally {
     let world = World::make(api, case.shape).await;
     for act in &case.history {
         world.act(act).await;
+    }
+    if world.api.get("statefulsets", "web").await.is_none() {
+        world.leave().await; // its history was its end
+        return Tally::default();
     }
     let (before, foretold) = loop {
         let versions = world.versions().await;
@@ -136,6 +144,9 @@ async fn one(connection: &Connection, case: Case) -> Tally {
     world.operate(case.operation).await;
     let mut tally = Tally { cases: 1, ..Tally::default() };
     for prediction in &foretold.predictions {
+        if let Outcome::Unknown(why) = &prediction.outcome {
+            *tally.unknown.entry(why.clone()).or_default() += 1;
+        }
         *tally.foretold.entry(word(&prediction.outcome)).or_default() += 1;
     }
     for _ in 0..=PATIENCE {

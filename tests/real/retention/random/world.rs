@@ -8,9 +8,8 @@ use tokio::time::sleep;
 
 use super::super::set::Policy;
 use super::api::Api;
-use super::case::{Act, Name, Operation, Owner, Propagation, Shape};
+use super::case::{Act, Name, Operation, Owner, Shape};
 
-const FOREGROUND: &str = "Foreground";
 const BACKGROUND: &str = "Background";
 const HELD: &str = "example.com/held";
 /// A uid that nobody has.
@@ -107,9 +106,29 @@ impl World {
             Act::DeleteClaim(claim) => {
                 api.delete("persistentvolumeclaims", &claim.to_string(), BACKGROUND).await;
             }
-            Act::Recreate(policy) => {
-                api.delete("statefulsets", "web", BACKGROUND).await;
-                api.create("statefulsets", &self.set(*policy)).await;
+            Act::HoldSet => self.hold("statefulsets", "web").await,
+            Act::DeleteSet(propagation) => {
+                api.delete("statefulsets", "web", propagation.name()).await
+            }
+            Act::Recreate(propagation, policy) => {
+                api.delete("statefulsets", "web", propagation.name()).await;
+                // There is none yet where another one hangs, or waits for others.
+                for _ in 0..3 {
+                    if api.create("statefulsets", &self.set(*policy)).await.is_some() {
+                        break;
+                    }
+                    sleep(POLL).await;
+                }
+            }
+            Act::Estrange(ordinal) => {
+                let patch = json!({"metadata": {"labels": {"app": "other"}}});
+                api.patch("pods", &pod(*ordinal), &patch).await;
+            }
+            Act::Stranger(claim) => {
+                api.create("pods", &stranger(&pod(claim.1), *claim)).await;
+            }
+            Act::User(claim) => {
+                api.create("pods", &stranger(&format!("user-{claim}"), *claim)).await;
             }
         }
         self.settle().await;
@@ -120,12 +139,7 @@ impl World {
         match operation {
             Operation::Wait => {}
             Operation::Delete(propagation) => {
-                let propagation = match propagation {
-                    Propagation::Background => BACKGROUND,
-                    Propagation::Foreground => FOREGROUND,
-                    Propagation::Orphan => "Orphan",
-                };
-                self.api.delete("statefulsets", "web", propagation).await;
+                self.api.delete("statefulsets", "web", propagation.name()).await;
             }
             Operation::Scale(replicas) => self.spec(&json!({"replicas": replicas})).await,
             Operation::SetPolicy(policy) => self.set_policy(policy).await,
@@ -159,12 +173,19 @@ impl World {
         self.api.patch(resource, name, &json!({"metadata": {"finalizers": finalizers}})).await;
     }
 
-    /// Pods that hang may go. Claims that hang stay: that they are being deleted is what counts.
+    /// Pods and sets that hang may go. Claims stay: that they are being deleted is what counts.
     async fn release(&self) {
-        for pod in self.api.list("pods").await {
-            if !pod["metadata"]["finalizers"].is_null() {
-                let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-                self.api.patch("pods", name, &json!({"metadata": {"finalizers": null}})).await;
+        for resource in ["pods", "statefulsets"] {
+            for object in self.api.list(resource).await {
+                let metadata = &object["metadata"];
+                let mut finalizers = metadata["finalizers"].as_array().cloned().unwrap_or_default();
+                let count = finalizers.len();
+                finalizers.retain(|it| it != HELD);
+                if finalizers.len() < count {
+                    let name = metadata["name"].as_str().unwrap_or_default();
+                    let patch = json!({"metadata": {"finalizers": finalizers}});
+                    self.api.patch(resource, name, &patch).await;
+                }
             }
         }
     }
@@ -257,6 +278,14 @@ impl World {
 
 fn pod(ordinal: i32) -> String {
     format!("web-{ordinal}")
+}
+
+/// A pod that no set made.
+fn stranger(name: &str, claim: Name) -> Value {
+    let mut pod = crate::support::pod(name, &claim.to_string());
+    pod["spec"]["nodeName"] = json!("node-1");
+    pod["spec"]["terminationGracePeriodSeconds"] = json!(0);
+    pod
 }
 
 fn spec_of_claim() -> Value {
