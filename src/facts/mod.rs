@@ -12,6 +12,7 @@ mod owner;
 mod protection;
 mod provisioner;
 mod released;
+pub mod retention;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
 pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};

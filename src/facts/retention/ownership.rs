@@ -1,0 +1,247 @@
+//! What the controller of a set does to the owner references of a claim (R-1847-5 to 8).
+//!
+//! Derived from `isClaimOwnerUpToDate` and `updateClaimOwnerRefForSetAndPod` of
+//! `pkg/controller/statefulset/stateful_set_utils.go` in Kubernetes 1.36.3, and of 1.29 for servers
+//! whose references carry no flags.
+
+use crate::model::{OwnerReference, RetentionPolicy, Server, Uid};
+
+/// How a server's controller writes its references (R-1847-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// With `controller` and `blockOwnerDeletion`, and with respect for what others wrote: 1.31 on.
+    Controller,
+    /// Without either, whatever others wrote: up to 1.29.
+    Plain,
+    /// 1.30, of which a patch release changed, or a server that nobody asked.
+    Unknown,
+}
+
+impl Form {
+    /// The form that a server uses.
+    pub fn of(server: Option<&Server>) -> Self {
+        let at_least = |minor| server.and_then(|server| server.at_least(1, minor));
+        match (at_least(31), at_least(30)) {
+            (Some(true), _) => Self::Controller,
+            (_, Some(false)) => Self::Plain,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What an owner is called, and which one of that name it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its uid; `None` while the object is not there.
+    pub uid: Option<&'a Uid>,
+}
+
+impl Identity<'_> {
+    /// Whether the reference names exactly this object.
+    pub fn is_named_by(&self, reference: &OwnerReference) -> bool {
+        self.uid.is_some() && reference.uid.as_ref() == self.uid
+    }
+}
+
+/// Whether a reference names a set of this name, of whatever uid.
+pub fn names_set(reference: &OwnerReference, name: &str) -> bool {
+    &*reference.api_version == "apps/v1"
+        && &*reference.kind == "StatefulSet"
+        && *reference.name == *name
+}
+
+/// Whether a reference names a pod of this name, of whatever uid.
+pub fn names_pod(reference: &OwnerReference, name: &str) -> bool {
+    &*reference.api_version == "v1" && &*reference.kind == "Pod" && *reference.name == *name
+}
+
+/// A claim's pod, as the controller of its set sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// There is none: the controller never looks at the claim (R-1847-8).
+    Podless,
+    /// Its ordinal is wanted.
+    InRange(Identity<'a>),
+    /// Its ordinal is wanted, but it is on its way out, and the controller waits (R-1847-12).
+    Leaving(Identity<'a>),
+    /// Its ordinal is not wanted.
+    Condemned(Identity<'a>),
+}
+
+impl<'a> Place<'a> {
+    /// The pod, if there is one.
+    pub fn pod(&self) -> Option<Identity<'a>> {
+        match self {
+            Self::Podless => None,
+            Self::InRange(pod) | Self::Leaving(pod) | Self::Condemned(pod) => Some(*pod),
+        }
+    }
+}
+
+/// What the controller does next about a claim's references.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing.
+    Leaves(Because),
+    /// It replaces all references by these.
+    Writes(Vec<OwnerReference>),
+}
+
+/// Why the controller does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// They are as the policy wants them.
+    Matches,
+    /// Nobody visits a claim without a pod.
+    Podless,
+    /// It waits until the pod that is going is gone.
+    Waits,
+    /// A reference names an earlier set or pod of that name: hands off.
+    Stale,
+    /// Somebody else is the managing controller: hands off.
+    ForeignController,
+    /// What is wrong has a name or a version that it does not recognise as its own.
+    Unrecognised,
+}
+
+/// What a policy wants of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// A reference to the set.
+    pub set: bool,
+    /// A reference to the pod.
+    pub pod: bool,
+}
+
+/// Whether a set of this policy never deletes claims, and respects any controller of theirs. No
+/// policy is such a one.
+pub fn retains(policy: Option<&RetentionPolicy>) -> bool {
+    use crate::model::Retention::Retain;
+    policy.is_none_or(|it| it.when_deleted == Retain && it.when_scaled == Retain)
+}
+
+/// Returns the row of the matrix (R-1847-5). One unknown value makes the whole policy retain.
+pub fn wanted(policy: Option<&RetentionPolicy>, condemned: bool) -> Wanted {
+    use crate::model::Retention::{Delete, Other, Retain};
+    let nothing = Wanted { set: false, pod: false };
+    let Some(policy) = policy else { return nothing };
+    match (&policy.when_deleted, &policy.when_scaled) {
+        (Other(_), _) | (_, Other(_)) | (Retain, Retain) => nothing,
+        (Delete, Retain) => Wanted { set: true, pod: false },
+        (Retain, Delete) => Wanted { set: false, pod: condemned },
+        (Delete, Delete) => Wanted { set: !condemned, pod: condemned },
+    }
+}
+
+/// Returns what the controller of the set does next about a claim's references.
+pub fn expected_ownership(
+    references: &[OwnerReference],
+    set: Identity,
+    policy: Option<&RetentionPolicy>,
+    place: &Place,
+    form: Form,
+) -> Next {
+    let (pod, condemned) = match place {
+        Place::Podless => return Next::Leaves(Because::Podless),
+        Place::Leaving(_) => return Next::Leaves(Because::Waits),
+        Place::InRange(pod) => (*pod, false),
+        Place::Condemned(pod) => (*pod, true),
+    };
+    let wanted = wanted(policy, condemned);
+    let owned_by_set = references.iter().any(|it| set.is_named_by(it));
+    let owned_by_pod = references.iter().any(|it| pod.is_named_by(it));
+    let matches = owned_by_set == wanted.set && owned_by_pod == wanted.pod;
+    if form == Form::Plain {
+        if matches {
+            return Next::Leaves(Because::Matches);
+        }
+        let ours = |it: &OwnerReference| set.is_named_by(it) || pod.is_named_by(it);
+        return write(references, ours, false, wanted, set, pod);
+    }
+    if is_stale(references, set, pod) {
+        return Next::Leaves(Because::Stale);
+    }
+    let ours = |it: &OwnerReference| names_set(it, set.name) || names_pod(it, pod.name);
+    if foreign_controller(references, set, pod, policy).is_some() {
+        if !owned_by_set && !owned_by_pod {
+            return Next::Leaves(Because::ForeignController);
+        }
+        return write(references, ours, true, Wanted { set: false, pod: false }, set, pod);
+    }
+    let without_flag =
+        |it: &OwnerReference| (set.is_named_by(it) || pod.is_named_by(it)) && !it.controller;
+    if matches && !references.iter().any(without_flag) {
+        return Next::Leaves(Because::Matches);
+    }
+    write(references, ours, true, wanted, set, pod)
+}
+
+/// Whether the first reference to something called like the set, or like the pod, names another one.
+pub fn is_stale(references: &[OwnerReference], set: Identity, pod: Identity) -> bool {
+    let first_set = references.iter().find(|it| names_set(it, set.name));
+    let first_pod = references.iter().find(|it| names_pod(it, pod.name));
+    first_set.is_some_and(|it| !set.is_named_by(it))
+        || first_pod.is_some_and(|it| !pod.is_named_by(it))
+}
+
+/// Returns the reference that makes the controller keep its hands off although its policy deletes
+/// claims: another managing controller, or an earlier set or pod of that name.
+pub fn foreign_controller<'a>(
+    references: &'a [OwnerReference],
+    set: Identity,
+    pod: Identity,
+    policy: Option<&RetentionPolicy>,
+) -> Option<&'a OwnerReference> {
+    if retains(policy) {
+        return None;
+    }
+    references.iter().find(|it| {
+        if names_set(it, set.name) {
+            !set.is_named_by(it)
+        } else if names_pod(it, pod.name) {
+            !pod.is_named_by(it)
+        } else {
+            it.controller
+        }
+    })
+}
+
+fn write(
+    references: &[OwnerReference],
+    ours: impl Fn(&OwnerReference) -> bool,
+    flags: bool,
+    wanted: Wanted,
+    set: Identity,
+    pod: Identity,
+) -> Next {
+    let mut kept: Vec<_> = references.iter().filter(|it| !ours(it)).cloned().collect();
+    let mut add = |owner: Identity, api_version: &str, kind: &str| {
+        // One with the uid under another name is left alone, and takes the place.
+        if !kept.iter().any(|it| owner.is_named_by(it)) {
+            kept.push(OwnerReference {
+                api_version: api_version.into(),
+                kind: kind.into(),
+                name: owner.name.into(),
+                uid: owner.uid.cloned(),
+                controller: flags,
+                blocks_deletion: flags,
+            });
+        }
+    };
+    if wanted.pod {
+        add(pod, "v1", "Pod");
+    }
+    if wanted.set {
+        add(set, "apps/v1", "StatefulSet");
+    }
+    if kept == references {
+        return Next::Leaves(Because::Unrecognised);
+    }
+    Next::Writes(kept)
+}
+
+#[cfg(test)]
+#[path = "tests/ownership.rs"]
+mod tests;

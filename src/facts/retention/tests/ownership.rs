@@ -1,0 +1,210 @@
+use super::*;
+use crate::model::Retention;
+
+fn uid(text: &str) -> Option<Uid> {
+    Uid::parse(text)
+}
+
+/// `set`, `pod` (`web-1`), `old set`, `old pod`, `other pod`, `app`, with `*` for a controller.
+fn reference(text: &str) -> OwnerReference {
+    let (text, controller) = text.strip_suffix('*').map_or((text, false), |it| (it, true));
+    let (api_version, kind, name, uid) = match text {
+        "set" => ("apps/v1", "StatefulSet", "web", "set"),
+        "old set" => ("apps/v1", "StatefulSet", "web", "old-set"),
+        "set without uid" => ("apps/v1", "StatefulSet", "web", ""),
+        "set under another version" => ("apps/v1beta2", "StatefulSet", "web", "set"),
+        "pod" => ("v1", "Pod", "web-1", "pod"),
+        "old pod" => ("v1", "Pod", "web-1", "old-pod"),
+        "other pod" => ("v1", "Pod", "web-2", "other-pod"),
+        "app" => ("example.com/v1", "App", "web", "app"),
+        other => panic!("what is {other}?"),
+    };
+    OwnerReference {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        name: name.into(),
+        uid: Uid::parse(uid),
+        controller,
+        blocks_deletion: controller,
+    }
+}
+
+fn references(text: &str) -> Vec<OwnerReference> {
+    text.split(", ").filter(|it| !it.is_empty()).map(reference).collect()
+}
+
+fn retention(letter: char) -> Retention {
+    match letter {
+        'R' => Retention::Retain,
+        'D' => Retention::Delete,
+        _ => Retention::Other("Archive".into()),
+    }
+}
+
+/// `DR`: `whenDeleted` is Delete, `whenScaled` is Retain; `--`: no policy.
+fn policy(text: &str) -> Option<RetentionPolicy> {
+    let mut letters = text.chars().map(retention);
+    (text != "--").then(|| RetentionPolicy {
+        when_deleted: letters.next().expect("because there are two"),
+        when_scaled: letters.next().expect("because there are two"),
+    })
+}
+
+fn next(before: &str, written: &str, condemned: bool, form: Form) -> Next {
+    let (set, pod) = (uid("set"), uid("pod"));
+    let set = Identity { name: "web", uid: set.as_ref() };
+    let pod = Identity { name: "web-1", uid: pod.as_ref() };
+    let place = if condemned { Place::Condemned(pod) } else { Place::InRange(pod) };
+    expected_ownership(&references(before), set, policy(written).as_ref(), &place, form)
+}
+
+#[test]
+fn the_matrix_of_policies() {
+    for (written, in_range, condemned) in [
+        ("--", "", ""),
+        ("RR", "", ""),
+        ("DR", "set*", "set*"),
+        ("RD", "", "pod*"),
+        ("DD", "set*", "pod*"),
+        ("D?", "", ""),
+        ("?D", "", ""),
+        ("R?", "", ""),
+        ("??", "", ""),
+    ] {
+        for before in ["", "set*", "pod*", "set*, pod*", "set", "pod", "set, pod*"] {
+            for (is_condemned, wanted) in [(false, in_range), (true, condemned)] {
+                let next = next(before, written, is_condemned, Form::Controller);
+                let expected = if before == wanted {
+                    Next::Leaves(Because::Matches)
+                } else {
+                    Next::Writes(references(wanted))
+                };
+                assert_eq!(next, expected, "{written} {before:?}, condemned: {is_condemned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn references_of_others_stay_where_they_are() {
+    for (before, after) in [
+        ("app", "app, set*"),
+        ("app, set", "app, set*"),
+        ("set, app", "app, set*"),
+        ("other pod, pod*", "other pod, set*"),
+        ("app, other pod", "app, other pod, set*"),
+    ] {
+        let next = next(before, "DR", false, Form::Controller);
+        assert_eq!(next, Next::Writes(references(after)), "{before}");
+    }
+    for before in ["app", "app*", "other pod*"] {
+        let kept = next(before, "RR", false, Form::Controller);
+        assert_eq!(kept, Next::Leaves(Because::Matches), "{before}");
+        let taken_off = next(&format!("set*, {before}"), "RR", true, Form::Controller);
+        assert_eq!(taken_off, Next::Writes(references(before)), "{before}");
+    }
+}
+
+#[test]
+fn a_foreign_controller_makes_the_controller_take_its_own_references_off() {
+    for policy in ["DR", "RD", "DD", "?R", "D?"] {
+        for condemned in [false, true] {
+            for (before, after) in [
+                ("app*", None),
+                ("other pod*", None),
+                ("app*, set", Some("app*")),
+                ("pod, app*", Some("app*")),
+                ("set, other pod*, pod", Some("other pod*")),
+            ] {
+                let expected = after.map_or(Next::Leaves(Because::ForeignController), |after| {
+                    Next::Writes(references(after))
+                });
+                let next = next(before, policy, condemned, Form::Controller);
+                assert_eq!(next, expected, "{policy} {before}, condemned: {condemned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn claims_of_earlier_sets_and_pods_are_left_alone() {
+    for policy in ["--", "RR", "DR", "RD", "DD", "?D"] {
+        for condemned in [false, true] {
+            for before in [
+                "old set*",
+                "old set",
+                "old pod*",
+                "old pod",
+                "set without uid*",
+                "old set, set*",
+                "app*, old pod",
+                "old set, pod*",
+            ] {
+                let next = next(before, policy, condemned, Form::Controller);
+                assert_eq!(next, Next::Leaves(Because::Stale), "{policy} {before}");
+            }
+        }
+    }
+    // Only the first reference of a name is looked at; a later one counts as another controller.
+    let second = next("set*, old set", "DR", false, Form::Controller);
+    assert_eq!(second, Next::Writes(Vec::new()));
+    assert_eq!(next("set*, old set", "RR", false, Form::Controller), Next::Writes(Vec::new()));
+}
+
+#[test]
+fn a_reference_of_another_version_is_nobodys() {
+    let next = |policy| next("set under another version*", policy, false, Form::Controller);
+    assert_eq!(next("RR"), Next::Leaves(Because::Unrecognised));
+    // With the right uid it is an owner, and a controller that nobody expected.
+    assert_eq!(next("DR"), Next::Leaves(Because::Unrecognised));
+}
+
+#[test]
+fn old_servers_write_plain_references_and_respect_nobody() {
+    for (before, policy, condemned, expected) in [
+        ("", "DR", false, Some("set")),
+        ("set", "DR", false, None),
+        ("set*", "DR", true, None),
+        ("set", "DD", true, Some("pod")),
+        ("old set", "DR", false, Some("old set, set")),
+        ("app*", "DR", false, Some("app*, set")),
+        ("set, app*", "RR", false, Some("app*")),
+    ] {
+        let expected =
+            expected.map_or(Next::Leaves(Because::Matches), |it| Next::Writes(references(it)));
+        assert_eq!(next(before, policy, condemned, Form::Plain), expected, "{policy} {before}");
+    }
+}
+
+#[test]
+fn nobody_visits_a_claim_without_a_pod_and_the_controller_waits_for_one_that_goes() {
+    let set = uid("set");
+    let set = Identity { name: "web", uid: set.as_ref() };
+    let pod = Identity { name: "web-1", uid: None };
+    let expected = |before: &str, written: &str, place: &Place| {
+        expected_ownership(
+            &references(before),
+            set,
+            policy(written).as_ref(),
+            place,
+            Form::Controller,
+        )
+    };
+    for (before, written) in [("set*", "RR"), ("", "DD"), ("app*", "DR"), ("old set", "RR")] {
+        let podless = expected(before, written, &Place::Podless);
+        assert_eq!(podless, Next::Leaves(Because::Podless));
+        let leaving = expected(before, written, &Place::Leaving(pod));
+        assert_eq!(leaving, Next::Leaves(Because::Waits));
+    }
+}
+
+#[test]
+fn the_form_follows_the_servers_version() {
+    let form = |version| Form::of(Some(&Server { version, ..Server::default() }));
+    assert_eq!(form(Some((1, 36))), Form::Controller);
+    assert_eq!(form(Some((1, 31))), Form::Controller);
+    assert_eq!(form(Some((1, 30))), Form::Unknown);
+    assert_eq!(form(Some((1, 29))), Form::Plain);
+    assert_eq!(form(None), Form::Unknown);
+    assert_eq!(Form::of(None), Form::Unknown);
+}

@@ -1,0 +1,274 @@
+use super::*;
+use crate::facts::retention::Propagation::{Background, Foreground, Orphan};
+use crate::facts::retention::{ClaimState, Form, OwnerState, PodState, SetState, VolumeFate};
+use crate::model::{OwnerReference, Retention, RetentionPolicy, Uid};
+use Operation::{DeletePod, DeleteSet, Scale, SetPolicy, Wait};
+
+fn retention(letter: char) -> Retention {
+    match letter {
+        'R' => Retention::Retain,
+        'D' => Retention::Delete,
+        _ => Retention::Other("Archive".into()),
+    }
+}
+
+fn policy(text: &str) -> RetentionPolicy {
+    let mut letters = text.chars().map(retention);
+    RetentionPolicy {
+        when_deleted: letters.next().expect("because there are two"),
+        when_scaled: letters.next().expect("because there are two"),
+    }
+}
+
+/// `set`, `old set`, `pod 1`, `app`, `gone app`, `app?`; each is a controller but for the apps.
+fn owner(text: &str) -> OwnerState {
+    let present = Presence::Present;
+    let (api_version, kind, name, uid, presence) = match text {
+        "set" => ("apps/v1", "StatefulSet", "web".into(), "set".into(), present),
+        "old set" => ("apps/v1", "StatefulSet", "web".into(), "old".into(), present),
+        "app" | "boss" => ("example.com/v1", "App", text.into(), text.into(), present),
+        "gone app" => ("example.com/v1", "App", "gone".into(), "g".into(), Presence::Absent),
+        "app?" => ("example.com/v1", "App", "who".into(), "who".into(), Presence::Unknown),
+        _ => {
+            let number = text.strip_prefix("pod ").expect("it is a pod");
+            ("v1", "Pod", format!("web-{number}"), format!("pod-{number}"), Presence::Absent)
+        }
+    };
+    let controller = !text.contains("app");
+    let reference = OwnerReference {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        name: name.into(),
+        uid: Uid::parse(&uid),
+        controller,
+        blocks_deletion: controller,
+    };
+    OwnerState { reference, presence }
+}
+
+/// A set of a policy and a number of replicas, with claims by ordinal: whether each has a pod
+/// (`+`: one, `~`: a terminating one, `-`: none), and its owners.
+fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
+    let set = SetState {
+        name: "web".into(),
+        uid: Uid::parse("set"),
+        replicas: Some(replicas),
+        start: 0,
+        policy: Some(policy(written)),
+        deleting: None,
+        ordered: Some(true),
+        form: Form::Controller,
+    };
+    let mut situation = Situation { set, pods: Default::default(), claims: Vec::new() };
+    for (ordinal, text) in (0..).zip(claims) {
+        let (pod, owners) = text.split_at(1);
+        if pod != "-" {
+            let uid = Uid::parse(&format!("pod-{ordinal}"));
+            let terminating = pod == "~";
+            situation
+                .pods
+                .insert(ordinal, PodState { uid, member: true, terminating, finished: false });
+        }
+        situation.claims.push(ClaimState {
+            template: "data".into(),
+            ordinal,
+            owners: owners.split(',').filter(|it| !it.is_empty()).map(owner).collect(),
+            deleting: false,
+            finalizers: vec!["kubernetes.io/pvc-protection".into()],
+            other_users: Vec::new(),
+            volume: VolumeFate::Destroyed,
+        });
+    }
+    situation
+}
+
+/// Outcomes in short: `kept`, `owned by …`, `set`, `pod`, `dangling` (deleted), `+` when an empty
+/// one follows, `unknown`; each with its rule.
+fn short(situation: &Situation, operation: &Operation) -> Vec<String> {
+    let one = |it: &Prediction| {
+        let outcome = match &it.outcome {
+            Outcome::Kept => "kept".to_owned(),
+            Outcome::Reowned(owners) => {
+                let names: Vec<_> = owners.iter().map(|it| &*it.name).collect();
+                format!("owned by [{}]", names.join(","))
+            }
+            Outcome::Deleted { by, recreated, .. } => {
+                let again = if *recreated { "+" } else { "" };
+                format!("{by:?}{again}").to_lowercase()
+            }
+            Outcome::Unknown(why) => format!("unknown: {why}"),
+        };
+        format!("{outcome} {:?}", it.reason)
+    };
+    simulate(situation, operation).iter().map(one).collect()
+}
+
+#[track_caller]
+fn check(situation: &Situation, operation: &Operation, expected: &[&str]) {
+    assert_eq!(short(situation, operation), expected, "{operation:?}");
+}
+
+#[test]
+fn a_retaining_set_keeps_its_claims_through_everything() {
+    let set = situation("RR", 2, &["+", "+", "-"]);
+    for operation in [
+        Wait,
+        DeleteSet(Background),
+        DeleteSet(Foreground),
+        DeleteSet(Orphan),
+        Scale(0),
+        Scale(1),
+        Scale(3),
+        DeletePod(1),
+    ] {
+        check(&set, &operation, &["kept Unowned"; 3]);
+    }
+}
+
+#[test]
+fn when_deleted_takes_the_claims_with_the_set() {
+    for policy in ["DR", "DD"] {
+        let set = situation(policy, 3, &["+set", "+set", "+set"]);
+        check(&set, &DeleteSet(Orphan), &["owned by [] Orphaned"; 3]);
+    }
+    let set = situation("DR", 2, &["+set", "+set", "-set", "-"]);
+    let rest = ["set OwnersGone", "set OwnersGone", "set OwnersGone", "kept Unowned"];
+    check(&set, &DeleteSet(Background), &rest);
+    check(&set, &DeleteSet(Foreground), &rest);
+    check(&set, &Scale(1), &["kept Matrix", "kept Podless", "kept Podless", "kept Unowned"]);
+    check(&set, &DeletePod(0), &["kept Matrix", "kept Matrix", "kept Podless", "kept Unowned"]);
+}
+
+#[test]
+fn when_scaled_takes_the_claims_of_pods_that_go() {
+    let set = situation("RD", 3, &["+", "+", "+", "-"]);
+    check(&set, &Scale(1), &["kept Unowned", "pod OwnersGone", "pod OwnersGone", "kept Unowned"]);
+    check(&set, &DeleteSet(Background), &["kept Unowned"; 4]);
+    let order: Vec<_> = simulate(&set, &Scale(1))
+        .into_iter()
+        .filter_map(|it| match it.outcome {
+            Outcome::Deleted { by: Collector::Pod, order, .. } => Some((it.ordinal, order)),
+            _ => None,
+        })
+        .collect();
+    assert!(order[0].1 > order[1].1, "the largest ordinal goes first: {order:?}");
+
+    let both = situation("DD", 3, &["+set", "+set", "+set", "-set"]);
+    check(&both, &Scale(1), &["kept Matrix", "pod OwnersGone", "pod OwnersGone", "kept Podless"]);
+    check(&both, &DeleteSet(Background), &["set OwnersGone"; 4]);
+}
+
+#[test]
+fn the_range_begins_at_its_start() {
+    let mut set = situation("RD", 2, &["-", "-", "-", "+", "+"]);
+    set.set.start = 3;
+    check(
+        &set,
+        &Scale(1),
+        &["kept Unowned", "kept Unowned", "kept Unowned", "kept Unowned", "pod OwnersGone"],
+    );
+    set.set.start = i32::MAX;
+    check(
+        &set,
+        &Scale(i32::MAX),
+        &["kept Unowned", "kept Unowned", "kept Unowned", "pod OwnersGone", "pod OwnersGone"],
+    );
+}
+
+#[test]
+fn a_claim_without_a_pod_keeps_its_owner_whatever_the_policy_becomes() {
+    let set = situation("DR", 1, &["+set", "-set"]);
+    let retain = SetPolicy(policy("RR"));
+    check(&set, &retain, &["owned by [] Unowned", "kept Podless"]);
+    // And so it dies with the set, although the policy says that it stays.
+    let after = situation("RR", 1, &["+", "-set"]);
+    check(&after, &DeleteSet(Background), &["kept Unowned", "set OwnersGone"]);
+    // A leftover gets no owner either.
+    let leftover = situation("RR", 1, &["+", "-"]);
+    check(&leftover, &SetPolicy(policy("DD")), &["owned by [web] Matrix", "kept Unowned"]);
+    // When its ordinal is wanted again, it gets a pod, and is visited.
+    check(&after, &Scale(2), &["kept Unowned", "owned by [] Unowned"]);
+}
+
+#[test]
+fn who_holds_a_claim_keeps_it() {
+    let set = situation("DR", 3, &["+app,set", "+boss", "-gone app,set"]);
+    check(
+        &set,
+        &DeleteSet(Foreground),
+        &["owned by [app] HeldByOwner", "kept HeldByOwner", "set OwnersGone"],
+    );
+    check(&set, &Wait, &["kept Matrix", "kept ForeignController", "owned by [web] Matrix"]);
+    let unknown = situation("DR", 2, &["+app?,set", "+set"]);
+    let why = "unknown: whether one of its owners exists is not known Depends";
+    check(&unknown, &DeleteSet(Background), &[why, "set OwnersGone"]);
+}
+
+#[test]
+fn what_an_earlier_set_owns_is_collected_although_the_controller_leaves_it_alone() {
+    let set = situation("RR", 2, &["+old set", "+old set,app"]);
+    check(&set, &Wait, &["dangling+ OwnersGone", "owned by [app] Matrix"]);
+}
+
+#[test]
+fn a_pod_that_goes_takes_its_claim_although_its_ordinal_is_wanted_again() {
+    let set = situation("DD", 1, &["+set", "~pod 1"]);
+    check(&set, &Scale(2), &["kept Matrix", "pod+ ScaleFlap"]);
+    let mut parallel = set.clone();
+    parallel.set.ordered = Some(false);
+    let race = "unknown: a pod is going, and the controller may or may not be faster Depends";
+    check(&parallel, &Scale(2), &["kept Matrix", race]);
+    check(&set, &SetPolicy(policy("RR")), &["owned by [] Unowned", race]);
+    // It does so too when the set itself goes, whatever whenDeleted says.
+    let retained = situation("RD", 1, &["+", "~pod 1"]);
+    check(&retained, &DeleteSet(Background), &["kept Unowned", "pod OwnersGone"]);
+}
+
+#[test]
+fn what_is_still_in_flight_is_not_promised() {
+    let set = situation("DR", 2, &["+", "+set"]);
+    let race = "unknown: the set's controller has not caught up with this claim yet Depends";
+    check(&set, &DeleteSet(Background), &[race, "set OwnersGone"]);
+    check(&set, &Wait, &["owned by [web] Matrix", "kept Matrix"]);
+}
+
+#[test]
+fn a_set_that_is_going_does_nothing_more() {
+    let mut set = situation("DD", 1, &["+set", "+", "-"]);
+    set.set.deleting = Some(Foreground);
+    check(&set, &Scale(5), &["set OwnersGone", "kept Unowned", "kept Unowned"]);
+    set.set.deleting = Some(Orphan);
+    check(&set, &Wait, &["owned by [] Orphaned", "kept Unowned", "kept Unowned"]);
+}
+
+#[test]
+fn an_unknown_value_makes_the_whole_policy_retain() {
+    let set = situation("D?", 2, &["+", "+"]);
+    check(&set, &DeleteSet(Background), &["kept Unowned"; 2]);
+    check(&set, &Scale(0), &["kept Unowned"; 2]);
+}
+
+#[test]
+fn finalizers_and_other_pods_hold_a_claim_that_is_deleted() {
+    let mut set = situation("DR", 1, &["+set", "-set"]);
+    set.claims[0].finalizers.push("example.com/backup".into());
+    set.claims[0].other_users.push("reader".into());
+    set.claims[1].finalizers.clear();
+    set.claims[1].other_users.push("reader".into());
+    let predictions = simulate(&set, &DeleteSet(Background));
+    assert_eq!(predictions[0].held_by, ["finalizer example.com/backup", "pod reader"]);
+    assert_eq!(predictions[1].held_by, [] as [&str; 0], "nothing protects it");
+    assert_eq!(&*predictions[0].claim, "data-web-0");
+    let stays = simulate(&set, &DeleteSet(Orphan));
+    assert_eq!(stays[0].held_by.last().map(|it| &**it), Some("pod web-0"));
+}
+
+#[test]
+fn many_claims_take_no_longer_than_that_many_times_one() {
+    let owners: Vec<_> = (0..20_000).map(|_| "+set").collect();
+    let set = situation("DD", 20_000, &owners);
+    let gone = simulate(&set, &Scale(0));
+    assert!(
+        gone.iter().all(|it| matches!(it.outcome, Outcome::Deleted { by: Collector::Pod, .. }))
+    );
+}

@@ -1,0 +1,377 @@
+//! One possible world: a situation that moves on until nothing happens any more.
+
+use std::collections::BTreeMap;
+
+use crate::model::{OwnerReference, Retention, RetentionPolicy, Uid, split_ordinal};
+
+use super::situation::{
+    ClaimState, Collector, Operation, OwnerState, PodState, Presence, Propagation, Situation,
+};
+use super::{Because, Identity, Next, Ordinals, Place, expected_ownership, names_pod, names_set};
+
+/// What is not known, decided one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Guess {
+    /// `podManagementPolicy` is `OrderedReady`.
+    pub ordered: bool,
+    /// Owners that nobody looked for exist.
+    pub owners_exist: bool,
+    /// The controllers have caught up before somebody does something.
+    pub caught_up: bool,
+    /// Pods that are going are gone before anybody looks.
+    pub gone_first: bool,
+}
+
+/// What became of a claim in one world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fate {
+    pub owners: Vec<OwnerReference>,
+    pub deleted: Option<(Collector, u32)>,
+    pub recreated: bool,
+    /// What the controller last said about it.
+    pub left: Because,
+    /// Whether an orphaning deletion took a reference off.
+    pub orphaned: bool,
+    /// Whether a pod whose ordinal is wanted took it away.
+    pub flapped: bool,
+    /// Whether the set's pod of its ordinal is there in the end.
+    pub has_pod: bool,
+}
+
+struct Claim<'a> {
+    known: &'a ClaimState,
+    owners: Vec<OwnerState>,
+    fate: Fate,
+}
+
+struct Pod {
+    uid: Option<Uid>,
+    member: bool,
+    leaving: bool,
+    finished: bool,
+}
+
+/// A situation under way.
+pub(super) struct World<'a> {
+    name: &'a str,
+    uid: Option<&'a Uid>,
+    situation: &'a Situation,
+    guess: Guess,
+    replicas: Option<i32>,
+    policy: Option<&'a RetentionPolicy>,
+    deleting: Option<Propagation>,
+    exists: bool,
+    pods: BTreeMap<i32, Pod>,
+    /// The pods that went, and in which turn.
+    gone: BTreeMap<Uid, u32>,
+    claims: Vec<Claim<'a>>,
+    turn: u32,
+    made: u32,
+    changed: bool,
+}
+
+/// More rounds than any answer takes to settle: two owners could only fight for ever by a bug.
+const ROUNDS: usize = 16;
+
+impl<'a> World<'a> {
+    pub(super) fn new(situation: &'a Situation, guess: Guess) -> Self {
+        let set = &situation.set;
+        let claim = |known: &'a ClaimState| Claim {
+            known,
+            owners: known.owners.clone(),
+            fate: Fate {
+                owners: Vec::new(),
+                deleted: known.deleting.then_some((Collector::Somebody, 0)),
+                recreated: false,
+                left: Because::Podless,
+                orphaned: false,
+                flapped: false,
+                has_pod: false,
+            },
+        };
+        let pod = |pod: &PodState| Pod {
+            uid: pod.uid.clone(),
+            member: pod.member,
+            leaving: pod.terminating,
+            finished: pod.finished,
+        };
+        Self {
+            name: &set.name,
+            uid: set.uid.as_ref(),
+            situation,
+            guess,
+            replicas: set.replicas,
+            policy: set.policy.as_ref(),
+            deleting: set.deleting,
+            exists: true,
+            pods: situation.pods.iter().map(|(ordinal, it)| (*ordinal, pod(it))).collect(),
+            gone: BTreeMap::new(),
+            claims: situation.claims.iter().map(claim).collect(),
+            turn: 0,
+            made: 0,
+            changed: false,
+        }
+    }
+
+    /// Lets somebody do something, and returns what became of the claims, in their order.
+    pub(super) fn after(mut self, operation: &'a Operation) -> Vec<Fate> {
+        if self.guess.gone_first {
+            self.leave();
+        }
+        if self.guess.caught_up {
+            self.collect();
+            self.make_pods();
+            self.visit();
+        }
+        self.act(operation);
+        for _ in 0..ROUNDS {
+            self.changed = false;
+            self.collect();
+            self.visit();
+            self.condemn();
+            self.leave();
+            self.go();
+            self.collect();
+            self.make_pods();
+            if !self.changed {
+                break;
+            }
+        }
+        let ordinals = self.ordinals();
+        let pods = &self.pods;
+        let makes = self.exists && self.deleting.is_none();
+        let fate = |mut claim: Claim| {
+            claim.fate.owners = claim.owners.into_iter().map(|it| it.reference).collect();
+            claim.fate.recreated =
+                claim.fate.deleted.is_some() && makes && ordinals.contains(claim.known.ordinal);
+            claim.fate.has_pod = pods.contains_key(&claim.known.ordinal);
+            claim.fate
+        };
+        self.claims.into_iter().map(fate).collect()
+    }
+
+    fn ordinals(&self) -> Ordinals {
+        Ordinals::new(self.situation.set.start, self.replicas)
+    }
+
+    fn act(&mut self, operation: &'a Operation) {
+        match operation {
+            Operation::Wait => {}
+            Operation::DeleteSet(propagation) => {
+                self.deleting = Some(self.deleting.unwrap_or(*propagation));
+            }
+            Operation::Scale(replicas) => self.replicas = Some(*replicas),
+            Operation::SetPolicy(policy) => self.policy = Some(policy),
+            Operation::DeletePod(ordinal) => {
+                if let Some(pod) = self.pods.get_mut(ordinal) {
+                    pod.leaving = true;
+                }
+            }
+        }
+        if self.deleting == Some(Propagation::Background) {
+            self.exists = false;
+        }
+    }
+
+    // --- the set's controller ---------------------------------------------------------------
+
+    /// Adapts the owners of the claims of pods (`processReplica`, and `fixPodClaim` of condemned
+    /// pods), as far as the controller gets.
+    fn visit(&mut self) {
+        if !self.exists || self.deleting.is_some() {
+            return;
+        }
+        let ordinals = self.ordinals();
+        let blocking = |(ordinal, pod): (&i32, &Pod)| {
+            (pod.member && ordinals.contains(*ordinal) && (pod.finished || pod.leaving))
+                .then_some(*ordinal)
+        };
+        // In their order, the first that is going holds all that follow, the condemned ones too.
+        let first = self.pods.iter().find_map(blocking).filter(|_| self.guess.ordered);
+        let set = Identity { name: self.name, uid: self.uid };
+        for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
+            let ordinal = claim.known.ordinal;
+            let pod_name = format!("{}-{ordinal}", self.name);
+            let place = match self.pods.get(&ordinal).filter(|pod| pod.member) {
+                None => Place::Podless,
+                Some(pod) => {
+                    let identity = Identity { name: &pod_name, uid: pod.uid.as_ref() };
+                    let wanted = ordinals.contains(ordinal);
+                    let held = first.is_some_and(|first| !wanted || ordinal >= first);
+                    if held || (wanted && pod.finished) {
+                        Place::Leaving(identity)
+                    } else if wanted {
+                        Place::InRange(identity)
+                    } else {
+                        Place::Condemned(identity)
+                    }
+                }
+            };
+            let references: Vec<_> = claim.owners.iter().map(|it| it.reference.clone()).collect();
+            let form = self.situation.set.form;
+            match expected_ownership(&references, set, self.policy, &place, form) {
+                Next::Leaves(because) => claim.fate.left = because,
+                Next::Writes(references) => {
+                    claim.fate.left = Because::Matches;
+                    let owner = |reference| keep_presence(&claim.owners, reference);
+                    claim.owners = references.into_iter().map(owner).collect();
+                    self.changed = true;
+                }
+            }
+        }
+    }
+
+    /// Deletes the pods whose ordinals are not wanted, or that have finished.
+    fn condemn(&mut self) {
+        if !self.exists || self.deleting.is_some() {
+            return;
+        }
+        let ordinals = self.ordinals();
+        let held = self.guess.ordered
+            && self
+                .pods
+                .iter()
+                .any(|(ordinal, pod)| pod.member && pod.leaving && ordinals.contains(*ordinal));
+        for (ordinal, pod) in self.pods.iter_mut().filter(|(_, pod)| pod.member) {
+            let wanted = ordinals.contains(*ordinal);
+            let goes = if wanted { pod.finished } else { !held };
+            self.changed |= goes && !pod.leaving;
+            pod.leaving |= goes;
+        }
+    }
+
+    /// Makes the pods that are missing, where a claim waits for one; a claim of an earlier pod of
+    /// that name holds them up (`PodClaimIsStale`).
+    fn make_pods(&mut self) {
+        if !self.exists || self.deleting.is_some() {
+            return;
+        }
+        let ordinals = self.ordinals();
+        let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
+        for claim in self.claims.iter().filter(|it| it.fate.deleted.is_none()) {
+            let ordinal = claim.known.ordinal;
+            let name = format!("{}-{ordinal}", self.name);
+            let stale = careful && claim.owners.iter().any(|it| names_pod(&it.reference, &name));
+            if ordinals.contains(ordinal) && !stale && !self.pods.contains_key(&ordinal) {
+                self.made += 1;
+                let uid = Uid::parse(&format!("made-{}", self.made));
+                let pod = Pod { uid, member: true, leaving: false, finished: false };
+                self.pods.insert(ordinal, pod);
+                self.changed = true;
+            }
+        }
+    }
+
+    // --- who goes ---------------------------------------------------------------------------
+
+    /// Lets the set's pods go with it, and the pods that are going be gone.
+    fn leave(&mut self) {
+        let orphans = self.deleting == Some(Propagation::Orphan);
+        let collected = self.deleting.is_some() && !orphans;
+        let mut gone: Vec<_> = self
+            .pods
+            .iter()
+            .filter(|(_, pod)| pod.leaving || (collected && pod.member))
+            .map(|(ordinal, _)| *ordinal)
+            .collect();
+        // The largest ordinals go first, one after the other where there is an order.
+        gone.reverse();
+        let one_by_one = self.guess.ordered && self.deleting.is_none();
+        for ordinal in &gone {
+            if let Some(uid) = self.pods.remove(ordinal).and_then(|pod| pod.uid) {
+                self.gone.insert(uid, self.turn);
+            }
+            self.turn += u32::from(one_by_one);
+        }
+        self.changed |= !gone.is_empty();
+        self.turn += u32::from(!gone.is_empty() && !one_by_one);
+    }
+
+    /// Lets the set go: at once in the background, else when what it owns has gone or is orphaned.
+    fn go(&mut self) {
+        if self.deleting == Some(Propagation::Orphan) {
+            for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
+                let count = claim.owners.len();
+                let uid = self.uid;
+                claim.owners.retain(|it| uid.is_none() || it.reference.uid.as_ref() != uid);
+                claim.fate.orphaned |= claim.owners.len() < count;
+            }
+        }
+        if self.deleting.is_some() && self.exists {
+            self.exists = false;
+            self.changed = true;
+        }
+    }
+
+    // --- the garbage collector --------------------------------------------------------------
+
+    /// Deletes the claims all of whose owners are gone, and takes off the owners that are gone.
+    fn collect(&mut self) {
+        let running = self.exists && self.deleting.is_none();
+        for index in 0..self.claims.len() {
+            let claim = &self.claims[index];
+            if claim.fate.deleted.is_some() || claim.owners.is_empty() {
+                continue;
+            }
+            let stays: Vec<_> = claim.owners.iter().map(|it| self.stays(it)).collect();
+            if stays.iter().all(|stays| *stays) {
+                continue;
+            }
+            self.changed = true;
+            if stays.iter().any(|stays| *stays) {
+                let mut stays = stays.into_iter();
+                self.claims[index].owners.retain(|_| stays.next() == Some(true));
+                continue;
+            }
+            let (by, turn) = self.collector(claim);
+            let wanted = self.ordinals().contains(claim.known.ordinal);
+            let fate = &mut self.claims[index].fate;
+            fate.deleted = Some((by, turn));
+            fate.flapped = by == Collector::Pod && running && wanted;
+        }
+    }
+
+    /// Whether an owner holds its claims: it exists, and does not wait for them to be deleted.
+    fn stays(&self, owner: &OwnerState) -> bool {
+        let reference = &owner.reference;
+        let Some(uid) = &reference.uid else { return false };
+        if self.uid == Some(uid) {
+            return self.exists && self.deleting != Some(Propagation::Foreground);
+        }
+        let pod = split_ordinal(&reference.name)
+            .filter(|_| names_pod(reference, &reference.name))
+            .filter(|(stem, _)| *stem == self.name)
+            .and_then(|(_, ordinal)| self.pods.get(&ordinal));
+        if let Some(pod) = pod {
+            return pod.uid.as_ref() == Some(uid);
+        }
+        if self.gone.contains_key(uid) || names_set(reference, self.name) {
+            return false;
+        }
+        match owner.presence {
+            Presence::Present => true,
+            Presence::Absent => false,
+            Presence::Unknown => self.guess.owners_exist,
+        }
+    }
+
+    fn collector(&self, claim: &Claim) -> (Collector, u32) {
+        let uids = || claim.owners.iter().filter_map(|it| it.reference.uid.as_ref());
+        if uids().any(|uid| self.uid == Some(uid)) {
+            return (Collector::Set, self.turn);
+        }
+        match uids().filter_map(|uid| self.gone.get(uid)).max() {
+            Some(turn) => (Collector::Pod, *turn),
+            None => (Collector::Dangling, self.turn),
+        }
+    }
+}
+
+/// What was known of an owner is still known of it when the references are written anew.
+fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState {
+    let presence = known
+        .iter()
+        .find(|it| it.reference == reference)
+        .map_or(Presence::Present, |it| it.presence);
+    OwnerState { reference, presence }
+}
