@@ -30,6 +30,23 @@ impl Ordinals {
     pub fn contains(self, ordinal: i32) -> bool {
         (self.first..=self.last).contains(&i64::from(ordinal))
     }
+
+    /// Returns the ordinal after the batch in which a set that is not ordered visits an ordinal:
+    /// one pod, then two, four and so on (`stateful_set_control.go`, `slowStartBatch`).
+    pub(super) fn end_of_batch(self, ordinal: i64) -> i64 {
+        /// `MaxBatchSize`.
+        const LARGEST: i64 = 500;
+        /// Pods in all smaller batches: 1 to 256.
+        const SMALLER: i64 = 511;
+        let index = ordinal - self.first;
+        let end = if index < SMALLER {
+            let doubled = (0..).map(|power| (1 << power) - 1).find(|end| *end > index);
+            doubled.unwrap_or(SMALLER)
+        } else {
+            SMALLER + ((index - SMALLER) / LARGEST + 1) * LARGEST
+        };
+        self.first + end
+    }
 }
 
 impl fmt::Display for Ordinals {
@@ -44,6 +61,24 @@ impl fmt::Display for Ordinals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_double_until_they_are_large() {
+        let range = Ordinals::new(3, Some(5000));
+        for (ordinal, end) in [
+            (3, 4),
+            (4, 6),
+            (5, 6),
+            (6, 10),
+            (9, 10),
+            (10, 18),
+            (513, 514),
+            (514, 1014),
+            (1014, 1514),
+        ] {
+            assert_eq!(range.end_of_batch(ordinal), end, "{ordinal}");
+        }
+    }
 
     #[test]
     fn a_range_begins_at_its_start_and_is_as_long_as_its_replicas() {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{OwnerReference, Retention, RetentionPolicy, Uid, split_ordinal};
+use crate::facts::PVC_PROTECTION;
+use crate::model::{OwnerReference, Retention, RetentionPolicy, Text, Uid, split_ordinal};
 
 use super::situation::{
     ClaimState, Collector, Operation, OwnerState, PodState, Presence, Propagation, Situation,
@@ -42,6 +43,47 @@ struct Claim<'a> {
     known: &'a ClaimState,
     owners: Vec<OwnerState>,
     fate: Fate,
+}
+
+impl Claim<'_> {
+    /// Whether it is there, if only because something holds it.
+    fn exists(&self) -> bool {
+        let known = self.known;
+        let protected = |it: &Text| &**it == PVC_PROTECTION;
+        let held = known.finalizers.iter().any(|it| !protected(it))
+            || (known.finalizers.iter().any(protected) && !known.other_users.is_empty());
+        self.fate.deleted.is_none() || held
+    }
+}
+
+/// Why a pod cannot be made.
+enum Obstacle {
+    /// A claim belongs to an earlier pod of its name (`PodClaimIsStale`): the controller waits.
+    Stale,
+    /// Somebody else's pod has its name, or a claim is being deleted: the controller fails.
+    Error,
+}
+
+/// How far the controller gets.
+struct Front {
+    /// The wanted ordinal at which it stops, if it does.
+    first: Option<i64>,
+    /// From here on it visits nothing.
+    end: i64,
+}
+
+impl Front {
+    const NONE: Self = Self { first: None, end: i64::MAX };
+
+    /// Whether it gets past an ordinal; to those that are not wanted only if nothing stops it.
+    fn reaches(&self, ordinal: i32, wanted: bool) -> bool {
+        if wanted { i64::from(ordinal) < self.end } else { self.first.is_none() }
+    }
+
+    /// Whether it gets to an ordinal that is wanted.
+    fn touches(&self, ordinal: i32) -> bool {
+        self.reaches(ordinal, true) || self.first == Some(i64::from(ordinal))
+    }
 }
 
 struct Pod {
@@ -138,12 +180,15 @@ impl<'a> World<'a> {
             }
         }
         let ordinals = self.ordinals();
+        let front = self.front();
         let pods = &self.pods;
         let makes = self.exists && self.deleting.is_none();
         let fate = |mut claim: Claim| {
             claim.fate.owners = claim.owners.into_iter().map(|it| it.reference).collect();
-            claim.fate.recreated =
-                claim.fate.deleted.is_some() && makes && ordinals.contains(claim.known.ordinal);
+            // Claims are made before the pod, so that they are there even if that fails.
+            let wanted = ordinals.contains(claim.known.ordinal);
+            let made = makes && wanted && front.touches(claim.known.ordinal);
+            claim.fate.recreated = claim.fate.deleted.is_some() && made;
             claim.fate.has_pod = pods.contains_key(&claim.known.ordinal);
             claim.fate
         };
@@ -158,7 +203,8 @@ impl<'a> World<'a> {
         match operation {
             Operation::Wait => {}
             Operation::DeleteSet(propagation) => {
-                self.deleting = Some(self.deleting.unwrap_or(*propagation));
+                // Each request decides anew (apiserver, `deletionFinalizersForGarbageCollection`).
+                self.deleting = Some(*propagation);
             }
             Operation::Scale(replicas) => self.replicas = Some(*replicas),
             Operation::SetPolicy(policy) => self.policy = Some(policy),
@@ -182,12 +228,7 @@ impl<'a> World<'a> {
             return;
         }
         let ordinals = self.ordinals();
-        let blocking = |(ordinal, pod): (&i32, &Pod)| {
-            (pod.member && ordinals.contains(*ordinal) && (pod.finished || pod.leaving))
-                .then_some(*ordinal)
-        };
-        // In their order, the first that is going holds all that follow, the condemned ones too.
-        let first = self.pods.iter().find_map(blocking).filter(|_| self.guess.ordered);
+        let front = self.front();
         let set = Identity { name: self.name, uid: self.uid };
         for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
             let ordinal = claim.known.ordinal;
@@ -197,8 +238,7 @@ impl<'a> World<'a> {
                 Some(pod) => {
                     let identity = Identity { name: &pod_name, uid: pod.uid.as_ref() };
                     let wanted = ordinals.contains(ordinal);
-                    let held = first.is_some_and(|first| !wanted || ordinal >= first);
-                    if held || (wanted && pod.finished) {
+                    if !front.reaches(ordinal, wanted) || (wanted && pod.finished) {
                         Place::Leaving(identity)
                     } else if wanted {
                         Place::InRange(identity)
@@ -247,12 +287,13 @@ impl<'a> World<'a> {
             return;
         }
         let ordinals = self.ordinals();
-        let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
-        for claim in self.claims.iter().filter(|it| it.fate.deleted.is_none()) {
+        let front = self.front();
+        for index in 0..self.claims.len() {
+            let claim = &self.claims[index];
             let ordinal = claim.known.ordinal;
-            let name = format!("{}-{ordinal}", self.name);
-            let stale = careful && claim.owners.iter().any(|it| names_pod(&it.reference, &name));
-            if ordinals.contains(ordinal) && !stale && !self.pods.contains_key(&ordinal) {
+            let makes = ordinals.contains(ordinal) && front.reaches(ordinal, true);
+            let missing = makes && !self.pods.contains_key(&ordinal);
+            if claim.fate.deleted.is_none() && missing && self.obstacle(ordinal).is_none() {
                 self.made += 1;
                 let uid = Uid::parse(&format!("made-{}", self.made));
                 let pod = Pod { uid, member: true, leaving: false, finished: false };
@@ -260,6 +301,41 @@ impl<'a> World<'a> {
                 self.changed = true;
             }
         }
+    }
+
+    /// Returns what keeps the controller from making the pod of an ordinal that has none of its own.
+    fn obstacle(&self, ordinal: i32) -> Option<Obstacle> {
+        let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
+        let name = format!("{}-{ordinal}", self.name);
+        let of_pod = || self.claims.iter().filter(|it| it.known.ordinal == ordinal && it.exists());
+        let names = |claim: &Claim| claim.owners.iter().any(|it| names_pod(&it.reference, &name));
+        if careful && of_pod().any(names) {
+            return Some(Obstacle::Stale);
+        }
+        let taken = self.pods.contains_key(&ordinal);
+        (taken || of_pod().any(|it| it.fate.deleted.is_some())).then_some(Obstacle::Error)
+    }
+
+    /// Returns how far the controller gets through the pods that it wants (`processReplica`,
+    /// `runForAll`, `slowStartBatch`).
+    fn front(&self) -> Front {
+        let ordinals = self.ordinals();
+        let known = self.pods.keys().copied();
+        let known = known.chain(self.claims.iter().map(|claim| claim.known.ordinal));
+        let stops = |ordinal: &i32| {
+            let own = self.pods.get(ordinal).filter(|pod| pod.member);
+            match own.map_or_else(|| self.obstacle(*ordinal), |_| None) {
+                Some(Obstacle::Error) => true,
+                Some(Obstacle::Stale) => self.guess.ordered,
+                None => self.guess.ordered && own.is_some_and(|pod| pod.finished || pod.leaving),
+            }
+        };
+        let first = known.filter(|it| ordinals.contains(*it)).filter(stops).min();
+        let Some(first) = first else { return Front::NONE };
+        let first = i64::from(first);
+        // In their order nobody comes after it; else whoever is in the same batch does.
+        let end = if self.guess.ordered { first } else { ordinals.end_of_batch(first) };
+        Front { first: Some(first), end }
     }
 
     // --- who goes ---------------------------------------------------------------------------
