@@ -11,12 +11,16 @@
 //! `stateful_pod_control.go` (claims), `pkg/controller/garbagecollector/garbagecollector.go`
 //! (`classifyReferences`, `attemptToDeleteItem`, `orphanDependents`).
 
+mod member;
+mod observe;
 mod ordinals;
 mod ownership;
 mod simulate;
 mod situation;
 mod world;
 
+pub use member::{Member, Membership, is_member, membership};
+pub use observe::{OBSERVED, presence, volume_fate};
 pub use ordinals::Ordinals;
 pub use ownership::{
     Because, Form, Identity, Next, Place, Wanted, expected_ownership, foreign_controller, is_stale,

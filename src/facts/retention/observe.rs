@@ -1,0 +1,134 @@
+//! A situation as it was seen.
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{
+    Answer, Claim, Kind, OwnerKey, OwnerReference, Question, StatefulSet, Text, Volume,
+};
+
+use super::{
+    ClaimState, Form, Member, OwnerState, PodState, Presence, Propagation, SetState, Situation,
+    VolumeFate, is_member, membership,
+};
+
+impl Situation {
+    /// Puts together what decides about a set's claims: those that are surely its own.
+    ///
+    /// # Errors
+    /// When sets, pods or claims of the namespace were not seen.
+    pub fn of(cx: &Cx, set: &StatefulSet) -> Seen<Self> {
+        let namespace = &set.namespace;
+        let name = &set.metadata.name;
+        let mut pods = std::collections::BTreeMap::new();
+        for (ordinal, pod) in cx.pods_named_after(namespace, name)? {
+            let state = PodState {
+                uid: pod.uid.clone(),
+                member: is_member(set, pod),
+                terminating: pod.deleting.is_some(),
+                finished: pod.is_finished(),
+            };
+            pods.insert(ordinal, state);
+        }
+        let mut claims = Vec::new();
+        for template in &set.templates {
+            for (_, claim) in cx.claims_of_stem(namespace, &format!("{}-{name}", template.name))? {
+                let member = membership(cx, claim)?.decided;
+                let is_its = |it: &Member| it.set.metadata.name == *name;
+                if let Some(member) =
+                    member.filter(is_its).filter(|it| *it.template == template.name)
+                {
+                    claims.push(observe_claim(cx, claim, &member)?);
+                }
+            }
+        }
+        let deleting = set.metadata.deleting.map(|_| {
+            if set.metadata.has_finalizer("foregroundDeletion") {
+                Propagation::Foreground
+            } else if set.metadata.has_finalizer("orphan") {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            }
+        });
+        let set = SetState {
+            name: name.clone(),
+            uid: set.metadata.uid.clone(),
+            replicas: set.replicas,
+            start: set.start,
+            policy: set.retention.clone(),
+            deleting,
+            ordered: None,
+            form: Form::of(cx.server()),
+        };
+        Ok(Self { set, pods, claims })
+    }
+}
+
+fn observe_claim(cx: &Cx, claim: &Claim, member: &Member) -> Seen<ClaimState> {
+    let pod_name = member.pod_name();
+    let owner = |reference: &OwnerReference| OwnerState {
+        reference: reference.clone(),
+        presence: presence(cx, &claim.namespace, reference),
+    };
+    let users = cx.pods_of(&claim.key())?;
+    let others = users.iter().filter(|pod| *pod.name != *pod_name);
+    Ok(ClaimState {
+        template: Text::clone(member.template),
+        ordinal: member.ordinal,
+        owners: claim.metadata.owners.iter().map(owner).collect(),
+        deleting: claim.metadata.deleting.is_some(),
+        finalizers: claim.metadata.finalizers.to_vec(),
+        other_users: others.map(|pod| pod.name.clone()).collect(),
+        volume: volume_fate(cx, claim).0,
+    })
+}
+
+/// Whether an owner exists, as far as was seen; asks where it was not.
+///
+/// Lists prove that it exists; that it does not, only an answer proves, or a namesake.
+pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presence {
+    let Some(uid) = &reference.uid else { return Presence::Absent };
+    let listed = match (&*reference.api_version, &*reference.kind) {
+        ("apps/v1", "StatefulSet") => {
+            cx.set(namespace, &reference.name).ok().flatten().map(|set| &set.metadata.uid)
+        }
+        ("v1", "Pod") => cx.pod(namespace, &reference.name).ok().flatten().map(|pod| &pod.uid),
+        _ => None,
+    };
+    if let Some(Some(listed)) = listed {
+        return if listed == uid { Presence::Present } else { Presence::Absent };
+    }
+    let question = Question::OwnerExists(OwnerKey {
+        api_version: Text::clone(&reference.api_version),
+        kind: Text::clone(&reference.kind),
+        namespace: Text::clone(namespace),
+        name: reference.name.clone(),
+    });
+    match cx.answer(question) {
+        Ok(Answer::Is(found)) if found == *uid => Presence::Present,
+        Ok(Answer::Is(_) | Answer::No) => Presence::Absent,
+        Ok(Answer::Yes | Answer::Unanswered(_) | Answer::Forbidden) | Err(_) => Presence::Unknown,
+    }
+}
+
+/// What becomes of a claim's volume when the claim is deleted, and the volume, where it is really
+/// bound to this claim.
+pub fn volume_fate<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeFate, Option<&'a Volume>) {
+    let Some(name) = &claim.volume_name else { return (VolumeFate::None, None) };
+    let Ok(Some(volume)) = cx.volume(name) else { return (VolumeFate::Unknown, None) };
+    let bound = volume.claim_ref.as_ref().is_some_and(|it| {
+        it.key == claim.key() && it.uid.is_some() && it.uid == claim.metadata.uid
+    });
+    if !bound {
+        return (VolumeFate::Unknown, None);
+    }
+    (VolumeFate::by(&volume.reclaim_policy), Some(volume))
+}
+
+/// The kinds that a [`Situation`] is made from.
+pub const OBSERVED: &[Kind] = &[
+    Kind::PersistentVolumeClaim,
+    Kind::StatefulSet,
+    Kind::Pod,
+    Kind::PersistentVolume,
+    Kind::PartialObjectMetadata,
+];
