@@ -22,6 +22,8 @@ pub(super) struct Shape {
     pub(super) templates: &'static [&'static str],
     pub(super) policy: Policy,
     pub(super) ordered: bool,
+    /// The policy of another set whose claims are called the same.
+    pub(super) rival: Option<Policy>,
 }
 
 /// Something that happens before.
@@ -118,6 +120,12 @@ impl Case {
             templates: dice.one_of(&TEMPLATES),
             policy: dice.one_of(&POLICIES),
             ordered: dice.once_in(2),
+            rival: None,
+        };
+        let shape = if dice.once_in(8) {
+            Shape { templates: &["data-a"], rival: Some(dice.one_of(&POLICIES)), ..shape }
+        } else {
+            shape
         };
         let history = (0..dice.between(0, 5)).map(|_| Act::of(dice, &shape)).collect();
         Self { seed, shape, history, operation: Operation::of(dice, &shape) }

@@ -41,7 +41,7 @@ struct Tally {
     cases: u64,
     /// Claims, by what was foretold about them.
     foretold: BTreeMap<&'static str, u64>,
-    unknown: BTreeMap<String, u64>,
+    unknown: BTreeMap<String, Vec<u64>>,
     divergences: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ fn what_is_foretold_is_what_happens() {
     });
     let seconds = start.elapsed().as_secs();
     let count = tally.cases;
-    let claims = format!("{:?}, for these reasons {:?}", tally.foretold, tally.unknown);
+    let claims = format!("{:?}, for these reasons and seeds {:?}", tally.foretold, tally.unknown);
     say(&format!("SEED={seed}: {count} cases in {seconds} s; claims foretold {claims}"));
     let divergences = &tally.divergences;
     assert!(
@@ -112,8 +112,8 @@ impl Tally {
         for (what, count) in other.foretold {
             *self.foretold.entry(what).or_default() += count;
         }
-        for (why, count) in other.unknown {
-            *self.unknown.entry(why).or_default() += count;
+        for (why, seeds) in other.unknown {
+            self.unknown.entry(why).or_default().extend(seeds);
         }
         self.divergences.extend(other.divergences);
         self
@@ -143,7 +143,7 @@ async fn one(connection: &Connection, case: Case) -> Tally {
     let mut tally = Tally { cases: 1, ..Tally::default() };
     for prediction in &foretold.predictions {
         if let Outcome::Unknown(why) = &prediction.outcome {
-            *tally.unknown.entry(why.clone()).or_default() += 1;
+            tally.unknown.entry(why.clone()).or_default().push(case.seed);
         }
         *tally.foretold.entry(word(&prediction.outcome)).or_default() += 1;
     }

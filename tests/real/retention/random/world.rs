@@ -34,38 +34,17 @@ impl World {
         api.create("configmaps", &other).await;
         let world = Self { api, shape };
         world.api.create("statefulsets", &world.set(shape.policy)).await;
+        if let Some(policy) = shape.rival {
+            // Its claims are called data-a-web-0 too.
+            let rival = object("a-web", policy, Shape { templates: &["data"], ..shape });
+            world.api.create("statefulsets", &rival).await;
+        }
         world.settle().await;
         world
     }
 
     fn set(&self, policy: Policy) -> Value {
-        let claim = |name: &&str| json!({"metadata": {"name": name}, "spec": spec_of_claim()});
-        let mount = |name: &&str| json!({"name": name, "mountPath": format!("/{name}")});
-        let templates = self.shape.templates;
-        json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet",
-            "metadata": {"name": "web"},
-            "spec": {
-                "replicas": self.shape.replicas,
-                "ordinals": {"start": self.shape.start},
-                "podManagementPolicy": if self.shape.ordered { "OrderedReady" } else { "Parallel" },
-                "serviceName": "web",
-                "persistentVolumeClaimRetentionPolicy": policy.json(),
-                "selector": {"matchLabels": {"app": "web"}},
-                "template": {
-                    "metadata": {"labels": {"app": "web"}},
-                    "spec": {
-                        "nodeName": "node-1",
-                        "terminationGracePeriodSeconds": 0,
-                        "containers": [{
-                            "name": "main", "image": "none",
-                            "volumeMounts": templates.iter().map(mount).collect::<Vec<_>>(),
-                        }],
-                    },
-                },
-                "volumeClaimTemplates": templates.iter().map(claim).collect::<Vec<_>>(),
-            },
-        })
+        object("web", policy, self.shape)
     }
 
     /// Has something happen, and lets the controllers do what follows.
@@ -152,7 +131,9 @@ impl World {
         self.settle().await;
         // Nothing tells the controller that a claim is gone for which it waits.
         let poke = json!({"metadata": {"labels": {"poked": "yes"}}});
-        if self.api.patch("statefulsets", "web", &poke).await.is_some() {
+        let poked = self.api.patch("statefulsets", "web", &poke).await;
+        let rival = self.api.patch("statefulsets", "a-web", &poke).await;
+        if poked.or(rival).is_some() {
             self.settle().await;
         }
     }
@@ -278,6 +259,36 @@ impl World {
 
 fn pod(ordinal: i32) -> String {
     format!("web-{ordinal}")
+}
+
+fn object(name: &str, policy: Policy, shape: Shape) -> Value {
+    let claim = |template: &&str| json!({"metadata": {"name": template}, "spec": spec_of_claim()});
+    let mount = |template: &&str| json!({"name": template, "mountPath": format!("/{template}")});
+    let templates = shape.templates;
+    json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": shape.replicas,
+            "ordinals": {"start": shape.start},
+            "podManagementPolicy": if shape.ordered { "OrderedReady" } else { "Parallel" },
+            "serviceName": name,
+            "persistentVolumeClaimRetentionPolicy": policy.json(),
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {
+                    "nodeName": "node-1",
+                    "terminationGracePeriodSeconds": 0,
+                    "containers": [{
+                        "name": "main", "image": "none",
+                        "volumeMounts": templates.iter().map(mount).collect::<Vec<_>>(),
+                    }],
+                },
+            },
+            "volumeClaimTemplates": templates.iter().map(claim).collect::<Vec<_>>(),
+        },
+    })
 }
 
 /// A pod that no set made.
