@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::set::{DELETE, Set};
 use crate::support::shared;
+use kubectl_storage::facts::retention::{Operation, Propagation};
 
 const DRIFT: &str = "sts-template-drift";
 
@@ -21,6 +22,8 @@ fn d_73_names_that_only_look_like_members() {
     assert_eq!(set.ids(&report, "old-web-0"), [DRIFT], "{report}");
     report.finding(DRIFT, &set.claim("old-web-0")).expect("low", "report-only");
     report.is_fixture(DRIFT, &set.claim("old-web-0"));
+    let delete = Operation::DeleteSet(Propagation::Background);
+    assert_eq!(set.foretell(&delete), ["deleted", "deleted"], "two are the set's");
     set.scale(1);
     set.delete();
     set.wait_ordinals(&["01", "99999999999"]);

@@ -3,10 +3,13 @@
 use std::thread::sleep;
 use std::time::Duration;
 
+use kubectl_storage::facts::retention::{Operation, Propagation};
 use serde_json::{Value, json};
 
 use super::set::{BY_SET, DELETE_SCALED, DELETE_WITH_SET, RETAIN, Set};
 use crate::support::{eventually, shared};
+
+const DELETE_SET: Operation = Operation::DeleteSet(Propagation::Background);
 
 const CONTRADICTS: &str = "sts-ownerref-contradicts-retain";
 const FOREIGN: &str = "sts-foreign-controller";
@@ -19,6 +22,8 @@ fn claims_without_a_pod_still_go_with_a_set_that_retains() {
     let set = Set::start(shared(), DELETE_WITH_SET, 3);
     set.wait_owners("data-web-2", &[BY_SET]);
     set.scale(1);
+    let change = Operation::SetPolicy(RETAIN.retention());
+    assert_eq!(set.foretell(&change), ["reowned", "kept", "kept"]);
     set.set_policy(RETAIN);
     set.wait_owners("data-web-0", &[]);
     for claim in ["data-web-1", "data-web-2"] {
@@ -31,6 +36,7 @@ fn claims_without_a_pod_still_go_with_a_set_that_retains() {
         report.finding(CONTRADICTS, &set.claim(claim)).severe("critical");
     }
     report.is_fixture(CONTRADICTS, &set.claim("data-web-1"));
+    assert_eq!(set.foretell(&DELETE_SET), ["kept", "deleted", "deleted"]);
     set.delete();
     set.wait_ordinals(&["0"]);
 }
@@ -50,6 +56,7 @@ fn d_60_a_claim_of_another_controller_stays() {
     report.finding(FOREIGN, &set.claim("data-web-1")).expect("high", "report-only");
     report.is_fixture(FOREIGN, &set.claim("data-web-1"));
 
+    assert_eq!(set.foretell(&Operation::Scale(0)), ["deleted", "kept"]);
     set.scale(0);
     set.wait_ordinals(&["1"]);
     assert_eq!(set.owners("data-web-1"), ["ConfigMap/other, controller"]);
@@ -77,6 +84,7 @@ fn d_61_another_owner_keeps_the_claim() {
     assert_eq!(set.owners("data-web-1"), ["ConfigMap/other", BY_SET]);
     let report = set.on.audit(&["--threshold", "protection=1s"]);
     assert!(set.ids(&report, "data-web-1").is_empty(), "{report}");
+    assert_eq!(set.foretell(&DELETE_SET), ["deleted", "reowned"]);
     set.delete();
     set.wait_ordinals(&["1"]);
     set.wait_owners("data-web-1", &["ConfigMap/other"]);
@@ -99,6 +107,7 @@ fn d_62_a_reference_to_an_earlier_set_is_left_alone() {
     assert_eq!(set.ids(&report, "data-web-1"), [STALE], "{report}");
     report.finding(STALE, &set.claim("data-web-1")).severe("critical");
     report.is_fixture(STALE, &set.claim("data-web-1"));
+    assert_eq!(set.foretell(&DELETE_SET), ["deleted", "deleted"]);
     set.delete();
     set.wait_ordinals(&["1"]);
     assert_eq!(
@@ -126,6 +135,7 @@ fn d_63_a_reference_without_controller_is_rewritten_where_there_is_a_pod() {
     assert!(set.ids(&report, "data-web-0").is_empty(), "{report}");
     report.finding(NO_CONTROLLER, &set.claim("data-web-1")).expect("low", "report-only");
     report.is_fixture(NO_CONTROLLER, &set.claim("data-web-1"));
+    assert_eq!(set.foretell(&DELETE_SET), ["deleted", "deleted"]);
     set.delete();
     set.wait_ordinals(&[]); // as an owner it is as good as another
 }

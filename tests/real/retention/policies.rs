@@ -3,12 +3,15 @@
 use std::thread::sleep;
 use std::time::Duration;
 
+use kubectl_storage::facts::retention::{Operation, Propagation};
 use serde_json::json;
 
 use super::set::{BY_SET, DELETE, DELETE_SCALED, DELETE_WITH_SET, Policy, RETAIN, Set};
 use crate::support::{Cluster, Options, eventually, never, shared};
 
 const LEFTOVER: &str = "sts-scaled-down-leftover";
+
+const DELETE_SET: Operation = Operation::DeleteSet(Propagation::Background);
 
 /// How long a controller gets to do what it must not do.
 const A_WHILE: Duration = Duration::from_secs(3);
@@ -23,6 +26,7 @@ fn d_54_claims_go_with_the_set() {
     for claim in ["data-web-0", "data-web-1", "data-web-2"] {
         assert!(set.ids(&report, claim).is_empty(), "{report}");
     }
+    assert_eq!(set.foretell(&DELETE_SET), ["deleted"; 3]);
     set.delete();
     set.wait_ordinals(&[]);
 }
@@ -34,6 +38,7 @@ fn d_55_claims_go_with_a_scale_down() {
         set.wait_owners(claim, &[]);
     }
     let before = set.claims();
+    assert_eq!(set.foretell(&Operation::Scale(1)), ["kept", "deleted", "deleted"]);
     set.scale(1);
     set.wait_ordinals(&["0"]);
     let report = set.on.audit(&[]);
@@ -55,6 +60,8 @@ fn d_57_leftovers_of_an_earlier_scale_down_stay() {
         assert_eq!(set.ids(&report, claim), [LEFTOVER], "{report}");
         report.finding(LEFTOVER, &set.claim(claim)).expect("low", "report-only");
     }
+    let change = Operation::SetPolicy(DELETE_SCALED.retention());
+    assert_eq!(set.foretell(&change), ["kept"; 3]);
     set.set_policy(DELETE_SCALED);
     sleep(A_WHILE);
     assert_eq!(set.ordinals(), ["0", "1", "2"]);
@@ -71,6 +78,7 @@ fn d_57_leftovers_of_an_earlier_scale_down_stay() {
 fn d_64_the_claim_of_an_adopted_pod_goes_with_the_set() {
     let set = Set::start(shared(), DELETE_WITH_SET, 3);
     orphan(&set, "pod/web-2");
+    assert_eq!(set.foretell(&DELETE_SET), ["deleted"; 3]);
     set.delete();
     set.wait_ordinals(&[]);
 }
@@ -79,6 +87,7 @@ fn d_64_the_claim_of_an_adopted_pod_goes_with_the_set() {
 fn d_64_the_claim_of_an_adopted_pod_is_scaled_away() {
     let set = Set::start(shared(), DELETE_SCALED, 3);
     orphan(&set, "pod/web-2");
+    assert_eq!(set.foretell(&Operation::Scale(1)), ["kept", "deleted", "deleted"]);
     set.scale(1);
     set.wait_ordinals(&["0"]);
 }
@@ -97,6 +106,8 @@ fn orphan(set: &Set, pod: &str) {
 fn d_65_orphans_lose_their_owner_and_stay() {
     let set = Set::start(shared(), DELETE, 2);
     set.wait_owners("data-web-1", &[BY_SET]);
+    let orphan = Operation::DeleteSet(Propagation::Orphan);
+    assert_eq!(set.foretell(&orphan), ["reowned"; 2]);
     let args = ["delete", "sts/web", "-n", &set.on.name, "--cascade=orphan"];
     set.on.cluster.kubectl(&args);
     for claim in ["data-web-0", "data-web-1"] {
@@ -119,6 +130,7 @@ fn d_66_no_pod_is_needed_to_keep_a_claim() {
         }
     };
     set.wait_owners("data-web-1", &[BY_SET]);
+    assert_eq!(set.foretell(&Operation::DeletePod(1)), ["kept"; 2]);
     set.on.cluster.kubectl(&["delete", "pod/web-1", "-n", &set.on.name]);
     same();
     set.on.cluster.kubectl(&["delete", "pods", "--all", "-n", &set.on.name]);
@@ -134,11 +146,13 @@ fn d_66_no_pod_is_needed_to_keep_a_claim() {
 fn d_68_a_condemned_pod_is_the_only_owner() {
     let set = Set::start(shared(), DELETE, 2);
     set.wait_owners("data-web-1", &[BY_SET]);
+    assert_eq!(set.foretell(&Operation::Scale(1)), ["kept", "deleted"]);
     set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": ["example.com/held"]}}));
     set.on.patch("sts/web", &json!({"spec": {"replicas": 1}}));
     set.wait_owners("data-web-1", &["Pod/web-1, controller, blocks"]);
     let report = set.on.audit(&["--threshold", "protection=1s"]);
     assert!(set.ids(&report, "data-web-1").is_empty(), "{report}");
+    assert_eq!(set.foretell(&Operation::Wait), ["kept", "deleted"]);
     set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": null}}));
     set.wait_ordinals(&["0"]);
 }
@@ -160,6 +174,7 @@ fn a_scale_flap_erases_the_claim() {
     assert_eq!(set.ids(&report, "data-web-1"), [FLAP], "{report}");
     report.finding(FLAP, &set.claim("data-web-1")).severe("critical");
     report.is_fixture(FLAP, &set.claim("data-web-1"));
+    assert_eq!(set.foretell(&Operation::Wait), ["kept", "recreated"]);
     set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": null}}));
     set.wait_ordinals(&["0"]);
     // The controller waited for the claim to go, but nothing tells it: any change of the set or its pods does.
@@ -173,6 +188,7 @@ fn d_69_a_set_that_comes_back_finds_its_claims() {
     const LEFT: &str = "sts-deleted-leftover";
     let set = Set::start(shared(), DELETE_SCALED, 2);
     let before = set.claims();
+    assert_eq!(set.foretell(&DELETE_SET), ["kept"; 2]);
     set.delete();
     sleep(A_WHILE);
     assert_eq!(set.claims(), before, "the name of the policy is scaled, not deleted");
@@ -186,6 +202,20 @@ fn d_69_a_set_that_comes_back_finds_its_claims() {
     assert_eq!(set.claims(), before);
     let report = set.on.audit(&[]);
     assert!(set.ids(&report, "data-web-0").is_empty(), "{report}");
+}
+
+/// `whenDeleted` is Retain; but the claim of a condemned pod belongs to that pod.
+#[test]
+fn a_set_that_retains_takes_the_claim_of_a_condemned_pod_along() {
+    let set = Set::start(shared(), DELETE_SCALED, 2);
+    set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    set.on.patch("sts/web", &json!({"spec": {"replicas": 1}}));
+    set.wait_owners("data-web-1", &["Pod/web-1, controller, blocks"]);
+    assert_eq!(set.foretell(&DELETE_SET), ["kept", "deleted"]);
+    set.on.delete("sts/web");
+    set.on.wait_gone("sts/web");
+    set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": null}}));
+    set.wait_ordinals(&["0"]);
 }
 
 #[test]
@@ -218,6 +248,9 @@ fn d_74_retain_writes_no_reference() {
     let mark = shared().mark();
     let set = Set::start(shared(), RETAIN, 2);
     let before = set.claims();
+    for all in [Operation::Scale(1), Operation::Scale(0), DELETE_SET] {
+        assert_eq!(set.foretell(&all), ["kept"; 2]);
+    }
     set.scale(1);
     set.on.audit(&[]);
     set.scale(2);
@@ -253,6 +286,8 @@ fn d_75_references_follow_the_policy() {
         (DELETE_WITH_SET, &[BY_SET]),
     ];
     for (policy, owners) in policies {
+        let change = Operation::SetPolicy(policy.retention());
+        assert_eq!(set.foretell(&change), ["reowned"; 2]);
         set.set_policy(policy);
         wait(owners);
     }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kubectl_storage::facts::retention::Operation;
+use kubectl_storage::model::{Retention, RetentionPolicy};
 use serde_json::{Value, json};
 
+use super::foretell::words;
 use crate::support::{Cluster, Report, Scenario, eventually, host_path_class};
 
 /// What a claim's reference to the set looks like when the controller of today wrote it.
@@ -21,6 +24,11 @@ pub(super) const DELETE: Policy = Policy("Delete", "Delete");
 impl Policy {
     pub(super) fn json(self) -> Value {
         json!({"whenDeleted": self.0, "whenScaled": self.1})
+    }
+
+    pub(super) fn retention(self) -> RetentionPolicy {
+        let value = |text| if text == "Delete" { Retention::Delete } else { Retention::Retain };
+        RetentionPolicy { when_deleted: value(self.0), when_scaled: value(self.1) }
     }
 }
 
@@ -188,6 +196,11 @@ impl<'a> Set<'a> {
             "apiVersion": "v1", "kind": "ConfigMap", "name": "other",
             "uid": map["metadata"]["uid"], "controller": controller,
         })
+    }
+
+    /// What the tool foretells of an operation: a word for each claim.
+    pub(super) fn foretell(&self, operation: &Operation) -> Vec<&'static str> {
+        words(self.on.cluster, &self.on.name, operation)
     }
 
     /// How reports name a claim.

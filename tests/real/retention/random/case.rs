@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kubectl_storage::facts::retention::{Operation, Propagation};
+
 use super::super::set::{DELETE, DELETE_SCALED, DELETE_WITH_SET, Policy, RETAIN};
 use super::dice::Dice;
 
@@ -87,23 +89,6 @@ pub(super) enum Owner {
     Nobody,
 }
 
-/// What is foretold, and done.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Operation {
-    Wait,
-    Delete(Propagation),
-    Scale(i32),
-    SetPolicy(Policy),
-    DeletePod(i32),
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Propagation {
-    Background,
-    Foreground,
-    Orphan,
-}
-
 const POLICIES: [Policy; 4] = [RETAIN, DELETE_WITH_SET, DELETE_SCALED, DELETE];
 const PROPAGATIONS: [Propagation; 3] =
     [Propagation::Background, Propagation::Foreground, Propagation::Orphan];
@@ -128,7 +113,7 @@ impl Case {
             shape
         };
         let history = (0..dice.between(0, 5)).map(|_| Act::of(dice, &shape)).collect();
-        Self { seed, shape, history, operation: Operation::of(dice, &shape) }
+        Self { seed, shape, history, operation: operation(dice, &shape) }
     }
 }
 
@@ -190,26 +175,13 @@ impl Owner {
     }
 }
 
-impl Propagation {
-    /// As the API calls it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Background => "Background",
-            Self::Foreground => "Foreground",
-            Self::Orphan => "Orphan",
-        }
-    }
-}
-
-impl Operation {
-    fn of(dice: &mut Dice, shape: &Shape) -> Self {
-        match dice.below(12) {
-            0 => Self::Wait,
-            1..=4 => Self::Delete(dice.one_of(&PROPAGATIONS)),
-            5..=7 => Self::Scale(dice.between(0, 4)),
-            8..=10 => Self::SetPolicy(dice.one_of(&POLICIES)),
-            _ => Self::DeletePod(near(dice, shape)),
-        }
+fn operation(dice: &mut Dice, shape: &Shape) -> Operation {
+    match dice.below(12) {
+        0 => Operation::Wait,
+        1..=4 => Operation::DeleteSet(dice.one_of(&PROPAGATIONS)),
+        5..=7 => Operation::Scale(dice.between(0, 4)),
+        8..=10 => Operation::SetPolicy(dice.one_of(&POLICIES).retention()),
+        _ => Operation::DeletePod(near(dice, shape)),
     }
 }
 

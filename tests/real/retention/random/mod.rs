@@ -7,7 +7,6 @@
 mod api;
 mod case;
 mod dice;
-mod foretell;
 mod world;
 
 use std::collections::BTreeMap;
@@ -15,13 +14,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures::{StreamExt, stream};
 use kubectl_storage::facts::retention::Outcome;
-use kubectl_storage::sources::client::{Connection, ConnectionOptions, connect};
+use kubectl_storage::sources::client::Connection;
 use tokio::runtime::Runtime;
 
+use super::foretell::{connection, differs, foretell, word};
 use crate::support::{Cluster, Options, say};
 use api::Api;
 use case::Case;
-use foretell::{differs, foretell};
 use world::World;
 
 /// Namespaces in which something happens at the same time.
@@ -68,12 +67,7 @@ fn what_is_foretold_is_what_happens() {
     let runtime = Runtime::new().expect("because the machine has threads");
     let start = Instant::now();
     let tally = runtime.block_on(async {
-        let options = ConnectionOptions {
-            kubeconfig: Some(cluster.kubeconfig().to_owned()),
-            ..ConnectionOptions::default()
-        };
-        let connection = connect(&options, "random-cases").await;
-        let connection = &connection.expect("because the cluster has just started");
+        let connection = &connection(&cluster).await;
         let more = |index: &u64| match cases {
             Some(cases) => *index < cases,
             None => start.elapsed() + ONE_CASE < budget,
@@ -134,12 +128,12 @@ async fn one(connection: &Connection, case: Case) -> Tally {
         let versions = world.versions().await;
         let before = world.claims().await;
         let namespace = &world.api.namespace;
-        let foretold = foretell(connection, namespace, case.shape.ordered, case.operation).await;
+        let foretold = foretell(connection, namespace, case.shape.ordered, &case.operation).await;
         if world.versions().await == versions {
             break (before, foretold);
         }
     };
-    world.operate(case.operation).await;
+    world.operate(&case.operation).await;
     let mut tally = Tally { cases: 1, ..Tally::default() };
     for prediction in &foretold.predictions {
         if let Outcome::Unknown(why) = &prediction.outcome {
@@ -164,14 +158,4 @@ async fn one(connection: &Connection, case: Case) -> Tally {
     }
     world.leave().await;
     tally
-}
-
-fn word(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Kept => "kept",
-        Outcome::Reowned(_) => "reowned",
-        Outcome::Deleted { recreated: false, .. } => "deleted",
-        Outcome::Deleted { recreated: true, .. } => "recreated",
-        Outcome::Unknown(_) => "unknown",
-    }
 }

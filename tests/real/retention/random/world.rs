@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use kubectl_storage::facts::retention::{Operation, Propagation};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::super::set::Policy;
 use super::api::Api;
-use super::case::{Act, Name, Operation, Owner, Shape};
+use super::case::{Act, Name, Owner, Shape};
 
 const BACKGROUND: &str = "Background";
 const HELD: &str = "example.com/held";
@@ -16,6 +17,8 @@ const HELD: &str = "example.com/held";
 const EARLIER: &str = "00000000-dead-4000-8000-000000000000";
 /// Controllers that have done nothing for so long have nothing left to do.
 const QUIET: Duration = Duration::from_millis(2500);
+/// A set that is being deleted and has pods to adopt never says that it was seen: the controller fails before that.
+const STUCK: Duration = Duration::from_secs(8);
 const POLL: Duration = Duration::from_millis(500);
 /// A case in which controllers never come to rest has failed.
 const RESTLESS: Duration = Duration::from_secs(60);
@@ -53,7 +56,7 @@ impl World {
         match act {
             Act::Scale(replicas) => self.spec(&json!({"replicas": replicas})).await,
             Act::Start(start) => self.spec(&json!({"ordinals": {"start": start}})).await,
-            Act::SetPolicy(policy) => self.set_policy(*policy).await,
+            Act::SetPolicy(policy) => self.set_policy(&policy.json()).await,
             Act::Own { claim, owners, beside } => {
                 let name = claim.to_string();
                 let Some(found) = api.get("persistentvolumeclaims", &name).await else { return };
@@ -87,10 +90,10 @@ impl World {
             }
             Act::HoldSet => self.hold("statefulsets", "web").await,
             Act::DeleteSet(propagation) => {
-                api.delete("statefulsets", "web", propagation.name()).await
+                api.delete("statefulsets", "web", name_of(*propagation)).await
             }
             Act::Recreate(propagation, policy) => {
-                api.delete("statefulsets", "web", propagation.name()).await;
+                api.delete("statefulsets", "web", name_of(*propagation)).await;
                 // There is none yet where another one hangs, or waits for others.
                 for _ in 0..3 {
                     if api.create("statefulsets", &self.set(*policy)).await.is_some() {
@@ -114,16 +117,22 @@ impl World {
     }
 
     /// Does what was foretold about, and lets everything go that was held.
-    pub(super) async fn operate(&self, operation: Operation) {
+    pub(super) async fn operate(&self, operation: &Operation) {
         match operation {
             Operation::Wait => {}
-            Operation::Delete(propagation) => {
-                self.api.delete("statefulsets", "web", propagation.name()).await;
+            Operation::DeleteSet(propagation) => {
+                self.api.delete("statefulsets", "web", name_of(*propagation)).await;
             }
             Operation::Scale(replicas) => self.spec(&json!({"replicas": replicas})).await,
-            Operation::SetPolicy(policy) => self.set_policy(policy).await,
+            Operation::SetPolicy(policy) => {
+                self.set_policy(&json!({
+                    "whenDeleted": policy.when_deleted.to_string(),
+                    "whenScaled": policy.when_scaled.to_string(),
+                }))
+                .await;
+            }
             Operation::DeletePod(ordinal) => {
-                self.api.delete("pods", &pod(ordinal), BACKGROUND).await;
+                self.api.delete("pods", &pod(*ordinal), BACKGROUND).await;
             }
         }
         self.settle().await;
@@ -142,8 +151,8 @@ impl World {
         self.api.patch("statefulsets", "web", &json!({"spec": spec})).await;
     }
 
-    async fn set_policy(&self, policy: Policy) {
-        self.spec(&json!({"persistentVolumeClaimRetentionPolicy": policy.json()})).await;
+    async fn set_policy(&self, policy: &Value) {
+        self.spec(&json!({"persistentVolumeClaimRetentionPolicy": policy})).await;
     }
 
     async fn hold(&self, resource: &str, name: &str) {
@@ -230,9 +239,10 @@ impl World {
     /// Waits until nobody does anything any more.
     pub(super) async fn settle(&self) {
         let start = Instant::now();
-        let mut known = Vec::new();
+        let mut known: Vec<String> = Vec::new();
         let mut since = Instant::now();
-        while since.elapsed() < QUIET || known.iter().any(|it: &String| it.ends_with("unseen")) {
+        let unseen = |it: &String| it.ends_with("unseen");
+        while since.elapsed() < QUIET || (known.iter().any(unseen) && since.elapsed() < STUCK) {
             let rest = start.elapsed() < RESTLESS;
             assert!(rest, "{}: no rest within {RESTLESS:?}: {known:?}", self.api.namespace);
             let now = self.versions().await;
@@ -254,6 +264,15 @@ impl World {
             self.api.delete("persistentvolumeclaims", name, BACKGROUND).await;
             self.api.patch("persistentvolumeclaims", name, &free).await;
         }
+    }
+}
+
+/// As the API calls it.
+fn name_of(propagation: Propagation) -> &'static str {
+    match propagation {
+        Propagation::Background => BACKGROUND,
+        Propagation::Foreground => "Foreground",
+        Propagation::Orphan => "Orphan",
     }
 }
 

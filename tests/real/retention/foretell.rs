@@ -3,19 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubectl_storage::cluster::{Cx, Facts};
-use kubectl_storage::facts::retention::{
-    self, Outcome, Prediction, Situation, VolumeFate, simulate,
-};
-use kubectl_storage::model::{
-    Kind, OwnerReference, Question, Retention, RetentionPolicy, Settings, Text, Uid,
-};
+use kubectl_storage::facts::retention::{Operation, Outcome, Prediction, Situation, simulate};
+use kubectl_storage::model::{Kind, OwnerReference, Question, Settings, Text, Uid};
 use kubectl_storage::sources::answers;
-use kubectl_storage::sources::client::{Connection, Reader};
+use kubectl_storage::sources::client::{Connection, ConnectionOptions, Reader, connect};
 use kubectl_storage::sources::intake::Intake;
 use kubectl_storage::sources::live::{self, LiveOptions};
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
-use super::case::{Operation, Propagation};
+use crate::support::Cluster;
 
 /// What was foretold about a set's claims.
 pub(super) struct Foretold {
@@ -37,7 +34,7 @@ pub(super) async fn foretell(
     connection: &Connection,
     namespace: &str,
     ordered: bool,
-    operation: Operation,
+    operation: &Operation,
 ) -> Foretold {
     let reader = Reader::new(connection);
     let options = LiveOptions { kinds: KINDS.to_vec(), ..LiveOptions::default() };
@@ -57,11 +54,10 @@ pub(super) async fn foretell(
             .unwrap_or_else(|error| panic!("{namespace}: {error}"));
     }
     let mut situation = situation.unwrap_or_else(|| panic!("{namespace}: the set was not seen"));
-    let operation = operation.into();
     situation.set.ordered = None;
-    let unordered = simulate(&situation, &operation);
+    let unordered = simulate(&situation, operation);
     situation.set.ordered = Some(ordered);
-    let predictions = simulate(&situation, &operation);
+    let predictions = simulate(&situation, operation);
     Foretold { situation, predictions, unordered }
 }
 
@@ -74,27 +70,36 @@ fn look(intake: &Intake, namespace: &str) -> (Option<Situation>, BTreeSet<Questi
     (situation, cx.take_questions())
 }
 
-impl From<Operation> for retention::Operation {
-    fn from(operation: Operation) -> Self {
-        match operation {
-            Operation::Wait => Self::Wait,
-            Operation::Delete(propagation) => Self::DeleteSet(match propagation {
-                Propagation::Background => retention::Propagation::Background,
-                Propagation::Foreground => retention::Propagation::Foreground,
-                Propagation::Orphan => retention::Propagation::Orphan,
-            }),
-            Operation::Scale(replicas) => Self::Scale(replicas),
-            Operation::SetPolicy(policy) => Self::SetPolicy(RetentionPolicy {
-                when_deleted: value(policy.0),
-                when_scaled: value(policy.1),
-            }),
-            Operation::DeletePod(ordinal) => Self::DeletePod(ordinal),
-        }
-    }
+/// Foretells what an operation does to the set `web` of a scenario: a word for each claim.
+pub(super) fn words(
+    cluster: &Cluster,
+    namespace: &str,
+    operation: &Operation,
+) -> Vec<&'static str> {
+    let runtime = Runtime::new().expect("because the machine has threads");
+    let foretold = runtime
+        .block_on(async { foretell(&connection(cluster).await, namespace, true, operation).await });
+    foretold.predictions.iter().map(|it| word(&it.outcome)).collect()
 }
 
-fn value(policy: &str) -> Retention {
-    if policy == "Delete" { Retention::Delete } else { Retention::Retain }
+/// The tool's own way to a cluster.
+pub(super) async fn connection(cluster: &Cluster) -> Connection {
+    let options = ConnectionOptions {
+        kubeconfig: Some(cluster.kubeconfig().to_owned()),
+        ..ConnectionOptions::default()
+    };
+    connect(&options, "foretelling").await.expect("because the cluster has started")
+}
+
+/// What became of a claim, in a word.
+pub(super) fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Kept => "kept",
+        Outcome::Reowned(_) => "reowned",
+        Outcome::Deleted { recreated: false, .. } => "deleted",
+        Outcome::Deleted { recreated: true, .. } => "recreated",
+        Outcome::Unknown(_) => "unknown",
+    }
 }
 
 /// Says what happened otherwise than it was foretold.
@@ -104,7 +109,6 @@ pub(super) fn differs(
     after: &BTreeMap<String, Value>,
 ) -> Option<String> {
     let name = &*prediction.claim;
-    assert_eq!(prediction.volume, VolumeFate::None, "{name}: there are no volumes");
     let old = &before[name]["metadata"];
     let new = after.get(name).map(|claim| &claim["metadata"]);
     let same = new.is_some_and(|new| new["uid"] == old["uid"]);
