@@ -74,11 +74,13 @@ fn look(intake: &Intake, namespace: &str) -> (Option<Situation>, BTreeSet<Questi
 pub(super) fn words(
     cluster: &Cluster,
     namespace: &str,
+    ordered: bool,
     operation: &Operation,
 ) -> Vec<&'static str> {
     let runtime = Runtime::new().expect("because the machine has threads");
-    let foretold = runtime
-        .block_on(async { foretell(&connection(cluster).await, namespace, true, operation).await });
+    let foretold = runtime.block_on(async {
+        foretell(&connection(cluster).await, namespace, ordered, operation).await
+    });
     foretold.predictions.iter().map(|it| word(&it.outcome)).collect()
 }
 

@@ -183,6 +183,25 @@ fn a_scale_flap_erases_the_claim() {
     assert_ne!(set.claims()["data-web-1"], before["data-web-1"]);
 }
 
+/// The controller of such a set does not wait for the pod, and takes the claim back.
+#[test]
+fn a_scale_flap_of_a_parallel_set_keeps_the_claim() {
+    let set = Set::start_parallel(shared(), DELETE_SCALED, 2);
+    let before = set.claims();
+    set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    set.on.patch("sts/web", &json!({"spec": {"replicas": 1}}));
+    eventually("the pod is going", || {
+        !set.on.read("pod/web-1")["metadata"]["deletionTimestamp"].is_null()
+    });
+    assert_eq!(set.owners("data-web-1"), ["Pod/web-1, controller, blocks"]);
+    assert_eq!(set.foretell(&Operation::Scale(2)), ["kept", "reowned"]);
+    set.on.patch("sts/web", &json!({"spec": {"replicas": 2}}));
+    set.wait_owners("data-web-1", &[]);
+    set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": null}}));
+    set.rolled_out(2);
+    assert_eq!(set.claims(), before);
+}
+
 #[test]
 fn d_69_a_set_that_comes_back_finds_its_claims() {
     const LEFT: &str = "sts-deleted-leftover";

@@ -36,15 +36,26 @@ impl Policy {
 pub(super) struct Set<'a> {
     pub(super) on: Scenario<'a>,
     class: String,
+    /// Whether its pods come and go one after the other.
+    ordered: bool,
 }
 
 impl<'a> Set<'a> {
     /// Starts a set, and waits until its pods run.
     pub(super) fn start(cluster: &'a Cluster, policy: Policy, replicas: u32) -> Self {
+        Self::begin(cluster, policy, replicas, true)
+    }
+
+    /// Starts a set whose pods come and go as they like.
+    pub(super) fn start_parallel(cluster: &'a Cluster, policy: Policy, replicas: u32) -> Self {
+        Self::begin(cluster, policy, replicas, false)
+    }
+
+    fn begin(cluster: &'a Cluster, policy: Policy, replicas: u32, ordered: bool) -> Self {
         let on = Scenario::on(cluster);
         let class = on.named("class");
         on.create(&host_path_class(&class, "Delete"));
-        let set = Self { on, class };
+        let set = Self { on, class, ordered };
         set.create(policy, replicas);
         set
     }
@@ -63,6 +74,7 @@ impl<'a> Set<'a> {
             "spec": {
                 "replicas": replicas,
                 "serviceName": "web",
+                "podManagementPolicy": if self.ordered { "OrderedReady" } else { "Parallel" },
                 "persistentVolumeClaimRetentionPolicy": policy.json(),
                 "selector": {"matchLabels": {"app": "web"}},
                 "template": {
@@ -200,7 +212,7 @@ impl<'a> Set<'a> {
 
     /// What the tool foretells of an operation: a word for each claim.
     pub(super) fn foretell(&self, operation: &Operation) -> Vec<&'static str> {
-        words(self.on.cluster, &self.on.name, operation)
+        words(self.on.cluster, &self.on.name, self.ordered, operation)
     }
 
     /// How reports name a claim.

@@ -24,7 +24,7 @@ use case::Case;
 use world::World;
 
 /// Namespaces in which something happens at the same time.
-const PARALLEL: usize = 48;
+const PARALLEL: usize = 32;
 /// Cases that must fit into the default budget.
 const FLOOR: u64 = 40;
 /// The budget, in seconds, unless `BUDGET` says another.

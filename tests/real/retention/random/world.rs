@@ -90,7 +90,7 @@ impl World {
             }
             Act::HoldSet => self.hold("statefulsets", "web").await,
             Act::DeleteSet(propagation) => {
-                api.delete("statefulsets", "web", name_of(*propagation)).await
+                api.delete("statefulsets", "web", name_of(*propagation)).await;
             }
             Act::Recreate(propagation, policy) => {
                 api.delete("statefulsets", "web", name_of(*propagation)).await;
