@@ -158,6 +158,12 @@ impl Finding {
         self
     }
 
+    /// Has tables show what they show of volumes.
+    pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
+        self.volume = volume.map(columns).or(self.volume);
+        self
+    }
+
     /// Takes a remedy's verdict.
     pub(super) fn remedied_by(mut self, cx: &Cx, volume: &Volume, remedy: &Remedy) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, volume);

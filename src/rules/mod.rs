@@ -7,6 +7,7 @@ mod assess;
 mod claim;
 mod driver;
 mod judged;
+mod statefulset;
 mod volume;
 
 pub use assess::{Assessor, Blind, Tally, subjects};
@@ -118,8 +119,9 @@ impl Judge {
 }
 
 /// Every rule, in the order of the documentation.
-pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> =
-    std::sync::LazyLock::new(|| [volume::RULES, claim::RULES, driver::RULES].concat());
+pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLock::new(|| {
+    [volume::RULES, claim::RULES, statefulset::RULES, driver::RULES].concat()
+});
 
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

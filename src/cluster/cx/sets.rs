@@ -64,6 +64,19 @@ impl<'a> Cx<'a> {
         Ok(claims)
     }
 
+    /// Returns the claim called `<stem>-<ordinal>`, if one was seen. Where siblings are compared,
+    /// this spares reading all of them for each.
+    ///
+    /// # Errors
+    /// When claims of that namespace were not seen.
+    pub fn sibling(&self, namespace: &Text, stem: &str, ordinal: i32) -> Seen<Option<&'a Claim>> {
+        self.note(|| Lookup::ClaimsOfStem(Text::clone(namespace), stem.into()));
+        let kind = Kind::PersistentVolumeClaim;
+        self.cluster.reach(kind, Some(namespace))?;
+        let id = self.cluster.claims.find(kind, namespace, &format!("{stem}-{ordinal}"));
+        Ok(id.and_then(|id| self.cluster.claims.get(id)))
+    }
+
     /// Returns a pod that is kept, by name: one that uses claims, belongs to a set, or runs a
     /// storage sidecar. `Ok(None)` when there is none of that name among those.
     ///

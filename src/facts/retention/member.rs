@@ -69,13 +69,11 @@ impl<'a> Member<'a> {
 /// it, or it may adopt it (`ClaimPods`). An expression of a selector that was not read may keep it
 /// from doing so.
 pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
-    match &pod.controller {
-        Some(owner) => owner.uid.is_some() && owner.uid == set.metadata.uid,
-        None => {
-            let has = |wanted: &(Text, Text)| pod.labels.contains(wanted);
-            set.metadata.deleting.is_none() && set.match_labels.iter().all(has)
-        }
+    if let Some(owner) = &pod.controller {
+        return owner.uid.is_some() && owner.uid == set.metadata.uid;
     }
+    let has = |wanted: &(Text, Text)| pod.labels.contains(wanted);
+    set.metadata.deleting.is_none() && set.match_labels.iter().all(has)
 }
 
 /// Returns whose a claim is.
@@ -118,10 +116,10 @@ fn decide<'a>(cx: &Cx<'a>, claim: &Claim, pairs: &[Member<'a>]) -> Seen<Option<M
         _ => return Ok(None),
     }
     let users = cx.pods_of(&claim.key())?;
-    let uses = |pair: &&Member<'a>| {
+    let is_used = |pair: &&Member<'a>| {
         let name = pair.pod_name();
         users.iter().any(|pod| *pod.name == *name && is_member(pair.set, pod))
     };
-    let mut using = pairs.iter().filter(uses);
+    let mut using = pairs.iter().filter(is_used);
     Ok(using.next().filter(|_| using.next().is_none()).copied())
 }

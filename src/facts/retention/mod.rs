@@ -20,7 +20,7 @@ mod situation;
 mod world;
 
 pub use member::{Member, Membership, is_member, membership};
-pub use observe::{OBSERVED, presence, volume_fate};
+pub use observe::{OBSERVED, is_held, presence, volume_fate};
 pub use ordinals::Ordinals;
 pub use ownership::{
     Because, Form, Identity, Next, Place, Wanted, expected_ownership, foreign_controller, is_stale,

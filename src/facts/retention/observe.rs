@@ -110,6 +110,12 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
     }
 }
 
+/// Whether an owner besides these holds a claim, so that it does not go with them.
+pub fn is_held(cx: &Cx, claim: &Claim, besides: impl Fn(&OwnerReference) -> bool) -> bool {
+    let others = claim.metadata.owners.iter().filter(|it| !besides(it));
+    others.into_iter().any(|it| presence(cx, &claim.namespace, it) == Presence::Present)
+}
+
 /// What becomes of a claim's volume when the claim is deleted, and the volume, where it is really
 /// bound to this claim.
 pub fn volume_fate<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeFate, Option<&'a Volume>) {

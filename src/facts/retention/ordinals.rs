@@ -40,7 +40,7 @@ impl Ordinals {
         const SMALLER: i64 = 511;
         let index = ordinal - self.first;
         let end = if index < SMALLER {
-            let doubled = (1..=9).map(|power| (1 << power) - 1).find(|end| *end > index);
+            let doubled = (0..10).map(|power| (1 << power) - 1).find(|end| *end > index);
             doubled.unwrap_or(SMALLER)
         } else {
             SMALLER + ((index - SMALLER) / LARGEST + 1) * LARGEST

@@ -1,9 +1,11 @@
 //! One possible world: a situation that moves on until nothing happens any more.
 
+mod front;
+
 use std::collections::BTreeMap;
 
 use crate::facts::PVC_PROTECTION;
-use crate::model::{OwnerReference, Retention, RetentionPolicy, Text, Uid, split_ordinal};
+use crate::model::{OwnerReference, RetentionPolicy, Text, Uid, split_ordinal};
 
 use super::situation::{
     ClaimState, Collector, Operation, OwnerState, PodState, Presence, Propagation, Situation,
@@ -11,6 +13,7 @@ use super::situation::{
 use super::{Because, Identity, Next, Ordinals, Place, expected_ownership, names_pod, names_set};
 
 /// What is not known, decided one way.
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Guess {
     /// `podManagementPolicy` is `OrderedReady`.
@@ -24,6 +27,7 @@ pub(super) struct Guess {
 }
 
 /// What became of a claim in one world.
+#[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fate {
     pub owners: Vec<OwnerReference>,
@@ -56,36 +60,6 @@ impl Claim<'_> {
     }
 }
 
-/// Why a pod cannot be made.
-enum Obstacle {
-    /// A claim belongs to an earlier pod of its name (`PodClaimIsStale`): the controller waits.
-    Stale,
-    /// Somebody else's pod has its name, or a claim is being deleted: the controller fails.
-    Error,
-}
-
-/// How far the controller gets.
-struct Front {
-    /// The wanted ordinal at which it stops, if it does.
-    first: Option<i64>,
-    /// From here on it visits nothing.
-    end: i64,
-}
-
-impl Front {
-    const NONE: Self = Self { first: None, end: i64::MAX };
-
-    /// Whether it gets past an ordinal; to those that are not wanted only if nothing stops it.
-    fn reaches(&self, ordinal: i32, wanted: bool) -> bool {
-        if wanted { i64::from(ordinal) < self.end } else { self.first.is_none() }
-    }
-
-    /// Whether it gets to an ordinal that is wanted.
-    fn touches(&self, ordinal: i32) -> bool {
-        self.reaches(ordinal, true) || self.first == Some(i64::from(ordinal))
-    }
-}
-
 struct Pod {
     uid: Option<Uid>,
     member: bool,
@@ -107,6 +81,8 @@ pub(super) struct World<'a> {
     /// The pods that went, and in which turn.
     gone: BTreeMap<Uid, u32>,
     claims: Vec<Claim<'a>>,
+    /// The places of the claims of each ordinal.
+    by_ordinal: BTreeMap<i32, Vec<usize>>,
     turn: u32,
     made: u32,
     changed: bool,
@@ -137,6 +113,10 @@ impl<'a> World<'a> {
             leaving: pod.terminating,
             finished: pod.finished,
         };
+        let mut by_ordinal: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (place, claim) in situation.claims.iter().enumerate() {
+            by_ordinal.entry(claim.ordinal).or_default().push(place);
+        }
         Self {
             name: &set.name,
             uid: set.uid.as_ref(),
@@ -149,6 +129,7 @@ impl<'a> World<'a> {
             pods: situation.pods.iter().map(|(ordinal, it)| (*ordinal, pod(it))).collect(),
             gone: BTreeMap::new(),
             claims: situation.claims.iter().map(claim).collect(),
+            by_ordinal,
             turn: 0,
             made: 0,
             changed: false,
@@ -301,41 +282,6 @@ impl<'a> World<'a> {
                 self.changed = true;
             }
         }
-    }
-
-    /// Returns what keeps the controller from making the pod of an ordinal that has none of its own.
-    fn obstacle(&self, ordinal: i32) -> Option<Obstacle> {
-        let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
-        let name = format!("{}-{ordinal}", self.name);
-        let of_pod = || self.claims.iter().filter(|it| it.known.ordinal == ordinal && it.exists());
-        let names = |claim: &Claim| claim.owners.iter().any(|it| names_pod(&it.reference, &name));
-        if careful && of_pod().any(names) {
-            return Some(Obstacle::Stale);
-        }
-        let taken = self.pods.contains_key(&ordinal);
-        (taken || of_pod().any(|it| it.fate.deleted.is_some())).then_some(Obstacle::Error)
-    }
-
-    /// Returns how far the controller gets through the pods that it wants (`processReplica`,
-    /// `runForAll`, `slowStartBatch`).
-    fn front(&self) -> Front {
-        let ordinals = self.ordinals();
-        let known = self.pods.keys().copied();
-        let known = known.chain(self.claims.iter().map(|claim| claim.known.ordinal));
-        let stops = |ordinal: &i32| {
-            let own = self.pods.get(ordinal).filter(|pod| pod.member);
-            match own.map_or_else(|| self.obstacle(*ordinal), |_| None) {
-                Some(Obstacle::Error) => true,
-                Some(Obstacle::Stale) => self.guess.ordered,
-                None => self.guess.ordered && own.is_some_and(|pod| pod.finished || pod.leaving),
-            }
-        };
-        let first = known.filter(|it| ordinals.contains(*it)).filter(stops).min();
-        let Some(first) = first else { return Front::NONE };
-        let first = i64::from(first);
-        // In their order nobody comes after it; else whoever is in the same batch does.
-        let end = if self.guess.ordered { first } else { ordinals.end_of_batch(first) };
-        Front { first: Some(first), end }
     }
 
     // --- who goes ---------------------------------------------------------------------------

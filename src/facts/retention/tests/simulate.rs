@@ -59,7 +59,8 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
         ordered: Some(true),
         form: Form::Controller,
     };
-    let mut situation = Situation { set, pods: Default::default(), claims: Vec::new() };
+    let mut situation =
+        Situation { set, pods: std::collections::BTreeMap::new(), claims: Vec::new() };
     for (ordinal, text) in (0..).zip(claims) {
         let (pod, owners) = text.split_at(1);
         if pod != "-" {
@@ -267,6 +268,8 @@ fn finalizers_and_other_pods_hold_a_claim_that_is_deleted() {
 fn many_claims_take_no_longer_than_that_many_times_one() {
     let owners: Vec<_> = (0..20_000).map(|_| "+set").collect();
     let set = situation("DD", 20_000, &owners);
+    let back = simulate(&situation("DD", 0, &vec!["-"; 20_000]), &Scale(20_000));
+    assert!(back.iter().all(|it| matches!(it.outcome, Outcome::Reowned(_))));
     let gone = simulate(&set, &Scale(0));
     assert!(
         gone.iter().all(|it| matches!(it.outcome, Outcome::Deleted { by: Collector::Pod, .. }))

@@ -1,0 +1,68 @@
+//! F67: a claim that is wanted again dies with its pod.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{Place, is_held, membership, names_pod};
+use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake, judged::time};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-claim-owned-by-pod-in-range",
+    severity: Severity::Critical,
+    stake: Stake::Data,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::StatefulSet,
+        Kind::Pod,
+        Kind::PersistentVolume,
+        Kind::PartialObjectMetadata,
+    ],
+    remedies: &[&remedies::RETAIN],
+    title: "A claim belongs to its pod although its set wants the ordinal again",
+    danger: "The set was scaled down and up again while the pod was going. The controller waits for the pod before it looks \
+             at the claim, and then it is too late: with the pod the claim goes, and the new pod gets an empty one.",
+    remedy: "Setting the policy of its volume to Retain keeps the data. To keep the claim, remove its reference to the pod \
+             before the pod is gone: that is what the controller itself would do.",
+    source: "stateful_set_control.go, processReplica; stateful_pod_control.go, PodClaimIsStale",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    if claim.metadata.deleting.is_some() || claim.metadata.owners.is_empty() {
+        return Ok(None);
+    }
+    let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
+    let name = member.pod_name();
+    let Some(pod) = member.pod(cx)?.filter(|_| member.is_wanted()) else { return Ok(None) };
+    let place = member.place(&name, Some(pod));
+    let Some(identity) = place.pod() else { return Ok(None) };
+    let of_pod =
+        |it: &crate::model::OwnerReference| names_pod(it, &name) && identity.is_named_by(it);
+    if !claim.metadata.owners.iter().any(of_pod) || is_held(cx, claim, of_pod) {
+        return Ok(None);
+    }
+    let going = matches!(place, Place::Leaving(_)) || member.set.metadata.deleting.is_some();
+    // While the pod stays, the controller takes the reference off, unless something holds it up.
+    let since = claim.metadata.last_change(&ManagedField::OwnerReferences).max(pod.created);
+    if !going && !cx.older_than(&Age::stamped(since), Threshold::Protection) {
+        return Ok(None);
+    }
+    let summary = if going {
+        format!(
+            "is deleted as soon as pod {name} is gone, although its set wants the ordinal again"
+        )
+    } else {
+        format!("would be deleted with pod {name}, although its set wants the ordinal again")
+    };
+    let object = pod.object();
+    let advice = "remove its reference to the pod before the pod is gone";
+    Ok(Some(
+        RULE.on_claim(claim, summary)
+            .severe(if going { Severity::Critical } else { Severity::High })
+            .shows_member(claim, &member)
+            .shows_of(&object, "metadata.deletionTimestamp", time(pod.deleting))
+            .shows_of(&object, "status.phase", pod.phase.name())
+            .relates([object])
+            .keeps_data(cx, claim, advice),
+    ))
+}

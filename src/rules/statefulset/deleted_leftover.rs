@@ -1,0 +1,86 @@
+//! F63: claims that a set left when it was deleted.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{membership, volume_fate};
+use crate::model::{Age, Claim, Finding, Kind, Severity, split_ordinal};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-deleted-leftover",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::StatefulSet,
+        Kind::Pod,
+        Kind::PersistentVolume,
+        Kind::Deployment,
+        Kind::ReplicaSet,
+        Kind::DaemonSet,
+        Kind::ReplicationController,
+        Kind::Job,
+        Kind::CronJob,
+    ],
+    remedies: &[],
+    title: "A claim looks as if a set that was deleted had left it",
+    danger: "Nothing uses it, and it costs its size. Nothing records any more whether it was meant to stay: a set that \
+             retains its claims can be deleted and made again, and finds them by their names.",
+    remedy: "Nothing is deleted, since this may be a set under maintenance. If the set will not come back, \
+             look at what the claim holds, and delete it yourself.",
+    source: "KEP-1847, user stories; stateful_set_utils.go, updateStorage and getPersistentVolumeClaims",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let metadata = &claim.metadata;
+    if metadata.deleting.is_some() || !metadata.owners.is_empty() || metadata.labels.is_empty() {
+        return Ok(None);
+    }
+    let Some((stem, ordinal)) = split_ordinal(&metadata.name) else { return Ok(None) };
+    let parses = parses(stem);
+    if parses.is_empty() || !membership(cx, claim)?.pairs.is_empty() {
+        return Ok(None);
+    }
+    for (_, set) in &parses {
+        // Then the claim is judged with that set.
+        if cx.set(&claim.namespace, set)?.is_some() {
+            return Ok(None);
+        }
+    }
+    let neighbours = [ordinal.checked_sub(1), ordinal.checked_add(1)];
+    let mut siblings = Vec::new();
+    for other in neighbours.into_iter().flatten().filter(|it| *it >= 0) {
+        let sibling = cx.sibling(&claim.namespace, stem, other)?;
+        siblings.extend(sibling.filter(|it| it.metadata.labels == metadata.labels));
+    }
+    if siblings.is_empty()
+        || !cx.pods_of(&claim.key())?.is_empty()
+        || !cx.workloads_of(&claim.key())?.is_empty()
+    {
+        return Ok(None);
+    }
+    let shown: Vec<_> =
+        parses.iter().map(|(template, set)| format!("{template} of {set}")).collect();
+    let labels: Vec<_> =
+        metadata.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let (fate, volume) = volume_fate(cx, claim);
+    let finding = RULE
+        .on_claim(claim, "has the name and the labels of a deleted set's claims, and no user")
+        .aged(Age::stamped(metadata.created))
+        .shows("templates and sets it may have been of", shown.join(", "))
+        .shows("ordinal", ordinal.to_string())
+        .shows("metadata.labels", labels.join(", "))
+        .shows("metadata.ownerReferences", "<none>")
+        .shows("if it is deleted", fate.describe())
+        .relates(siblings.into_iter().map(Claim::object))
+        .about_volume(volume);
+    Ok(Some(finding.report_only("keep it, if its set will be made again; else delete it yourself")))
+}
+
+/// Every template and set that a stem may be made of: `data-a-web` is `data` of `a-web`, or
+/// `data-a` of `web`.
+fn parses(stem: &str) -> Vec<(&str, &str)> {
+    let dashes = stem.match_indices('-').map(|(place, _)| place);
+    let split = |place: usize| (&stem[..place], &stem[place + 1..]);
+    dashes.map(split).filter(|(template, set)| !template.is_empty() && !set.is_empty()).collect()
+}

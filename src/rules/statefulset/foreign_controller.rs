@@ -1,0 +1,53 @@
+//! F64: somebody else manages a claim that the set's policy is about.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{
+    Form, Identity, foreign_controller, membership, names_pod, names_set,
+};
+use crate::model::{Claim, Finding, Kind, Severity};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-foreign-controller",
+    severity: Severity::High,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    remedies: &[],
+    title: "Another controller manages a claim of a set whose policy deletes claims",
+    danger: "The set's controller then takes its own references off and ignores its policy for this claim: it stays when \
+             the set goes, and goes when the other owner goes. Two that both insist fight for ever.",
+    remedy: "The tool changes nothing about such claims. Decide who manages them: set the set's policy to Retain, or have \
+             the other controller give the claim up.",
+    source: "stateful_set_utils.go, hasUnexpectedController; stateful_pod_control.go, event ConflictingController",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let owners = &claim.metadata.owners;
+    if !owners.iter().any(|it| it.controller) || Form::of(cx.server()) == Form::Plain {
+        return Ok(None);
+    }
+    let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
+    let set = member.owner();
+    let name = member.pod_name();
+    let pod = Identity { name: &name, uid: member.pod(cx)?.and_then(|pod| pod.uid.as_ref()) };
+    let Some(foreign) = foreign_controller(owners, set, pod, member.set.retention.as_ref()) else {
+        return Ok(None);
+    };
+    // One of an earlier set or pod is another finding.
+    if names_set(foreign, set.name) || names_pod(foreign, &name) {
+        return Ok(None);
+    }
+    let summary = format!(
+        "is managed by {} {}, so that its set ignores its retention policy",
+        foreign.kind, foreign.name
+    );
+    Ok(Some(
+        RULE.on_claim(claim, summary)
+            .shows_owner("managing controller", foreign)
+            .shows_member(claim, &member)
+            .report_only(
+                "decide which of the two manages it; nothing else should touch its owners",
+            ),
+    ))
+}

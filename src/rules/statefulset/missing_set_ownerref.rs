@@ -1,0 +1,81 @@
+//! F61: a claim outlives its set although the policy says that it goes with it.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{
+    Form, Identity, Next, Place, expected_ownership, foreign_controller, is_stale, membership,
+    wanted,
+};
+use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-missing-set-ownerref",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    remedies: &[],
+    title: "A claim is not owned by its set although the set's policy is to delete claims with it",
+    danger: "When the set is deleted, the claim stays, and with it the disk: nobody expects that, and nothing \
+             remembers afterwards that it was to go. Claims without a pod never get an owner.",
+    remedy: "The tool changes no owners here, since a reference makes a claim deletable. Delete such claims yourself \
+             when you delete the set, or scale up until they have pods again: then the controller owns them.",
+    source: "KEP-1847; stateful_pod_control.go, UpdatePodClaimForRetentionPolicy; kubernetes/kubernetes#142130",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    if claim.metadata.deleting.is_some() {
+        return Ok(None);
+    }
+    let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
+    let policy = member.set.retention.as_ref();
+    if member.set.metadata.deleting.is_some() || !wanted(policy, false).set {
+        return Ok(None);
+    }
+    let set = member.owner();
+    let owners = &claim.metadata.owners;
+    let name = member.pod_name();
+    let pod = member.pod(cx)?;
+    let place = member.place(&name, pod);
+    let identity = place.pod().unwrap_or(Identity { name: &name, uid: None });
+    if owners.iter().any(|it| set.is_named_by(it))
+        || is_stale(owners, set, identity)
+        || foreign_controller(owners, set, identity, policy).is_some()
+    {
+        return Ok(None);
+    }
+    let missing = match &place {
+        Place::Podless => wanted(policy, !member.is_wanted()).set,
+        Place::InRange(_) | Place::Leaving(_) | Place::Condemned(_) => {
+            match expected_ownership(owners, set, policy, &place, Form::of(cx.server())) {
+                Next::Writes(owners) => owners.iter().any(|it| set.is_named_by(it)),
+                Next::Leaves(_) => false,
+            }
+        }
+    };
+    // The controller needs a moment after each of these.
+    let changed = member.set.metadata.last_change(&ManagedField::RetentionPolicy);
+    let since = claim.metadata.created.max(changed).max(pod.and_then(|pod| pod.created));
+    if !missing || !cx.older_than(&Age::stamped(since), Threshold::Protection) {
+        return Ok(None);
+    }
+    let (summary, advice) = if place == Place::Podless {
+        (
+            "will be left over when its set is deleted, although the policy deletes claims with it",
+            "it has no pod, so the controller does not look at it: delete it yourself after the set, if it is to go",
+        )
+    } else {
+        (
+            "its set's controller has not made it the set's, although the policy deletes claims with it",
+            "look whether the set's pods are ready, and whether kube-controller-manager runs and may update claims",
+        )
+    };
+    let pod = if pod.is_some() { name.clone() } else { format!("there is no {name}") };
+    Ok(Some(
+        RULE.on_claim(claim, summary)
+            .aged(Age::stamped(since))
+            .shows_member(claim, &member)
+            .shows("pod", pod)
+            .report_only(advice),
+    ))
+}

@@ -1,0 +1,151 @@
+//! Findings about `StatefulSet`s, their claims and their retention policies.
+
+mod ambiguous_claim_name;
+mod claim_owned_by_pod_in_range;
+mod deleted_leftover;
+mod foreign_controller;
+mod missing_set_ownerref;
+mod noncontroller_ref;
+mod ownerref_contradicts_retain;
+mod retention_not_enforced;
+mod scaled_down_leftover;
+mod stale_ownerref;
+mod template_drift;
+mod unknown_policy;
+
+use super::Rule;
+use super::judged::{time, uid};
+use crate::cluster::Cx;
+use crate::facts::retention::{self, Member, Ordinals, VolumeFate};
+use crate::model::{
+    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet, Verdict,
+    VerdictState,
+};
+use crate::remedies;
+
+/// The rules of this folder.
+pub(super) static RULES: &[&Rule] = &[
+    &ambiguous_claim_name::RULE,
+    &claim_owned_by_pod_in_range::RULE,
+    &deleted_leftover::RULE,
+    &foreign_controller::RULE,
+    &missing_set_ownerref::RULE,
+    &noncontroller_ref::RULE,
+    &ownerref_contradicts_retain::RULE,
+    &retention_not_enforced::RULE,
+    &scaled_down_leftover::RULE,
+    &stale_ownerref::RULE,
+    &template_drift::RULE,
+    &unknown_policy::RULE,
+];
+
+impl Rule {
+    /// Begins a finding about a set.
+    fn on_set(&'static self, set: &StatefulSet, summary: impl Into<String>) -> Finding {
+        let finding = Finding {
+            rule: self.id,
+            severity: self.severity,
+            object: set.object(),
+            summary: summary.into(),
+            age: None,
+            evidence: Vec::new(),
+            related: Vec::new(),
+            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
+            offer: None,
+            volume: None,
+        };
+        let version = set.metadata.resource_version.to_string();
+        finding.shows("metadata.resourceVersion", version).shows_set(set)
+    }
+}
+
+impl Finding {
+    /// Shows what decides about the claims of a set.
+    fn shows_set(self, set: &StatefulSet) -> Self {
+        let object = set.object();
+        let finding = self
+            .shows_of(&object, "metadata.uid", uid(&set.metadata))
+            .shows_of(&object, "spec.persistentVolumeClaimRetentionPolicy", policy(set))
+            .shows_of(&object, "ordinals", Ordinals::of(set).to_string());
+        let changed = set.metadata.last_change(&ManagedField::RetentionPolicy);
+        let finding = match changed {
+            Some(_) => finding.shows_of(
+                &object,
+                "metadata.managedFields time of f:persistentVolumeClaimRetentionPolicy",
+                time(changed),
+            ),
+            None => finding,
+        };
+        match set.metadata.deleting {
+            Some(_) => {
+                finding.shows_of(&object, "metadata.deletionTimestamp", time(set.metadata.deleting))
+            }
+            None => finding,
+        }
+    }
+
+    /// Shows whose a claim is, and what decides about it.
+    fn shows_member(self, claim: &Claim, member: &Member) -> Self {
+        let parsed = format!(
+            "template {}, set {}, ordinal {}",
+            member.template, member.set.metadata.name, member.ordinal
+        );
+        let finding = self.shows("name", parsed).shows_owners(claim).shows_set(member.set);
+        finding.relates([member.set.object()])
+    }
+
+    /// Shows one owner reference, which is not like the others.
+    fn shows_owner(self, field: &'static str, owner: &OwnerReference) -> Self {
+        self.shows(field, named(owner))
+    }
+
+    /// Shows all owner references of a claim.
+    fn shows_owners(self, claim: &Claim) -> Self {
+        if claim.metadata.owners.is_empty() {
+            return self.shows("metadata.ownerReferences", "<none>");
+        }
+        let finding = claim
+            .metadata
+            .owners
+            .iter()
+            .fold(self, |finding, it| finding.shows("metadata.ownerReferences", named(it)));
+        let field = ManagedField::OwnerReferences;
+        finding.shows_manager(&claim.metadata, &field, "managers of the references")
+    }
+
+    /// Offers to keep the data of a claim that is about to be deleted, where it would be destroyed.
+    /// Where it would not, the finding is less severe.
+    fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
+        let (fate, volume) = retention::volume_fate(cx, claim);
+        let finding = self.shows("consequence", fate.describe()).about_volume(volume);
+        let mut finding = finding.relates(volume.map(crate::model::Volume::object));
+        finding.severity = match fate {
+            VolumeFate::Destroyed | VolumeFate::Scrubbed | VolumeFate::Unknown => finding.severity,
+            VolumeFate::Released => finding.severity.max(Severity::High),
+            VolumeFate::None => Severity::Low,
+        };
+        match (fate, volume) {
+            (VolumeFate::Destroyed | VolumeFate::Scrubbed, Some(volume)) => {
+                finding.remedied_by(cx, volume, &remedies::RETAIN)
+            }
+            _ => finding.report_only(otherwise),
+        }
+    }
+}
+
+/// A retention policy as evidence shows it.
+fn policy(set: &StatefulSet) -> String {
+    set.retention.as_ref().map_or_else(
+        || "<none>".to_owned(),
+        |RetentionPolicy { when_deleted, when_scaled }| {
+            format!("whenDeleted {when_deleted}, whenScaled {when_scaled}")
+        },
+    )
+}
+
+/// An owner reference as evidence shows it.
+fn named(owner: &OwnerReference) -> String {
+    let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+    let controller = if owner.controller { ", controller" } else { "" };
+    format!("{} {} {} uid {uid}{controller}", owner.api_version, owner.kind, owner.name)
+}

@@ -1,0 +1,42 @@
+//! F66: a reference of an old server that nobody renews.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{Form, Place, membership};
+use crate::model::{Claim, Finding, Kind, Severity};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-noncontroller-ref",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    remedies: &[],
+    title: "A claim without a pod is owned by its set in the form of servers before 1.31",
+    danger: "The reference deletes the claim with the set all the same. But it is not a controller's: another controller \
+             can take the claim over unnoticed, and a foreground deletion does not wait for it.",
+    remedy: "Nothing needs to be done before the claim has a pod again: then the controller renews the reference.",
+    source: "kubernetes/kubernetes#122499; stateful_set_utils.go, hasNonControllerOwner",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    if claim.metadata.deleting.is_some()
+        || claim.metadata.owners.is_empty()
+        || Form::of(cx.server()) != Form::Controller
+    {
+        return Ok(None);
+    }
+    let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
+    let set = member.owner();
+    let plain = claim.metadata.owners.iter().any(|it| set.is_named_by(it) && !it.controller);
+    let name = member.pod_name();
+    if !plain || member.place(&name, member.pod(cx)?) != Place::Podless {
+        return Ok(None);
+    }
+    Ok(Some(
+        RULE.on_claim(claim, "is owned by its set, but not as by a controller, and has no pod")
+            .shows_member(claim, &member)
+            .shows("pod", format!("there is no {name}"))
+            .report_only("nothing is urgent: the controller renews the reference when the claim has a pod again"),
+    ))
+}

@@ -1,0 +1,54 @@
+//! F60: a claim that its set's policy retains dies with the set.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{Place, is_held, membership, wanted};
+use crate::model::{Claim, Finding, Kind, Severity};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-ownerref-contradicts-retain",
+    severity: Severity::Critical,
+    stake: Stake::Data,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::StatefulSet,
+        Kind::Pod,
+        Kind::PersistentVolume,
+        Kind::PartialObjectMetadata,
+    ],
+    remedies: &[&remedies::RETAIN],
+    title: "A claim without a pod is still owned by a set that now retains its claims",
+    danger: "The controller adapts the owners of claims only while they have a pod. One that lost its pod before the \
+             policy became Retain stays owned, and the garbage collector deletes it with the set.",
+    remedy: "Setting the policy of its volume to Retain keeps the data whatever becomes of the claim. To keep the \
+             claim too, remove its reference to the set before anybody deletes the set.",
+    source: "KEP-1847; stateful_set_control.go, updateStatefulSet; kubernetes/enhancements#2440",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    if claim.metadata.deleting.is_some() || claim.metadata.owners.is_empty() {
+        return Ok(None);
+    }
+    let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
+    let set = member.owner();
+    let owned = claim.metadata.owners.iter().any(|it| set.is_named_by(it));
+    let retained = !wanted(member.set.retention.as_ref(), false).set;
+    if !owned || !retained {
+        return Ok(None);
+    }
+    let name = member.pod_name();
+    let podless = member.place(&name, member.pod(cx)?) == Place::Podless;
+    if !podless || is_held(cx, claim, |it| set.is_named_by(it)) {
+        return Ok(None);
+    }
+    let summary = if member.set.metadata.deleting.is_some() {
+        "its set is being deleted, and takes it along although its policy retains claims"
+    } else {
+        "will be deleted with its set, although the set's policy retains claims"
+    };
+    let advice = "remove its reference to the set, if it is to outlive the set";
+    let finding = RULE.on_claim(claim, summary).shows_member(claim, &member);
+    Ok(Some(finding.shows("pod", format!("there is no {name}")).keeps_data(cx, claim, advice)))
+}

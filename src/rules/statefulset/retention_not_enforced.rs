@@ -1,0 +1,104 @@
+//! F71: nobody makes a set's claims the set's.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{Because, Form, Next, Place, expected_ownership, membership, wanted};
+use crate::model::{
+    Age, Claim, Finding, Kind, ManagedField, Severity, StatefulSet, Threshold, Time,
+};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-retention-not-enforced",
+    severity: Severity::Medium,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    remedies: &[],
+    title: "No claim of a set is owned as the set's retention policy says",
+    danger: "The policy has no effect: the controller does not run, may not update claims, or has the feature switched off. \
+             Claims that were to go stay, and later, when it works again, all at once get owners that delete them.",
+    remedy: "Find out why: whether the set's controller observes its generation, and, before 1.32, whether \
+             StatefulSetAutoDeletePVC is on in kube-controller-manager too.",
+    source: "KEP-1847; stateful_pod_control.go, ClaimsMatchRetentionPolicy",
+    judge: &[Judge::StatefulSet(judge)],
+};
+
+fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
+    if set.metadata.deleting.is_some() || !wanted(set.retention.as_ref(), false).set {
+        return Ok(None);
+    }
+    let mut late = Vec::new();
+    let mut since: Option<Time> = None;
+    for template in &set.templates {
+        let stem = format!("{}-{}", template.name, set.metadata.name);
+        for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
+            match state(cx, set, claim)? {
+                State::Late(changed) => {
+                    late.push(claim);
+                    since = since.max(changed);
+                }
+                // One is enough to show that somebody does it.
+                State::Done => return Ok(None),
+                State::Nothing => {}
+            }
+        }
+    }
+    if late.is_empty() || !cx.older_than(&Age::stamped(since), Threshold::Protection) {
+        return Ok(None);
+    }
+    let names: Vec<_> = late.iter().take(SHOWN).map(|claim| &*claim.metadata.name).collect();
+    let server = crate::facts::server_version(cx);
+    let observed = format!("{} of {}", set.observed_generation, set.generation);
+    Ok(Some(
+        RULE.on_set(set, "no claim that has a pod is owned as its retention policy says")
+            .aged(Age::stamped(since))
+            .shows("status.observedGeneration", observed)
+            .shows("claims whose owners are wrong", late.len().to_string())
+            .shows("the first of them", names.join(", "))
+            .shows("server", server)
+            .relates(late.iter().take(SHOWN).map(|claim| claim.object()))
+            .report_only(
+                "find out why its controller does not act before anybody relies on the policy",
+            ),
+    ))
+}
+
+/// How many claims are named: one is as good as all.
+const SHOWN: usize = 3;
+
+enum State {
+    /// Somebody should have changed its owners, since then.
+    Late(Option<Time>),
+    /// Somebody has.
+    Done,
+    /// It proves nothing.
+    Nothing,
+}
+
+fn state(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<State> {
+    let member = membership(cx, claim)?.decided;
+    let Some(member) = member.filter(|it| it.set.metadata.name == set.metadata.name) else {
+        return Ok(State::Nothing);
+    };
+    let name = member.pod_name();
+    // In order, the controller waits for each pod to be ready.
+    let Some(pod) = member.pod(cx)?.filter(|pod| pod.ready) else { return Ok(State::Nothing) };
+    let place = member.place(&name, Some(pod));
+    if !matches!(place, Place::InRange(_)) || claim.metadata.deleting.is_some() {
+        return Ok(State::Nothing);
+    }
+    let changed = set.metadata.last_change(&ManagedField::RetentionPolicy);
+    let since = claim.metadata.created.max(changed).max(pod.created);
+    let policy = set.retention.as_ref();
+    let next =
+        |form| expected_ownership(&claim.metadata.owners, member.owner(), policy, &place, form);
+    // Which form a server of 1.30 uses is not known: either will do.
+    let form = Form::of(cx.server());
+    if form == Form::Unknown && next(Form::Plain) == Next::Leaves(Because::Matches) {
+        return Ok(State::Done);
+    }
+    Ok(match next(form) {
+        Next::Writes(_) => State::Late(since),
+        Next::Leaves(Because::Matches) => State::Done,
+        Next::Leaves(_) => State::Nothing,
+    })
+}

@@ -1,0 +1,71 @@
+//! F65: a claim belongs to an earlier set or pod of the same name.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{is_held, membership, names_pod, names_set};
+use crate::model::{Claim, Finding, Kind, ObjectRef, OwnerReference, Severity};
+use crate::remedies;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-stale-ownerref",
+    severity: Severity::Critical,
+    stake: Stake::Data,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::StatefulSet,
+        Kind::Pod,
+        Kind::PersistentVolume,
+        Kind::PartialObjectMetadata,
+    ],
+    remedies: &[&remedies::RETAIN],
+    title: "A claim is owned by an earlier set or pod of the same name",
+    danger: "Its owner is gone, and another of that name has taken its place. The garbage collector deletes the claim, and \
+             the set's controller leaves it as it is. Typical after a restore: what is made again has another uid.",
+    remedy: "Setting the policy of its volume to Retain keeps the data. If the claim is to stay, remove the stale \
+             reference at once, and never point it at the new set: then the claim would die with that one.",
+    source: "stateful_set_utils.go, hasStaleOwnerRef; garbagecollector.go, isDangling",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    if claim.metadata.deleting.is_some() {
+        return Ok(None);
+    }
+    for owner in &claim.metadata.owners {
+        let Some(present) = namesake(cx, claim, owner)? else { continue };
+        if is_held(cx, claim, |it| it == owner) {
+            continue;
+        }
+        let summary = format!(
+            "is owned by an earlier {} {}, so the garbage collector deletes it",
+            owner.kind, owner.name
+        );
+        let uid = present.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let mut finding = RULE
+            .on_claim(claim, summary)
+            .shows_owner("stale reference", owner)
+            .shows_of(&present, "metadata.uid", uid);
+        finding = match membership(cx, claim)?.decided {
+            Some(member) => finding.shows_member(claim, &member),
+            None => finding.shows_owners(claim).relates([present]),
+        };
+        let advice = "remove the stale reference at once, if the claim is to stay";
+        return Ok(Some(finding.keeps_data(cx, claim, advice)));
+    }
+    Ok(None)
+}
+
+/// Returns the set, or the set's pod, that has the name of an owner but is not the owner.
+fn namesake(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Option<ObjectRef>> {
+    if names_set(owner, &owner.name) {
+        let set = cx.set(&claim.namespace, &owner.name)?;
+        let other = set.filter(|it| it.metadata.uid.is_some() && it.metadata.uid != owner.uid);
+        return Ok(other.map(crate::model::StatefulSet::object));
+    }
+    let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
+    if !names_pod(owner, &member.pod_name()) {
+        return Ok(None);
+    }
+    let pod = member.pod(cx)?.filter(|it| it.uid.is_some() && it.uid != owner.uid);
+    Ok(pod.map(crate::model::PodUse::object))
+}

@@ -1,0 +1,60 @@
+//! F70: a claim of a template that its set has no more.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{membership, names_set, volume_fate};
+use crate::model::{Age, Claim, Finding, Kind, Severity, StatefulSet, split_ordinal};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-template-drift",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod, Kind::PersistentVolume],
+    remedies: &[],
+    title: "A claim is of a template that its set no longer has",
+    danger: "The set was deleted and made again with other templates. No policy is about this claim any more: it is neither \
+             used nor deleted, and costs its size.",
+    remedy: "Nothing is deleted. Look at what it holds, and delete it yourself if nobody needs it.",
+    source: "stateful_set_utils.go, getPersistentVolumeClaims: only volumeClaimTemplates count",
+    judge: &[Judge::Claim(judge)],
+};
+
+fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
+    let Some((stem, ordinal)) = split_ordinal(&claim.metadata.name) else { return Ok(None) };
+    if claim.metadata.deleting.is_some() || !membership(cx, claim)?.pairs.is_empty() {
+        return Ok(None);
+    }
+    for (place, _) in stem.match_indices('-') {
+        let (template, name) = (&stem[..place], &stem[place + 1..]);
+        if template.is_empty() || name.is_empty() {
+            continue;
+        }
+        let Some(set) = cx.set(&claim.namespace, name)? else { continue };
+        if !was_made_for(claim, set) || !cx.pods_of(&claim.key())?.is_empty() {
+            continue;
+        }
+        let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
+        let (fate, volume) = volume_fate(cx, claim);
+        let summary = format!("set {name} has no template {template}, so nothing uses it");
+        return Ok(Some(
+            RULE.on_claim(claim, summary)
+                .aged(Age::stamped(claim.metadata.created))
+                .shows("name", format!("template {template}, set {name}, ordinal {ordinal}"))
+                .shows_of(&set.object(), "spec.volumeClaimTemplates", templates.join(", "))
+                .shows_owners(claim)
+                .shows_set(set)
+                .shows("if it is deleted", fate.describe())
+                .about_volume(volume)
+                .relates([set.object()])
+                .report_only("look at what it holds, and delete it yourself if nobody needs it"),
+        ));
+    }
+    Ok(None)
+}
+
+/// Whether more than the name speaks for the set: the labels that it gives its claims, or an owner.
+fn was_made_for(claim: &Claim, set: &StatefulSet) -> bool {
+    let labelled = !set.match_labels.is_empty()
+        && set.match_labels.iter().all(|wanted| claim.metadata.labels.contains(wanted));
+    labelled || claim.metadata.owners.iter().any(|it| names_set(it, &set.metadata.name))
+}

@@ -1,0 +1,30 @@
+//! F69: a retention policy that nobody honours.
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{Finding, Kind, Retention, Severity, StatefulSet};
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "sts-unknown-policy",
+    severity: Severity::Low,
+    stake: Stake::None,
+    needs: &[Kind::StatefulSet],
+    remedies: &[],
+    title: "A set has a retention policy with a value that is not known",
+    danger: "The controller takes the whole policy for Retain, also the half that it knows: whenDeleted Delete beside an \
+             unknown whenScaled deletes nothing.",
+    remedy: "The tool takes it for Retain as well. Write Retain or Delete for both.",
+    source: "stateful_set_utils.go, updateClaimOwnerRefForSetAndPod",
+    judge: &[Judge::StatefulSet(judge)],
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
+fn judge(_: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
+    let Some(policy) = &set.retention else { return Ok(None) };
+    let unknown = [("whenDeleted", &policy.when_deleted), ("whenScaled", &policy.when_scaled)]
+        .into_iter()
+        .find(|(_, value)| matches!(value, Retention::Other(_)));
+    let Some((field, value)) = unknown else { return Ok(None) };
+    let summary = format!("{field} is {value}, which nobody knows: its claims are retained");
+    Ok(Some(RULE.on_set(set, summary).report_only("write Retain or Delete for both values")))
+}
