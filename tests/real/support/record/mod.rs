@@ -63,6 +63,11 @@ impl Report {
         }
     }
 
+    /// Holds that a finding reads as one of those in the hand-written fixture of its rule.
+    pub(crate) fn reads_as_fixture(&self, id: &str, object: &str) {
+        compare(self.finding(id, object));
+    }
+
     /// Makes an object about which this rule has nothing to say the recorded near miss of the rule.
     pub(crate) fn is_near_miss(&self, id: &str, object: &str) {
         self.expect_not(object, id);
