@@ -60,6 +60,7 @@ fn d_57_leftovers_of_an_earlier_scale_down_stay() {
         assert_eq!(set.ids(&report, claim), [LEFTOVER], "{report}");
         report.finding(LEFTOVER, &set.claim(claim)).expect("low", "report-only");
     }
+    report.reads_as_fixture(LEFTOVER, &set.claim("data-web-1"));
     let change = Operation::SetPolicy(DELETE_SCALED.retention());
     assert_eq!(set.foretell(&change), ["kept"; 3]);
     set.set_policy(DELETE_SCALED);
@@ -71,7 +72,6 @@ fn d_57_leftovers_of_an_earlier_scale_down_stay() {
         assert_eq!(set.ids(&report, claim), [LEFTOVER], "{report}");
         report.finding(LEFTOVER, &set.claim(claim)).expect("medium", "report-only");
     }
-    report.reads_as_fixture(LEFTOVER, &set.claim("data-web-1"));
 }
 
 #[test]
@@ -194,7 +194,8 @@ fn a_scale_flap_of_a_parallel_set_keeps_the_claim() {
         !set.on.read("pod/web-1")["metadata"]["deletionTimestamp"].is_null()
     });
     assert_eq!(set.owners("data-web-1"), ["Pod/web-1, controller, blocks"]);
-    assert_eq!(set.foretell(&Operation::Scale(2)), ["kept", "reowned"]);
+    // It cannot be known how long the pod will hang.
+    assert_eq!(set.foretell(&Operation::Scale(2)), ["kept", "unknown"]);
     set.on.patch("sts/web", &json!({"spec": {"replicas": 2}}));
     set.wait_owners("data-web-1", &[]);
     set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": null}}));
