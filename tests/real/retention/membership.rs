@@ -21,7 +21,7 @@ fn d_73_names_that_only_look_like_members() {
     assert!(set.ids(&report, "data-web-99999999999").is_empty(), "{report}");
     assert_eq!(set.ids(&report, "old-web-0"), [DRIFT], "{report}");
     report.finding(DRIFT, &set.claim("old-web-0")).expect("low", "report-only");
-    report.reads_as_fixture(DRIFT, &set.claim("old-web-0"));
+    report.is_second_fixture(DRIFT, &set.claim("old-web-0"));
     let delete = Operation::DeleteSet(Propagation::Background);
     assert_eq!(set.foretell(&delete), ["deleted", "deleted"], "two are the set's");
     set.scale(1);

@@ -34,7 +34,7 @@ fn claims_without_a_pod_still_go_with_a_set_that_retains() {
     for claim in ["data-web-1", "data-web-2"] {
         report.finding(CONTRADICTS, &set.claim(claim)).severe("critical");
     }
-    report.reads_as_fixture(CONTRADICTS, &set.claim("data-web-1"));
+    report.is_second_fixture(CONTRADICTS, &set.claim("data-web-1"));
     assert_eq!(set.foretell(&DELETE_SET), ["kept", "deleted", "deleted"]);
     set.delete();
     set.wait_ordinals(&["0"]);
@@ -53,6 +53,7 @@ fn d_60_a_claim_of_another_controller_stays() {
     let report = set.on.audit(&[]);
     assert_eq!(set.ids(&report, "data-web-1"), [FOREIGN], "{report}");
     report.finding(FOREIGN, &set.claim("data-web-1")).expect("high", "report-only");
+    report.is_second_fixture(FOREIGN, &set.claim("data-web-1"));
 
     assert_eq!(set.foretell(&Operation::Scale(0)), ["deleted", "kept"]);
     set.scale(0);
@@ -108,6 +109,7 @@ fn d_62_a_reference_to_an_earlier_set_is_left_alone() {
     let report = set.on.audit(&["--threshold", "protection=1s"]);
     assert_eq!(set.ids(&report, "data-web-1"), [STALE], "{report}");
     report.finding(STALE, &set.claim("data-web-1")).severe("critical");
+    report.is_second_fixture(STALE, &set.claim("data-web-1"));
     assert_eq!(set.foretell(&Operation::Wait), ["kept", "recreated"]);
 
     cluster.restart_controllers(&[]);
@@ -137,7 +139,7 @@ fn d_63_a_reference_without_controller_is_rewritten_where_there_is_a_pod() {
     let report = set.on.audit(&[]);
     assert!(set.ids(&report, "data-web-0").is_empty(), "{report}");
     report.finding(NO_CONTROLLER, &set.claim("data-web-1")).expect("low", "report-only");
-    report.reads_as_fixture(NO_CONTROLLER, &set.claim("data-web-1"));
+    report.is_second_fixture(NO_CONTROLLER, &set.claim("data-web-1"));
     assert_eq!(set.foretell(&DELETE_SET), ["deleted", "deleted"]);
     set.delete();
     set.wait_ordinals(&[]); // as an owner it is as good as another

@@ -60,7 +60,7 @@ fn d_57_leftovers_of_an_earlier_scale_down_stay() {
         assert_eq!(set.ids(&report, claim), [LEFTOVER], "{report}");
         report.finding(LEFTOVER, &set.claim(claim)).expect("low", "report-only");
     }
-    report.reads_as_fixture(LEFTOVER, &set.claim("data-web-1"));
+    report.is_second_fixture(LEFTOVER, &set.claim("data-web-1"));
     let change = Operation::SetPolicy(DELETE_SCALED.retention());
     assert_eq!(set.foretell(&change), ["kept"; 3]);
     set.set_policy(DELETE_SCALED);
@@ -173,7 +173,7 @@ fn a_scale_flap_erases_the_claim() {
     let report = set.on.audit(&[]);
     assert_eq!(set.ids(&report, "data-web-1"), [FLAP], "{report}");
     report.finding(FLAP, &set.claim("data-web-1")).severe("critical");
-    report.reads_as_fixture(FLAP, &set.claim("data-web-1"));
+    report.is_second_fixture(FLAP, &set.claim("data-web-1"));
     assert_eq!(set.foretell(&Operation::Wait), ["kept", "recreated"]);
     set.on.patch("pod/web-1", &json!({"metadata": {"finalizers": null}}));
     set.wait_ordinals(&["0"]);
@@ -217,7 +217,7 @@ fn d_69_a_set_that_comes_back_finds_its_claims() {
         assert_eq!(set.ids(&report, claim), [LEFT], "{report}");
         report.finding(LEFT, &set.claim(claim)).expect("low", "report-only");
     }
-    report.reads_as_fixture(LEFT, &set.claim("data-web-0"));
+    report.is_second_fixture(LEFT, &set.claim("data-web-0"));
     set.create(DELETE_SCALED, 2);
     assert_eq!(set.claims(), before);
     let report = set.on.audit(&[]);
@@ -257,7 +257,7 @@ fn d_71_a_server_without_the_gate_drops_the_policy() {
     let report = set.on.audit(&["--threshold", "protection=1s"]);
     let object = format!("statefulset/{}/web", set.on.name);
     report.finding(UNENFORCED, &object).expect("medium", "report-only");
-    report.reads_as_fixture(UNENFORCED, &object);
+    report.is_second_fixture(UNENFORCED, &object);
     set.delete();
     sleep(A_WHILE);
     assert_eq!(set.ordinals(), ["0", "1"]);
