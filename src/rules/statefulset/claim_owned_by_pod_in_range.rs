@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     remedies: &[&remedies::RETAIN],
     title: "A claim belongs to its pod although its set wants the ordinal again",
     danger: "The set was scaled down and up again while the pod was going. The controller waits for the pod before it looks \
-             at the claim, and then it is too late: with the pod the claim goes, and the new pod gets an empty one.",
+             at the claim, and then it is too late: the claim goes with the pod, and whatever takes its place is empty.",
     remedy: "Setting the policy of its volume to Retain keeps the data. To keep the claim, remove its reference to the pod \
              before the pod is gone: that is what the controller itself would do.",
     source: "stateful_set_control.go, processReplica; stateful_pod_control.go, PodClaimIsStale",

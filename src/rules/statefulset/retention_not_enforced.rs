@@ -13,8 +13,8 @@ pub(super) static RULE: Rule = Rule {
     stake: Stake::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
-    title: "No claim of a set is owned as the set's retention policy says",
-    danger: "The policy has no effect: the controller does not run, may not update claims, or has the feature switched off. \
+    title: "A set's retention policy has no effect: it was dropped, or no claim is owned as it says",
+    danger: "The server or the controller has the feature switched off, or the controller does not run, or may not update claims. \
              Claims that were to go stay, and later, when it works again, all at once get owners that delete them.",
     remedy: "Find out why: whether the set's controller observes its generation, and, before 1.32, whether \
              StatefulSetAutoDeletePVC is on in kube-controller-manager too.",
@@ -23,6 +23,9 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
+    if set.retention.is_none() {
+        return Ok(dropped(cx, set));
+    }
     if set.metadata.deleting.is_some() || !wanted(set.retention.as_ref(), false).set {
         return Ok(None);
     }
@@ -59,6 +62,23 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
             .report_only(
                 "find out why its controller does not act before anybody relies on the policy",
             ),
+    ))
+}
+
+/// A server without the feature drops the policy that somebody wrote, but not who wrote it.
+fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
+    let field = ManagedField::RetentionPolicy;
+    set.metadata.managers_of(&field).next()?;
+    let name = "managers of f:persistentVolumeClaimRetentionPolicy";
+    let finding = RULE
+        .on_set(
+            set,
+            "somebody wrote a retention policy, and the server dropped it: claims are retained",
+        )
+        .shows_manager(&set.metadata, &field, name)
+        .shows("server", crate::facts::server_version(cx));
+    Some(finding.report_only(
+        "nobody knows which policy it was: switch StatefulSetAutoDeletePVC on, and write the policy again",
     ))
 }
 
