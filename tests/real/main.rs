@@ -4,6 +4,9 @@
 //! (`tests/testbed/README.md`); without it they fail and say why. They run beside each other: a test has a namespace,
 //! and where it stops controllers, a cluster of its own. `cargo test --test real -- --test-threads=4` takes two minutes.
 //!
+//! `BUDGET=600 cargo test --test real foretold -- --nocapture` foretells and does random things to random sets for ten
+//! minutes; without `BUDGET` it does so for one.
+//!
 //! `RECORD_FIXTURES=1 cargo test --test real` renews the recorded fixtures in `tests/rules`, and
 //! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
 
@@ -22,4 +25,5 @@ mod last_phase_transition;
 mod leaky;
 mod published;
 mod released;
+mod retention;
 mod support;

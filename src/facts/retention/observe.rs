@@ -31,12 +31,12 @@ impl Situation {
         let mut claims = Vec::new();
         for template in &set.templates {
             for (_, claim) in cx.claims_of_stem(namespace, &format!("{}-{name}", template.name))? {
-                let member = membership(cx, claim)?.decided;
-                let is_its = |it: &Member| it.set.metadata.name == *name;
-                if let Some(member) =
-                    member.filter(is_its).filter(|it| *it.template == template.name)
-                {
-                    claims.push(observe_claim(cx, claim, &member)?);
+                let membership = membership(cx, claim)?;
+                let contested = membership.pairs.len() > 1;
+                let is_its =
+                    |it: &Member| it.set.metadata.name == *name && *it.template == template.name;
+                if let Some(member) = membership.decided.filter(is_its) {
+                    claims.push(ClaimState { contested, ..observe_claim(cx, claim, &member)? });
                 }
             }
         }
@@ -74,6 +74,7 @@ fn observe_claim(cx: &Cx, claim: &Claim, member: &Member) -> Seen<ClaimState> {
     Ok(ClaimState {
         template: Text::clone(member.template),
         ordinal: member.ordinal,
+        contested: false,
         owners: claim.metadata.owners.iter().map(owner).collect(),
         deleting: claim.metadata.deleting.is_some(),
         finalizers: claim.metadata.finalizers.to_vec(),

@@ -140,6 +140,10 @@ fn settled(
         }
     };
     let same = claim.owners.iter().map(|it| &it.reference).eq(&fate.owners);
+    if claim.contested && !same {
+        let why = "another set makes claims of the same name, and may own it then";
+        return (Outcome::Unknown(why.to_owned()), Reason::Depends);
+    }
     (if same { Outcome::Kept } else { Outcome::Reowned(fate.owners.clone()) }, reason)
 }
 

@@ -67,6 +67,9 @@ pub struct ClaimState {
     pub template: Text,
     /// Its ordinal.
     pub ordinal: i32,
+    /// Whether another set makes claims of the same name, so that its controller may write owner
+    /// references too.
+    pub contested: bool,
     /// Its owner references, in their order.
     pub owners: Vec<OwnerState>,
     /// Whether it is being deleted already.

@@ -60,7 +60,10 @@ impl<'a> Scenario<'a> {
 
     fn remember(&self, volume: Option<&str>) {
         let name = volume.expect("because volumes are created with a name").to_owned();
-        self.volumes.borrow_mut().push(name);
+        let mut volumes = self.volumes.borrow_mut();
+        if !volumes.contains(&name) {
+            volumes.push(name);
+        }
     }
 
     /// Waits until a claim is bound, and returns its volume's name.
@@ -70,13 +73,27 @@ impl<'a> Scenario<'a> {
         let volume = claim["spec"]["volumeName"].as_str().expect("because it is bound").to_owned();
         self.wait_phase(&format!("pv/{volume}"), "Bound"); // the claim is bound a moment before
         self.remember(Some(&volume));
-        let object = self.read(&format!("pv/{volume}"));
-        if let Some(path) = object["spec"]["hostPath"]["path"].as_str().map(Path::new)
+        self.remember_folder(&self.read(&format!("pv/{volume}")));
+        volume
+    }
+
+    /// Remembers all volumes that claims of the namespace have, so that they go with the scenario.
+    pub(crate) fn remember_volumes(&self) {
+        let list = self.cluster.kubectl(&["get", "pv", "-o", "json"]);
+        let list: Value = serde_json::from_str(&list).expect("because kubectl was asked for it");
+        let all = list["items"].as_array().into_iter().flatten();
+        for volume in all.filter(|volume| volume["spec"]["claimRef"]["namespace"] == self.name) {
+            self.remember(volume["metadata"]["name"].as_str());
+            self.remember_folder(volume);
+        }
+    }
+
+    fn remember_folder(&self, volume: &Value) {
+        if let Some(path) = volume["spec"]["hostPath"]["path"].as_str().map(Path::new)
             && path.starts_with(HOST_PATHS)
         {
             self.folders.borrow_mut().push(path.to_owned()); // goes in any case
         }
-        volume
     }
 
     /// The object as it is now, or nothing.

@@ -73,6 +73,7 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
         situation.claims.push(ClaimState {
             template: "data".into(),
             ordinal,
+            contested: false,
             owners: owners.split(',').filter(|it| !it.is_empty()).map(owner).collect(),
             deleting: false,
             finalizers: vec!["kubernetes.io/pvc-protection".into()],
@@ -274,4 +275,15 @@ fn many_claims_take_no_longer_than_that_many_times_one() {
     assert!(
         gone.iter().all(|it| matches!(it.outcome, Outcome::Deleted { by: Collector::Pod, .. }))
     );
+}
+
+#[test]
+fn what_another_set_may_own_then_is_not_promised() {
+    let mut both = situation("DR", 1, &["+set"]);
+    both.claims[0].contested = true;
+    check(&both, &DeleteSet(Background), &["set OwnersGone"]);
+    check(&both, &Wait, &["kept Matrix"]);
+    let unknown = "unknown: another set makes claims of the same name, and may own it then Depends";
+    check(&both, &DeleteSet(Orphan), &[unknown]);
+    check(&both, &SetPolicy(policy("RR")), &[unknown]);
 }

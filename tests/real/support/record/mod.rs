@@ -56,10 +56,19 @@ impl Saved {
 impl Report {
     /// Makes a finding of this report the fixture of its rule, or compares it with that.
     pub(crate) fn is_fixture(&self, id: &str, object: &str) {
+        self.is_fixture_called("", id, object);
+    }
+
+    /// The same beside a fixture that was written by hand.
+    pub(crate) fn is_second_fixture(&self, id: &str, object: &str) {
+        self.is_fixture_called("-recorded", id, object);
+    }
+
+    fn is_fixture_called(&self, which: &str, id: &str, object: &str) {
         let finding = self.finding(id, object);
         match &self.saved {
-            Some(saved) => record(saved, finding),
-            None => compare(finding),
+            Some(saved) => record(saved, which, finding),
+            None => compare(which, finding),
         }
     }
 
@@ -94,8 +103,8 @@ fn expected(finding: Finding) -> Expected {
     }
 }
 
-fn compare(finding: Finding) {
-    let file = folder(finding.id()).join("expected.yaml");
+fn compare(which: &str, finding: Finding) {
+    let file = folder(finding.id()).join(format!("expected{which}.yaml"));
     let text = fs::read_to_string(&file).unwrap_or_default();
     let shipped: Vec<Expected> = serde_yaml::from_str(&text).unwrap_or_default();
     let now = expected(finding);
@@ -110,20 +119,20 @@ fn compare(finding: Finding) {
     );
 }
 
-fn record(saved: &Saved, finding: Finding) {
+fn record(saved: &Saved, which: &str, finding: Finding) {
     let folder = folder(finding.id());
     fs::create_dir_all(&folder).expect("because the repository is ours");
-    let file = folder.join("found.yaml");
+    let file = folder.join(format!("found{which}.yaml"));
     let related = finding.0["related"].as_array().cloned().unwrap_or_default();
     let objects = closure::around(&saved.lines, &finding.0["object"], &related);
     write_excerpt(&file, saved, objects, "the near misses are in clean.yaml");
-    write_settings(&folder.join("settings.yaml"), &saved.args);
+    write_settings(&folder.join(format!("settings{which}.yaml")), &saved.args);
     let findings = judge(&file, finding.id(), saved);
     assert!(
         findings.contains(&expected(finding)),
         "the excerpt is not enough: of it the tool says {findings:#?}, of the cluster {finding}"
     );
-    write(&folder.join("expected.yaml"), &yaml(&findings));
+    write(&folder.join(format!("expected{which}.yaml")), &yaml(&findings));
     say(&format!("recorded {}", finding.id()));
 }
 

@@ -1,0 +1,8 @@
+//! What becomes of the claims of `StatefulSet`s, and what the tool says beforehand (D-54 to D-75).
+
+mod foretell;
+mod membership;
+mod owners;
+mod policies;
+mod random;
+mod set;

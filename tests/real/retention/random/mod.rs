@@ -1,0 +1,161 @@
+//! Random sets: what `simulate` foretells is what the controllers then do.
+//!
+//! `cargo test --test real foretold -- --nocapture` runs as many cases as fit into `BUDGET` seconds (60) and prints
+//! its seed. `SEED=n CASES=1` repeats one case. A long run:
+//! `BUDGET=600 cargo test --test real foretold -- --nocapture`.
+
+mod api;
+mod case;
+mod dice;
+mod world;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use futures::{StreamExt, stream};
+use kubectl_storage::facts::retention::Outcome;
+use kubectl_storage::sources::client::Connection;
+use tokio::runtime::Runtime;
+
+use super::foretell::{connection, differs, foretell, word};
+use crate::support::{Cluster, Options, say};
+use api::Api;
+use case::Case;
+use world::World;
+
+/// Namespaces in which something happens at the same time.
+const PARALLEL: usize = 32;
+/// Cases that must fit into the default budget.
+const FLOOR: u64 = 40;
+/// The budget, in seconds, unless `BUDGET` says another.
+const BUDGET: u64 = 60;
+/// A case takes about so long: nobody begins one that ends after the budget.
+const ONE_CASE: Duration = Duration::from_secs(20);
+/// How often the controllers get more time before what they did is called wrong.
+const PATIENCE: u32 = 3;
+
+/// What became of a case.
+#[derive(Default)]
+struct Tally {
+    cases: u64,
+    /// Claims, by what was foretold about them.
+    foretold: BTreeMap<&'static str, u64>,
+    unknown: BTreeMap<String, Vec<u64>>,
+    divergences: Vec<String>,
+}
+
+#[test]
+fn what_is_foretold_is_what_happens() {
+    let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
+    let seed = setting("SEED").unwrap_or_else(now);
+    let cases = setting("CASES");
+    let budget = Duration::from_secs(setting("BUDGET").unwrap_or(BUDGET));
+    say(&format!("SEED={seed} begins random cases of StatefulSet retention"));
+    let cluster = Cluster::start(Options {
+        controllers: true,
+        kwok: true,
+        nodes: 1,
+        controller_args: &[
+            // Claims stay Pending, and nobody complains of that.
+            "--controllers=-persistentvolume-binder-controller",
+            "--concurrent-statefulset-syncs=20",
+            "--kube-api-qps=2000",
+            "--kube-api-burst=4000",
+        ],
+        ..Options::default()
+    });
+    let runtime = Runtime::new().expect("because the machine has threads");
+    let start = Instant::now();
+    let tally = runtime.block_on(async {
+        let connection = &connection(&cluster).await;
+        let more = |index: &u64| match cases {
+            Some(cases) => *index < cases,
+            None => start.elapsed() + ONE_CASE < budget,
+        };
+        stream::iter((0..).take_while(more))
+            .map(|index| one(connection, Case::of(seed.wrapping_add(index))))
+            .buffer_unordered(PARALLEL)
+            .fold(Tally::default(), async |tally, one| tally.with(one))
+            .await
+    });
+    let seconds = start.elapsed().as_secs();
+    let count = tally.cases;
+    let claims = format!("{:?}, for these reasons and seeds {:?}", tally.foretold, tally.unknown);
+    say(&format!("SEED={seed}: {count} cases in {seconds} s; claims foretold {claims}"));
+    let divergences = &tally.divergences;
+    assert!(
+        divergences.is_empty(),
+        "{} divergences:\n{}",
+        divergences.len(),
+        divergences.join("\n")
+    );
+    assert!(cases.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
+}
+
+fn number(name: &str, text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text:?}"))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() * 10_000)
+}
+
+impl Tally {
+    fn with(mut self, other: Self) -> Self {
+        self.cases += other.cases;
+        for (what, count) in other.foretold {
+            *self.foretold.entry(what).or_default() += count;
+        }
+        for (why, seeds) in other.unknown {
+            self.unknown.entry(why).or_default().extend(seeds);
+        }
+        self.divergences.extend(other.divergences);
+        self
+    }
+}
+
+async fn one(connection: &Connection, case: Case) -> Tally {
+    let api = Api::make(connection.client.clone(), format!("random-{}", case.seed)).await;
+    let world = World::make(api, case.shape).await;
+    for act in &case.history {
+        world.act(act).await;
+    }
+    if world.api.get("statefulsets", "web").await.is_none() {
+        world.leave().await; // its history was its end
+        return Tally::default();
+    }
+    let (before, foretold) = loop {
+        let versions = world.versions().await;
+        let before = world.claims().await;
+        let namespace = &world.api.namespace;
+        let foretold = foretell(connection, namespace, case.shape.ordered, &case.operation).await;
+        if world.versions().await == versions {
+            break (before, foretold);
+        }
+    };
+    world.operate(&case.operation).await;
+    let mut tally = Tally { cases: 1, ..Tally::default() };
+    for prediction in &foretold.predictions {
+        if let Outcome::Unknown(why) = &prediction.outcome {
+            tally.unknown.entry(why.clone()).or_default().push(case.seed);
+        }
+        *tally.foretold.entry(word(&prediction.outcome)).or_default() += 1;
+    }
+    for _ in 0..=PATIENCE {
+        let after = world.claims().await;
+        let both = foretold.predictions.iter().chain(&foretold.unordered);
+        let wrong: Vec<_> =
+            both.filter_map(|prediction| differs(prediction, &before, &after)).collect();
+        tally.divergences = if wrong.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!("{case}\n  {}\n  {:?}", wrong.join("\n  "), foretold.situation)]
+        };
+        if wrong.is_empty() {
+            break;
+        }
+        world.settle().await;
+    }
+    world.leave().await;
+    tally
+}
