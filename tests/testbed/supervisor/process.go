@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -44,7 +45,13 @@ func startProcess(path string, args, env []string, log *os.File) (*process, erro
 		return nil, errShutdown
 	}
 	p := &process{cmd: exec.Command(path, args...), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), env...)
+	// What the user works on is none of a test cluster's business.
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "KUBECONFIG=") {
+			p.cmd.Env = append(p.cmd.Env, variable)
+		}
+	}
+	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdout = log
 	p.cmd.Stderr = log
 	p.cmd.SysProcAttr = childAttributes()
