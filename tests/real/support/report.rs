@@ -133,12 +133,13 @@ impl<'a> Finding<'a> {
         self.0["id"].as_str().expect("because every finding has an id")
     }
 
-    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, or the kind in lower case for other kinds.
+    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sts/NAMESPACE/NAME`, or the kind in lower case for other kinds.
     pub(crate) fn object(self) -> String {
         let object = &self.0["object"];
         let kind = match object["kind"].as_str().expect("because every object has a kind") {
             "PersistentVolume" => "pv".to_owned(),
             "PersistentVolumeClaim" => "pvc".to_owned(),
+            "StatefulSet" => "sts".to_owned(),
             other => other.to_lowercase(),
         };
         let name = object["name"].as_str().expect("because every object has a name");
