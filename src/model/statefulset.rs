@@ -26,6 +26,8 @@ pub struct StatefulSet {
     /// `spec.persistentVolumeClaimRetentionPolicy`; absent from servers that do not know or do not
     /// honour it.
     pub retention: Option<RetentionPolicy>,
+    /// Whether `spec.podManagementPolicy` is `OrderedReady`; `None` for one that nobody knows.
+    pub ordered: Option<bool>,
     /// `status.observedGeneration`.
     pub observed_generation: i64,
     /// `status.replicas`: pods that exist.

@@ -56,7 +56,7 @@ impl Situation {
             start: set.start,
             policy: set.retention.clone(),
             deleting,
-            ordered: None,
+            ordered: set.ordered,
             form: Form::of(cx.server()),
         };
         Ok(Self { set, pods, claims })

@@ -40,6 +40,9 @@ slim! {
         /// The claims that are made for each pod.
         #[prost(message, repeated, tag = "4")]
         pub volume_claim_templates: Vec<VolumeClaimTemplate>,
+        /// In which order its pods are made and taken away; the API server fills it in.
+        #[prost(string, tag = "6")]
+        pub pod_management_policy: String,
         /// What becomes of these claims.
         #[prost(message, optional, tag = "10")]
         pub persistent_volume_claim_retention_policy: Option<ClaimRetentionPolicy>,
@@ -127,6 +130,11 @@ impl Object for StatefulSet {
                 .persistent_volume_claim_retention_policy
                 .as_ref()
                 .map(|policy| policy.fold(folder)),
+            ordered: match spec.pod_management_policy.as_str() {
+                "OrderedReady" => Some(true),
+                "Parallel" => Some(false),
+                _ => None,
+            },
             observed_generation: status.observed_generation,
             pods: status.replicas,
         };

@@ -103,6 +103,7 @@ pub(super) fn set(dice: &mut Dice) -> Workload {
                 when_deleted: retention(dice),
                 when_scaled: retention(dice),
             }),
+            ordered: dice.some(|dice| dice.chance(2)),
             observed_generation: dice.pick(&[1, 2]),
             pods: 1,
             metadata: metadata.clone(),

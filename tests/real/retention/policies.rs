@@ -255,7 +255,7 @@ fn d_71_a_server_without_the_gate_drops_the_policy() {
     let served = set.on.read("sts/web");
     assert!(served["spec"]["persistentVolumeClaimRetentionPolicy"].is_null(), "{served:#}");
     let report = set.on.audit(&["--threshold", "protection=1s"]);
-    let object = format!("statefulset/{}/web", set.on.name);
+    let object = format!("sts/{}/web", set.on.name);
     report.finding(UNENFORCED, &object).expect("medium", "report-only");
     report.is_second_fixture(UNENFORCED, &object);
     set.delete();

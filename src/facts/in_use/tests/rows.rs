@@ -139,6 +139,7 @@ pub(super) fn set(name: &str, uid: &str, template: &str) -> Row {
         match_labels: Box::default(),
         match_expressions: false,
         retention: None,
+        ordered: Some(true),
         observed_generation: 1,
         pods: 1,
     };
