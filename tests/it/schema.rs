@@ -1,6 +1,9 @@
 //! The public shape of reports: its schema, and real output held against it.
 
-use kubectl_storage::{output::wire::AuditReport, rules::REGISTRY};
+use kubectl_storage::{
+    output::{explanation::Explanation, wire::AuditReport},
+    rules::REGISTRY,
+};
 
 use crate::{
     rules::{dumps, folder},
@@ -14,6 +17,45 @@ fn the_shipped_schema_is_that_of_the_code() {
     let schema = schemars::schema_for!(AuditReport);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(PATH), &format!("{text}\n"));
+}
+
+const EXPLANATION: &str = "docs/schema/explanation.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_of_explanations_is_that_of_the_code() {
+    let schema = schemars::schema_for!(Explanation);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(EXPLANATION), &format!("{text}\n"));
+}
+
+/// Every claim, volume and set of every fixture is explained, in JSON that keeps to the schema.
+#[test]
+fn explanations_keep_to_their_schema() {
+    let schema =
+        serde_json::from_str(&read(&root().join(EXPLANATION))).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let mut outcomes = 0;
+    for id in ["sts-ownerref-contradicts-retain", "pvc-terminating-in-use", "va-orphan-pv-missing"]
+    {
+        let rule = kubectl_storage::rules::find(id).expect("because it is a rule");
+        for file in dumps(rule, "found") {
+            let path = folder(rule).join(file).to_string_lossy().into_owned();
+            let seen = crate::rules::look(rule, path.rsplit('/').next().expect("a file"));
+            for (_, claim) in seen.intake.cluster.claims() {
+                let (name, namespace) = (format!("pvc/{}", claim.metadata.name), &claim.namespace);
+                let ran =
+                    Call::new(["explain", &name, "-n", namespace, "-o", "json", "-f", &path]).run();
+                ran.is_decent(&path);
+                let said: serde_json::Value = serde_json::from_str(&ran.stdout)
+                    .unwrap_or_else(|error| panic!("{path}: {error}: {}", ran.stderr));
+                let wrong: Vec<_> = validator.iter_errors(&said).map(|it| it.to_string()).collect();
+                assert!(wrong.is_empty(), "{path}: {wrong:#?}");
+                let read: Explanation = serde_json::from_value(said).expect("its own shape");
+                outcomes += read.outcomes.len();
+            }
+        }
+    }
+    assert!(outcomes > 20, "only {outcomes} outcomes: nothing is proven");
 }
 
 #[test]

@@ -132,6 +132,8 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
             };
             match prediction.reason {
                 Reason::Unowned | Reason::Matrix => ("kept", then),
+                // That is what the reason says.
+                Reason::Orphaned if owners.is_empty() => ("kept", prediction.reason.to_string()),
                 reason => ("kept", format!("{reason}; {then}")),
             }
         }
