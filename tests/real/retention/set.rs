@@ -64,6 +64,12 @@ impl<'a> Set<'a> {
     pub(super) fn create(&self, policy: Policy, replicas: u32) {
         self.on.create(&self.object(policy, replicas));
         self.rolled_out(replicas);
+        // kwok runs pods whose volumes are not there yet. Without a volume nothing could be lost, and
+        // findings would be lesser ones.
+        let phases = ["get", "pvc", "-n", &self.on.name, "-o", "jsonpath={.items[*].status.phase}"];
+        eventually("its claims are bound", || {
+            self.on.cluster.kubectl(&phases).split_whitespace().all(|phase| phase == "Bound")
+        });
         self.on.remember_volumes();
     }
 
