@@ -1,6 +1,6 @@
 //! Random sets: what `simulate` foretells is what the controllers then do.
 //!
-//! `cargo test --test real foretold -- --nocapture` runs as many cases as fit into `BUDGET` seconds (60) and prints
+//! `cargo test --test real foretold -- --nocapture` runs as many cases as fit into `BUDGET` seconds (240) and prints
 //! its seed. `SEED=n CASES=1` repeats one case. A long run:
 //! `BUDGET=600 cargo test --test real foretold -- --nocapture`.
 
@@ -24,11 +24,11 @@ use case::Case;
 use world::World;
 
 /// Namespaces in which something happens at the same time.
-const PARALLEL: usize = 32;
+const PARALLEL: usize = 40;
 /// Cases that must fit into the default budget.
 const FLOOR: u64 = 40;
 /// The budget, in seconds, unless `BUDGET` says another.
-const BUDGET: u64 = 60;
+const BUDGET: u64 = 240;
 /// A case takes about so long: nobody begins one that ends after the budget.
 const ONE_CASE: Duration = Duration::from_secs(20);
 /// How often the controllers get more time before what they did is called wrong.
