@@ -136,6 +136,12 @@ fn d_46_claims_of_workloads_at_rest() {
         report.expect_ids(&named(&on, name), &[]);
     }
     report.is_near_miss("pvc-unused", &named(&on, "cron"));
+    for name in &all[..3] {
+        let said = on.explain(&format!("pvc/{name}"));
+        assert_eq!(said.users(), [*name], "{said:?}");
+        // Upstream waits for none of them, and the volume's policy is Retain.
+        assert_eq!(said.outcomes("it is deleted"), ["deleted", "released"], "{said:?}");
+    }
     let object = named(&on, "nobody");
     let finding = report.finding("pvc-unused", &object).expect("low", "report-only");
     finding.says(&["deployments", "cronjobs", "custom resources were not looked at"]);

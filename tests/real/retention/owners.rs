@@ -36,6 +36,11 @@ fn claims_without_a_pod_still_go_with_a_set_that_retains() {
     }
     report.is_second_fixture(CONTRADICTS, &set.claim("data-web-1"));
     assert_eq!(set.foretell(&DELETE_SET), ["kept", "deleted", "deleted"]);
+    let (kept, dies) = (set.on.explain("pvc/data-web-0"), set.on.explain("pvc/data-web-1"));
+    assert_eq!(kept.outcomes("its set is deleted"), ["kept"], "{kept:?}");
+    assert_eq!(dies.outcomes("its set is deleted"), ["destroyed"], "{dies:?}");
+    let of_the_set = set.on.explain("sts/web");
+    assert_eq!(of_the_set.outcomes("it is deleted"), ["kept", "destroyed", "destroyed"]);
     set.delete();
     set.wait_ordinals(&["0"]);
 }

@@ -138,12 +138,42 @@ impl Outcome {
     }
 }
 
+/// What `explain` said of an object.
+#[derive(Debug)]
+pub(crate) struct Explained(pub(crate) serde_json::Value);
+
+impl Explained {
+    /// What would happen to the object if something were done, in a word: all outcomes of it.
+    pub(crate) fn outcomes(&self, when: &str) -> Vec<&str> {
+        let all = self.0["outcomes"].as_array().expect("because there is always a list");
+        let of = all.iter().filter(|it| it["if"] == *when);
+        of.map(|it| it["then"].as_str().unwrap_or_default()).collect()
+    }
+
+    /// Who uses it, by name, in order.
+    pub(crate) fn users(&self) -> Vec<&str> {
+        let all = self.0["usedBy"].as_array().expect("because there is always a list");
+        all.iter().map(|it| it["object"]["name"].as_str().unwrap_or_default()).collect()
+    }
+}
+
 impl Cluster {
     /// Audits as the administrator. Nothing may be unseen, and nothing may be written.
     pub(crate) fn audit(&self, args: &[&str]) -> Report {
         let report = self.audit_as(self.kubeconfig(), args);
         assert_eq!(report.code, Some(0), "{report}");
         report
+    }
+
+    /// Explains an object. Nothing may be written.
+    pub(crate) fn explain(&self, object: &str, namespace: &str) -> Explained {
+        let before = self.mark();
+        let args = ["explain", object, "-n", namespace, "-o", "json"];
+        let outcome = Run::of(&args).kubeconfig(self.kubeconfig()).go();
+        self.assert_no_write(before);
+        self.assert_no_dry_run(before);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        Explained(serde_json::from_str(&outcome.stdout).expect("it is JSON"))
     }
 
     /// Audits with a kubeconfig. Nothing may be written.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::{Cluster, HOST_PATHS, Report, eventually, say};
+use super::{Cluster, Explained, HOST_PATHS, Report, eventually, say};
 
 /// A namespace named after the test, and what is to be removed with it.
 pub(crate) struct Scenario<'a> {
@@ -182,6 +182,11 @@ impl<'a> Scenario<'a> {
     /// Audits the cluster as its administrator.
     pub(crate) fn audit(&self, args: &[&str]) -> Report {
         self.cluster.audit(args)
+    }
+
+    /// What `explain` says of an object of the scenario, as JSON. Nothing may be written.
+    pub(crate) fn explain(&self, object: &str) -> Explained {
+        self.cluster.explain(object, &self.name)
     }
 
     fn clean_up(&self) {
