@@ -14,8 +14,8 @@ use scope::{exempt, in_scope, object_key};
 use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject, Unseen};
 use crate::model::{
-    Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
-    VerdictState,
+    Bytes, Fact, FactKey, Finding, Kind, Phase, Question, Role, RuleId, Settings, Severity, Text,
+    Time, VerdictState,
 };
 
 /// Keeps what was found, without keeping the findings: they are judged again when printed.
@@ -324,7 +324,12 @@ impl Assessor {
 
 /// Whether it is a single object that was not seen, and not its whole kind.
 fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
-    !unseen.kind.is_listed() || cluster.reach(unseen.kind, unseen.namespace.as_ref()).is_ok()
+    match unseen.kind {
+        // Whoever may not or cannot ask for these misses a side of a finding, and no object.
+        Kind::Secret | Kind::SubjectAccessReview => false,
+        Kind::PartialObjectMetadata => true,
+        kind => cluster.reach(kind, unseen.namespace.as_ref()).is_ok(),
+    }
 }
 
 fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
