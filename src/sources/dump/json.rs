@@ -213,8 +213,8 @@ impl Json<'_, '_, '_> {
         if !self.skim || !self.window.starts_with(skim::START)? {
             return Ok(None);
         }
-        let Some(end) = self.window.find(skim::END)? else { return Ok(None) };
-        let end = end + skim::END.len();
+        let Some(end) = self.window.find(&skim::END)? else { return Ok(None) };
+        let end = end + skim::END.needle().len();
         Ok(skim::head(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 

@@ -5,30 +5,39 @@
 //! item is indented so little, and no text in JSON holds a line break. What looks otherwise is read
 //! in the ordinary way. What looks so is not checked here, only found.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 
 use super::head::{Head, Meta, Text};
+
+/// What is looked for in every item: to prepare a search takes longer than to search.
+pub(super) type Wanted = LazyLock<Finder<'static>>;
+
+macro_rules! wanted {
+    ($text:literal) => {
+        LazyLock::new(|| Finder::new($text))
+    };
+}
 
 /// What an item begins with.
 pub(super) const START: &[u8] = b"{\n            \"apiVersion\": \"";
 /// What it ends with.
-pub(super) const END: &[u8] = b"\n        }";
+pub(super) static END: Wanted = wanted!(b"\n        }");
 
 const KIND: &[u8] = b",\n            \"kind\": \"";
 const METADATA: &[u8] = b",\n            \"metadata\": {";
-const METADATA_END: &[u8] = b"\n            }";
-const NAME: &[u8] = b"\n                \"name\": \"";
-const NAMESPACE: &[u8] = b"\n                \"namespace\": \"";
-const UID: &[u8] = b"\n                \"uid\": \"";
-const VERSION: &[u8] = b"\n                \"resourceVersion\": \"";
+static METADATA_END: Wanted = wanted!(b"\n            }");
+static NAME: Wanted = wanted!(b"\n                \"name\": \"");
+static NAMESPACE: Wanted = wanted!(b"\n                \"namespace\": \"");
+static UID: Wanted = wanted!(b"\n                \"uid\": \"");
+static VERSION: Wanted = wanted!(b"\n                \"resourceVersion\": \"");
 /// Where a member of an item begins.
-const MEMBER: &[u8] = b"\n            \"";
+static MEMBER: Wanted = wanted!(b"\n            \"");
 /// The members that stand at its beginning.
 const MEMBERS: [&[u8]; 3] = [b"apiVersion\"", b"kind\"", b"metadata\""];
-const MANAGED: &[u8] = b"\n                \"managedFields\": [\n";
-const MANAGED_END: &[u8] = b"\n                ],";
+static MANAGED: Wanted = wanted!(b"\n                \"managedFields\": [\n");
+static MANAGED_END: Wanted = wanted!(b"\n                ],");
 
 /// What is known of an object that was cut out by its indentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,31 +59,30 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
     let before = item.len() - metadata.len();
     let mut managed_fields = 0..0;
     let mut from = 0;
-    if let Some(start) = memmem::find(metadata, MANAGED) {
-        let end = start + memmem::find(&metadata[start..], MANAGED_END)? + MANAGED_END.len();
+    if let Some(start) = MANAGED.find(metadata) {
+        let end = start + MANAGED_END.find(&metadata[start..])? + MANAGED_END.needle().len();
         managed_fields = before + start..before + end;
         from = end;
     }
-    let end = from + memmem::find(&metadata[from..], METADATA_END)?;
+    let end = from + METADATA_END.find(&metadata[from..])?;
     // If the metadata ends before its managed fields, these are somebody else's.
-    if memmem::find(&metadata[..managed_fields.start.saturating_sub(before)], METADATA_END)
-        .is_some()
-    {
+    if METADATA_END.find(&metadata[..managed_fields.start.saturating_sub(before)]).is_some() {
         return None;
     }
     // The same member twice, as when two items have run into one: not for this shortcut to judge.
-    let again =
-        |at: usize| MEMBERS.iter().any(|member| metadata[at + MEMBER.len()..].starts_with(member));
-    if memmem::find_iter(&metadata[end..], MEMBER).any(|at| again(end + at)) {
+    let again = |at: usize| {
+        MEMBERS.iter().any(|member| metadata[at + MEMBER.needle().len()..].starts_with(member))
+    };
+    if MEMBER.find_iter(&metadata[end..]).any(|at| again(end + at)) {
         return None;
     }
     let metadata = &metadata[from..end];
-    let (name, _) = text(&metadata[memmem::find(metadata, NAME)? + NAME.len()..])?;
+    let (name, _) = text(&metadata[NAME.find(metadata)? + NAME.needle().len()..])?;
     let meta = Meta {
         name: Text(name),
-        namespace: optional(metadata, NAMESPACE)?,
-        uid: optional(metadata, UID)?,
-        resource_version: optional(metadata, VERSION)?,
+        namespace: optional(metadata, &NAMESPACE)?,
+        uid: optional(metadata, &UID)?,
+        resource_version: optional(metadata, &VERSION)?,
         next_page: Text::default(),
     };
     Some((Head::known(api_version, kind, meta), Skimmed { managed_fields }))
@@ -82,10 +90,16 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
 
 /// Reads a member that may be missing. One of this name anywhere else may be deeper, or may have lost
 /// its indentation.
-fn optional(metadata: &[u8], name: &[u8]) -> Option<Text> {
-    match memmem::find(metadata, name) {
-        Some(at) => Some(Text(text(&metadata[at + name.len()..])?.0)),
-        None => memmem::find(metadata, name.trim_ascii_start()).is_none().then(Text::default),
+fn optional(metadata: &[u8], name: &Finder) -> Option<Text> {
+    let needle = name.needle();
+    match name.find(metadata) {
+        Some(at) => Some(Text(text(&metadata[at + needle.len()..])?.0)),
+        None => {
+            // The key alone, since blanks around the colon may be others than kubectl's.
+            let key = needle.trim_ascii_start();
+            let key = &key[..=1 + memchr::memchr(b'"', &key[1..])?];
+            memmem::find(metadata, key).is_none().then(Text::default)
+        }
     }
 }
 

@@ -201,14 +201,13 @@ impl<'r> Window<'r> {
     }
 
     /// Returns where these bytes begin, if they come before the end of the file.
-    pub(super) fn find(&mut self, wanted: &[u8]) -> Result<Option<usize>, Halt> {
-        let finder = memmem::Finder::new(wanted);
+    pub(super) fn find(&mut self, wanted: &memmem::Finder) -> Result<Option<usize>, Halt> {
         let mut from = 0;
         loop {
-            if let Some(found) = finder.find(&self.bytes()[from..]) {
+            if let Some(found) = wanted.find(&self.bytes()[from..]) {
                 return Ok(Some(from + found));
             }
-            from = self.bytes().len().saturating_sub(wanted.len());
+            from = self.bytes().len().saturating_sub(wanted.needle().len());
             if self.fill()? == Filled::End {
                 return Ok(None);
             }

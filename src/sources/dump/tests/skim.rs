@@ -137,3 +137,21 @@ proptest! {
         }
     }
 }
+
+/// A tab is as good a blank as kubectl's, around the colon too: a key is not missing because of it.
+#[test]
+fn other_blanks_are_read_alike() {
+    let whole = list();
+    let beside = |at: usize| matches!(whole.get(at), Some(b'"' | b':'));
+    let blanks =
+        (1..whole.len()).filter(|at| whole[*at] == b' ' && (beside(*at - 1) || beside(*at + 1)));
+    for place in blanks {
+        for byte in *b"\t\n" {
+            let mut bytes = whole.clone();
+            bytes[place] = byte;
+            let (skimmed, _, damaged) = read(&bytes, true, 4096, 4096);
+            let read = read(&bytes, false, 4096, 4096).0;
+            assert!(damaged || skimmed == read, "place {place}, byte {byte}");
+        }
+    }
+}
