@@ -92,15 +92,13 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
 /// its indentation.
 fn optional(metadata: &[u8], name: &Finder) -> Option<Text> {
     let needle = name.needle();
-    match name.find(metadata) {
-        Some(at) => Some(Text(text(&metadata[at + needle.len()..])?.0)),
-        None => {
-            // The key alone, since blanks around the colon may be others than kubectl's.
-            let key = needle.trim_ascii_start();
-            let key = &key[..=1 + memchr::memchr(b'"', &key[1..])?];
-            memmem::find(metadata, key).is_none().then(Text::default)
-        }
+    if let Some(at) = name.find(metadata) {
+        return Some(Text(text(&metadata[at + needle.len()..])?.0));
     }
+    // The key alone, since blanks around the colon may be others than kubectl's.
+    let key = needle.trim_ascii_start();
+    let key = &key[..=1 + memchr::memchr(b'"', &key[1..])?];
+    memmem::find(metadata, key).is_none().then(Text::default)
 }
 
 /// Reads a text without escapes that is not empty, and what follows it.
