@@ -160,7 +160,7 @@ impl AuditArgs {
         let tally = collected.assessor.tally(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
         let head = wire::head(cluster, settings, &tally, About { source, journal });
-        let tail = wire::tail(&collected.blind());
+        let tail = wire::tail(&collected.blind);
         let now = cluster.clock();
         let page = Page { headers: !self.no_headers, width: terminal::width() };
         let mut findings =
@@ -321,7 +321,7 @@ fn counted(count: usize, what: &str) -> String {
 /// The first that applies.
 fn exit(collected: &Collected, settings: &Settings, fail_on: Option<Severity>) -> Exit {
     let cluster = &collected.intake.cluster;
-    if !collected.blind().is_empty() {
+    if !collected.blind.is_empty() {
         return Exit::Incomplete;
     }
     let worst = collected.assessor.tally(cluster, settings).by_severity.into_keys().next();

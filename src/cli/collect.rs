@@ -8,9 +8,8 @@ use std::{
 
 use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
-    cluster::Gap,
     journal::{self, sightings},
-    model::{Answer, Kind, Question, Settings, Sighting, Time, escape_control},
+    model::{Kind, Settings, Sighting, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
         Header, answers,
@@ -42,6 +41,8 @@ pub(super) struct Collected {
     pub(super) journal: Option<PathBuf>,
     /// The namespace of the context, or that which the user gave; `None` for dumps.
     pub(super) namespace: Option<String>,
+    /// Everything that was not seen.
+    pub(super) blind: Vec<Blind>,
     /// Things to tell the user, on stderr.
     pub(super) notes: Vec<String>,
     /// Objects in the saved file, if one was asked for.
@@ -69,6 +70,7 @@ pub(super) async fn collect(
         assessor: Assessor::default(),
         journal: None,
         namespace: None,
+        blind: Vec::new(),
         notes: Vec::new(),
         saved: None,
     };
@@ -90,6 +92,7 @@ pub(super) async fn collect(
             collected.judge(settings);
         }
     }
+    collected.blind = collected.assessor.blind(&collected.intake.cluster);
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
     Ok(collected)
 }
@@ -127,20 +130,6 @@ impl Collected {
             self.record(&known);
         }
         Ok(())
-    }
-
-    /// Everything that was not seen, in the order in which reports name it.
-    pub(super) fn blind(&self) -> Vec<Blind> {
-        let mut blind = self.assessor.blind(&self.intake.cluster);
-        for (question, answer) in self.intake.cluster.answers() {
-            let Some(gap) = missed(question, answer) else { continue };
-            let rules = REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind));
-            let rules = rules.map(|rule| rule.id).collect();
-            if !blind.iter().any(|known| known.gap == gap) {
-                blind.push(Blind { gap, rules });
-            }
-        }
-        blind
     }
 
     fn judge(&mut self, settings: &Settings) {
@@ -188,25 +177,6 @@ impl Collected {
     }
 }
 
-/// Returns what is not seen for want of an answer that a verdict needs; `None` when it was given.
-///
-/// Secrets and permissions that may not be looked at are none of an audit's business. Objects and
-/// owners are told of by the rules that look for them.
-fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
-    let what = match question {
-        Question::Exists(_) | Question::OwnerExists(_) => return None,
-        Question::SecretExists { namespace, name } => format!("secret {namespace}/{name}"),
-        Question::MayPatchVolumes { namespace, service_account } => {
-            format!("what ServiceAccount {namespace}/{service_account} may do")
-        }
-    };
-    let reason = match answer {
-        Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden => return None,
-        Answer::Unanswered(reason) => format!("{what}: {reason}"),
-    };
-    Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
-}
-
 fn live_failure(error: LiveError) -> Failure {
     match error {
         LiveError::Read(error) => {
@@ -229,7 +199,7 @@ fn dump_failure(error: DumpError) -> Failure {
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(super) fn tell(collected: &Collected) {
     let cluster = &collected.intake.cluster;
-    let blind = collected.blind();
+    let blind = &collected.blind;
     for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
         // What is a gap as well is told once.
         if !blind.iter().any(|it| it.gap.reason == *note) {
@@ -243,30 +213,5 @@ pub(super) fn tell(collected: &Collected) {
         terminal::note(
             "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_not_answered_is_a_gap_and_what_may_not_be_asked_is_none() {
-        let secret = Question::SecretExists { namespace: "storage".into(), name: "key".into() };
-        let review = Question::MayPatchVolumes {
-            namespace: "storage".into(),
-            service_account: "provisioner".into(),
-        };
-        let late = Answer::Unanswered("timed out".into());
-        for (question, answer, is_gap) in [
-            (&secret, &Answer::Yes, false),
-            (&secret, &Answer::No, false),
-            (&secret, &Answer::Forbidden, false),
-            (&review, &Answer::Forbidden, false),
-            (&secret, &late, true),
-            (&review, &late, true),
-        ] {
-            assert_eq!(missed(question, answer).is_some(), is_gap, "{question:?} {answer:?}");
-        }
     }
 }

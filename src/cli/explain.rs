@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     cluster::{Cluster, Subject},
-    model::{Explanation, Kind, ObjectKey, Settings, Text, escape_control},
+    model::{Kind, ObjectKey, Settings, Text, escape_control},
     output::{
         explanation,
         format::Format,
@@ -108,7 +108,7 @@ impl ExplainArgs {
         let collected = collect(from, &settings, None).await?;
         let cluster = &collected.intake.cluster;
         let key = self.key(&collected, kind, name)?;
-        let found = rules::subject_of(cluster, &key);
+        let found = cluster.subject(&key);
         let explained = found.and_then(|subject| {
             rules::explain(cluster, &settings, &subject).map(|it| (subject, it))
         });
@@ -160,7 +160,7 @@ fn print(
     collected: &Collected,
     settings: &Settings,
     subject: &Subject,
-    explained: Explanation,
+    explained: rules::Explanation,
     format: &Format,
     source: Source,
 ) -> Result<Exit, Failure> {

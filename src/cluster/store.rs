@@ -144,6 +144,42 @@ macro_rules! take {
     }};
 }
 
+/// Does something in the table of a kind, which is told the table and how its rows are touched.
+macro_rules! in_table {
+    ($kind:expr, $does:ident) => {
+        match $kind {
+            Kind::PersistentVolume => $does!(volumes, Volume),
+            Kind::PersistentVolumeClaim => $does!(claims, Claim),
+            Kind::Pod => $does!(pods, Pod),
+            Kind::Node => $does!(nodes, Node),
+            Kind::StorageClass => $does!(classes, Class),
+            Kind::CsiDriver => $does!(csi_drivers, CsiDriver),
+            Kind::CsiNode => $does!(csi_nodes, CsiNode),
+            Kind::VolumeAttachment => $does!(attachments, Attachment),
+            Kind::StatefulSet
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::DaemonSet
+            | Kind::ReplicationController
+            | Kind::Job
+            | Kind::CronJob => $does!(workloads, Workload),
+            Kind::HorizontalPodAutoscaler => $does!(autoscalers, Autoscaler),
+            Kind::VolumeAttributesClass => $does!(attributes_classes, AttributesClass),
+            Kind::VolumeSnapshot => $does!(volume_snapshots, VolumeSnapshot),
+            Kind::Lease => $does!(leases, Lease),
+            Kind::Event => $does!(events, Event),
+            Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
+                $does!(snapshots, Snapshot);
+            }
+            // No rows of these are kept.
+            Kind::Namespace
+            | Kind::Secret
+            | Kind::PartialObjectMetadata
+            | Kind::SubjectAccessReview => {}
+        }
+    };
+}
+
 /// A row that was or will be changed, by its place in its table.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TouchedRow {
@@ -303,36 +339,7 @@ impl Cluster {
                 }
             };
         }
-        match kind {
-            Kind::PersistentVolume => gone!(volumes, Volume),
-            Kind::PersistentVolumeClaim => gone!(claims, Claim),
-            Kind::Pod => gone!(pods, Pod),
-            Kind::Node => gone!(nodes, Node),
-            Kind::StorageClass => gone!(classes, Class),
-            Kind::CsiDriver => gone!(csi_drivers, CsiDriver),
-            Kind::CsiNode => gone!(csi_nodes, CsiNode),
-            Kind::VolumeAttachment => gone!(attachments, Attachment),
-            Kind::StatefulSet
-            | Kind::Deployment
-            | Kind::ReplicaSet
-            | Kind::DaemonSet
-            | Kind::ReplicationController
-            | Kind::Job
-            | Kind::CronJob => gone!(workloads, Workload),
-            Kind::HorizontalPodAutoscaler => gone!(autoscalers, Autoscaler),
-            Kind::VolumeAttributesClass => gone!(attributes_classes, AttributesClass),
-            Kind::VolumeSnapshot => gone!(volume_snapshots, VolumeSnapshot),
-            Kind::Lease => gone!(leases, Lease),
-            Kind::Event => gone!(events, Event),
-            Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
-                gone!(snapshots, Snapshot);
-            }
-            // No rows of these are kept.
-            Kind::Namespace
-            | Kind::Secret
-            | Kind::PartialObjectMetadata
-            | Kind::SubjectAccessReview => {}
-        }
+        in_table!(kind, gone);
     }
 
     fn drop_unseen_since(&mut self, began: u64, reach: &Reach, dirty: &mut Dirty) {
@@ -344,35 +351,7 @@ impl Cluster {
                 }
             };
         }
-        match reach.kind {
-            Kind::PersistentVolume => drop_from!(volumes, Volume),
-            Kind::PersistentVolumeClaim => drop_from!(claims, Claim),
-            Kind::Pod => drop_from!(pods, Pod),
-            Kind::Node => drop_from!(nodes, Node),
-            Kind::StorageClass => drop_from!(classes, Class),
-            Kind::CsiDriver => drop_from!(csi_drivers, CsiDriver),
-            Kind::CsiNode => drop_from!(csi_nodes, CsiNode),
-            Kind::VolumeAttachment => drop_from!(attachments, Attachment),
-            Kind::StatefulSet
-            | Kind::Deployment
-            | Kind::ReplicaSet
-            | Kind::DaemonSet
-            | Kind::ReplicationController
-            | Kind::Job
-            | Kind::CronJob => drop_from!(workloads, Workload),
-            Kind::HorizontalPodAutoscaler => drop_from!(autoscalers, Autoscaler),
-            Kind::VolumeAttributesClass => drop_from!(attributes_classes, AttributesClass),
-            Kind::VolumeSnapshot => drop_from!(volume_snapshots, VolumeSnapshot),
-            Kind::Lease => drop_from!(leases, Lease),
-            Kind::Event => drop_from!(events, Event),
-            Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
-                drop_from!(snapshots, Snapshot);
-            }
-            Kind::Namespace
-            | Kind::Secret
-            | Kind::PartialObjectMetadata
-            | Kind::SubjectAccessReview => {}
-        }
+        in_table!(reach.kind, drop_from);
     }
 }
 

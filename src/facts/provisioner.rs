@@ -8,8 +8,8 @@ use semver::Version;
 use super::names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, PodPhase, Question, Role,
-    Sidecars, Text, image_name,
+    Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, Question, Role, Sidecars,
+    Text, image_name,
 };
 
 /// Returns what everything that runs a driver's csi-provisioner claims to run.
@@ -33,9 +33,8 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     let mut running = Vec::new();
     for pod in cx.sidecar_pods() {
         let Some(sidecars) = &pod.sidecars else { continue };
-        let finished = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
         let leads = leaders.contains(&(Text::clone(&pod.namespace), sanitize(&pod.name)));
-        if !finished && (leads || names_driver(sidecars)) {
+        if !pod.is_finished() && (leads || names_driver(sidecars)) {
             running.extend(claims(&pod.object(), &pod.namespace, sidecars));
         }
     }

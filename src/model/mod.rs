@@ -12,7 +12,6 @@ mod class;
 mod controller;
 mod driver;
 mod event;
-mod explanation;
 mod fact;
 mod finding;
 mod kind;
@@ -44,7 +43,6 @@ pub use class::{AttributesClass, StorageClass};
 pub use controller::{ControllerState, Liveness, Probe, Role, Sighting, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
-pub use explanation::{Explanation, NotSeen, Outcome, User};
 pub use fact::{ClaimedVersion, Fact, FactKey};
 pub use finding::{
     Evidence, Finding, Offer, RuleId, Severity, Verdict, VerdictState, VolumeColumns,

@@ -56,9 +56,7 @@ impl Row {
             Self::AttributesClass(row) => row.object().key,
             Self::CsiDriver(row) => ObjectKey::cluster_wide(Kind::CsiDriver, &row.metadata.name),
             Self::CsiNode(row) => ObjectKey::cluster_wide(Kind::CsiNode, &row.metadata.name),
-            Self::Attachment(row) => {
-                ObjectKey::cluster_wide(Kind::VolumeAttachment, &row.metadata.name)
-            }
+            Self::Attachment(row) => row.object().key,
             Self::Lease(row) => namespaced(Kind::Lease, &row.namespace, &row.metadata.name),
             Self::Event(row) => namespaced(Kind::Event, &row.namespace, &row.name),
             Self::VolumeSnapshot(row) => row.object().key,

@@ -6,10 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    report::wrap,
+    report::{short_name, wrap},
     wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata, reference},
 };
-use crate::model::{self, Kind, escape_control};
+use crate::{
+    cluster::Unseen,
+    model::{self, escape_control},
+    rules,
+};
 
 /// What `explain pvc/NAME` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,22 +72,22 @@ pub struct Outcome {
 impl Explanation {
     /// Puts an explanation and the findings about its object into their public shape.
     pub fn new(
-        explanation: model::Explanation,
+        explanation: rules::Explanation,
         metadata: ReportMetadata,
         findings: Vec<Finding>,
     ) -> Self {
-        let user = |user: model::User| User {
+        let user = |user: rules::User| User {
             object: reference(&user.object),
             how: user.how,
             holds: user.holds,
         };
-        let outcome = |outcome: model::Outcome| Outcome {
+        let outcome = |outcome: rules::Outcome| Outcome {
             when: outcome.when,
             object: outcome.object.as_ref().map(reference),
             then: outcome.then.to_owned(),
             because: outcome.because,
         };
-        let gap = |unseen: model::NotSeen| Gap {
+        let gap = |unseen: Unseen| Gap {
             resource: unseen.kind.plural().to_owned(),
             namespace: unseen.namespace.as_ref().map(ToString::to_string),
             reason: unseen.reason,
@@ -114,7 +118,7 @@ impl Explanation {
     /// # Errors
     /// When writing fails.
     pub fn print(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
-        writeln!(out, "{}", escape_control(&short(&self.object)))?;
+        writeln!(out, "{}", escape_control(&short_name(&self.object)))?;
         let label = self.state.iter().map(|it| it.field.len()).max().unwrap_or(0);
         for it in &self.state {
             let text = format!("{:label$}  {}", it.field, it.value);
@@ -139,7 +143,7 @@ impl Explanation {
         if self.looked_at.is_empty() && self.used_by.is_empty() {
             return Ok(());
         }
-        let user = |user: &User| format!("{}: {}", short(&user.object), user.how);
+        let user = |user: &User| format!("{}: {}", short_name(&user.object), user.how);
         let mut users: Vec<_> = self.used_by.iter().map(user).collect();
         if users.is_empty() {
             users.push("nobody that was looked at".to_owned());
@@ -158,7 +162,7 @@ impl Explanation {
                 heading = Some(&outcome.when);
                 writeln!(page.out, "\n{}:", escape_control(&format!("If {}", outcome.when)))?;
             }
-            let whose = outcome.object.as_ref().map(|it| format!("{} ", short(it)));
+            let whose = outcome.object.as_ref().map(|it| format!("{} ", short_name(it)));
             let whose = whose.unwrap_or_default();
             page.line(&format!("{whose}{}: {}", outcome.then, outcome.because))?;
         }
@@ -188,16 +192,5 @@ impl Page<'_> {
             writeln!(self.out, "{}{line}", if index == 0 { "  " } else { "    " })?;
         }
         Ok(())
-    }
-}
-
-/// How people name an object.
-fn short(object: &ObjectReference) -> String {
-    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let known = Kind::parse(group, &object.kind).map(Kind::short);
-    let kind = known.unwrap_or(&object.kind);
-    match &object.namespace {
-        Some(namespace) => format!("{kind}/{namespace}/{}", object.name),
-        None => format!("{kind}/{}", object.name),
     }
 }

@@ -14,7 +14,7 @@ use super::{
     jsonpath::{RenderError, Template},
     list,
     table::{Look, Table},
-    wire::{Finding, ReportHead, ReportTail},
+    wire::{Finding, ObjectReference, ReportHead, ReportTail},
 };
 use crate::model::{Kind, escape_control, format_age};
 
@@ -175,7 +175,7 @@ fn cells(finding: Finding, wide: bool) -> Vec<String> {
             Some(seconds) => format_age(seconds),
         },
     };
-    let object = short_name(&finding);
+    let object = short_name(&finding.object);
     let volume = finding.volume;
     let size = volume.as_ref().and_then(|volume| volume.capacity.clone()).unwrap_or_default();
     let mut cells = vec![finding.severity, finding.id, object, age, size];
@@ -197,12 +197,13 @@ fn cells(finding: Finding, wide: bool) -> Vec<String> {
     cells
 }
 
-fn short_name(finding: &Finding) -> String {
-    let group = finding.object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let short = Kind::parse(group, &finding.object.kind).map_or("", Kind::short);
-    match &finding.object.namespace {
-        Some(namespace) => format!("{short}/{namespace}/{}", finding.object.name),
-        None => format!("{short}/{}", finding.object.name),
+/// How people name an object.
+pub(super) fn short_name(object: &ObjectReference) -> String {
+    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let short = Kind::parse(group, &object.kind).map_or("", Kind::short);
+    match &object.namespace {
+        Some(namespace) => format!("{short}/{namespace}/{}", object.name),
+        None => format!("{short}/{}", object.name),
     }
 }
 

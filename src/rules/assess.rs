@@ -6,16 +6,19 @@ use std::{
     rc::Rc,
 };
 
+mod blind;
 mod scope;
 
+pub use blind::Blind;
+use blind::is_single;
 pub use scope::subjects;
 use scope::{exempt, in_scope, object_key};
 
 use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
-use crate::cluster::{Cluster, Cx, Dirty, Facts, Gap, Lookup, Subject, Unseen};
+use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
-    Bytes, Fact, FactKey, Finding, Kind, Phase, Question, Role, RuleId, Settings, Severity, Text,
-    Time, VerdictState,
+    Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
+    VerdictState,
 };
 
 /// Keeps what was found, without keeping the findings: they are judged again when printed.
@@ -33,15 +36,6 @@ struct Noted {
     /// What could not be judged, and why.
     unseen: Vec<(RuleId, Unseen)>,
     wake: Option<Time>,
-}
-
-/// Something that was not seen, with the rules that it blinds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blind {
-    /// What was not seen.
-    pub gap: Gap,
-    /// Which findings could therefore not be judged, everywhere or for some objects.
-    pub rules: Vec<RuleId>,
 }
 
 /// What the findings add up to.
@@ -137,30 +131,6 @@ impl Assessor {
     /// Questions that came up and have no answer yet.
     pub fn questions(&self) -> &BTreeSet<Question> {
         &self.questions
-    }
-
-    /// Everything that was not seen: kinds, and single objects whose existence is not certain.
-    ///
-    /// Of many single objects of one kind that blind the same rules, the first is named.
-    pub fn blind(&self, cluster: &Cluster) -> Vec<Blind> {
-        let of_kinds = cluster.gaps().map(|gap| Blind { gap: gap.clone(), rules: blinded(gap) });
-        let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
-        for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
-            let Unseen { kind, namespace, reason } = unseen.clone();
-            let gap = Gap { kind, namespace, reason };
-            let place = (gap.kind, gap.namespace.clone());
-            let (first, count, rules) =
-                places.entry(place).or_insert_with(|| (gap.clone(), 0, BTreeSet::new()));
-            *count += usize::from(gap.reason != first.reason);
-            rules.insert(rule);
-        }
-        let single = places.into_values().map(|(mut gap, others, rules)| {
-            if others > 0 {
-                gap.reason.push_str(" (and more of the kind)");
-            }
-            Blind { gap, rules: rules.into_iter().collect() }
-        });
-        of_kinds.chain(single).collect()
     }
 
     /// When time alone may change something.
@@ -322,16 +292,6 @@ impl Assessor {
     }
 }
 
-/// Whether it is a single object that was not seen, and not its whole kind.
-fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
-    match unseen.kind {
-        // Whoever may not or cannot ask for these misses a side of a finding, and no object.
-        Kind::Secret | Kind::SubjectAccessReview => false,
-        Kind::PartialObjectMetadata => true,
-        kind => cluster.reach(kind, unseen.namespace.as_ref()).is_ok(),
-    }
-}
-
 fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
     let mut judged = Judged::default();
     for judge in rule.judge {
@@ -358,11 +318,6 @@ fn about(subject: &Subject) -> &'static [(&'static Rule, Judge)] {
             by_kind
         });
     &BY_KIND[kind_of(subject)]
-}
-
-/// The gaps with the rules that they blind, in order.
-fn blinded(gap: &Gap) -> Vec<RuleId> {
-    REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 
 fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {

@@ -16,7 +16,7 @@ mod statefulset;
 mod volume;
 
 pub use assess::{Assessor, Blind, Tally, subjects};
-pub use explain::{explain, subject_of};
+pub use explain::{Explanation, Outcome, User, explain};
 pub use judged::Judged;
 
 use crate::cluster::{Cx, Seen, Subject};

@@ -211,20 +211,10 @@ fn refusal(error: &ReadError) -> Answer {
 
 /// The path of one object. Names in references are no names that a server has checked.
 fn path(group: &str, version: &str, namespace: Option<&str>, resource: &str, name: &str) -> String {
-    let hex = |digit: u8| b"0123456789ABCDEF"[usize::from(digit)];
     let segment = |text: &str| {
-        let mut kept = String::with_capacity(text.len());
-        for byte in text.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
-                    kept.push(char::from(byte));
-                }
-                // A name of dots only would climb.
-                b'.' if text.bytes().any(|byte| byte != b'.') => kept.push('.'),
-                _ => kept.extend([b'%', hex(byte >> 4), hex(byte & 15)].map(char::from)),
-            }
-        }
-        kept
+        let mut segment = String::with_capacity(text.len());
+        client::encode(&mut segment, text);
+        segment
     };
     let root = match group {
         "" => format!("/api/{}", segment(version)),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Cluster;
+use super::{Cluster, object_key};
+use crate::cluster::Subject;
 use crate::model::{
-    Attachment, AttributesClass, Claim, Kind, ObjectId, PodUse, SnapshotContent, StatefulSet,
-    StorageClass, Text, Volume,
+    Attachment, AttributesClass, Claim, Kind, ObjectId, ObjectKey, PodUse, SnapshotContent,
+    StatefulSet, StorageClass, Text, Volume,
 };
 
 impl Cluster {
@@ -22,6 +23,21 @@ impl Cluster {
     /// How many volumes and claims there are.
     pub fn count(&self) -> (usize, usize) {
         (self.volumes.len(), self.claims.len())
+    }
+
+    /// The subject that a volume, a claim or a set is, as far as it was seen; `None` for other kinds.
+    pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
+        let (kind, namespace, name) = object_key(key);
+        match kind {
+            Kind::PersistentVolume => self.volumes.find(kind, namespace, name).map(Subject::Volume),
+            Kind::PersistentVolumeClaim => {
+                self.claims.find(kind, namespace, name).map(Subject::Claim)
+            }
+            Kind::StatefulSet => {
+                self.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
+            }
+            _ => None,
+        }
     }
 
     /// The volume of this name, as far as it was seen.

@@ -1,6 +1,7 @@
 //! Pods that use a claim.
 
 use crate::cluster::{Cx, Seen};
+use crate::facts::controller_of;
 use crate::model::{Claim, Kind, PodUse};
 
 /// A pod that uses a claim.
@@ -83,7 +84,7 @@ fn user<'a>(pod: &'a PodUse, claim: &Claim) -> Option<PodUser<'a>> {
 /// Whether a pod is the managing controller of a claim (component-helpers `storage/ephemeral`,
 /// `VolumeIsForPod`). Where a dump lacks a uid, the name decides, and a user more is found.
 fn controls(pod: &PodUse, claim: &Claim) -> bool {
-    let Some(owner) = claim.metadata.owners.iter().find(|owner| owner.controller) else {
+    let Some(owner) = controller_of(&claim.metadata) else {
         return false;
     };
     match (&owner.uid, &pod.uid) {

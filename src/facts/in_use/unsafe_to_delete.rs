@@ -7,8 +7,8 @@ use crate::facts::{
     retention::{Member, membership},
 };
 use crate::model::{
-    Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectKey, ObjectRef, OwnerReference,
-    ReclaimPolicy, StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
+    Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectRef, OwnerReference, ReclaimPolicy,
+    StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
 /// Conditions that say that the volume is being changed.
@@ -92,10 +92,7 @@ impl Reason<'_> {
             Self::Template(SetTemplate { set, .. }) => Some(set.object()),
             Self::Clone(claim) => Some(claim.object()),
             Self::Snapshot(snapshot) => Some(snapshot.object()),
-            Self::Attached(attachment) => Some(ObjectRef {
-                key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &attachment.metadata.name),
-                uid: attachment.metadata.uid.clone(),
-            }),
+            Self::Attached(attachment) => Some(attachment.object()),
             Self::DataLost(volume) => Some(volume.object()),
             Self::Owned(_) | Self::Unprotected | Self::Changing(_) => None,
         }

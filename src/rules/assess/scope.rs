@@ -31,10 +31,7 @@ pub(super) fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectK
         Subject::Volume(id) => cluster.volume_at(*id)?.object().key,
         Subject::Claim(id) => cluster.claim_at(*id)?.object().key,
         Subject::StatefulSet(id) => cluster.set_at(*id)?.object().key,
-        Subject::Attachment(id) => {
-            let name = &cluster.attachment_at(*id)?.metadata.name;
-            ObjectKey::cluster_wide(Kind::VolumeAttachment, name)
-        }
+        Subject::Attachment(id) => cluster.attachment_at(*id)?.object().key,
         Subject::Pod(id) => cluster.pod_at(*id)?.object().key,
         Subject::Class(id) => cluster.class_at(*id)?.object().key,
         Subject::AttributesClass(id) => cluster.attributes_class_at(*id)?.object().key,

@@ -1,12 +1,12 @@
 //! Explaining a claim.
 
-use super::{Draft, set};
+use super::{Draft, Explanation, User, set};
 use crate::cluster::Cx;
 use crate::facts::{
     self, Ownership, PVC_PROTECTION, Reason,
     retention::{self, Member, Operation, Propagation, Situation},
 };
-use crate::model::{Claim, ClaimPhase, Explanation, Kind, User, Volume, format_time};
+use crate::model::{Claim, ClaimPhase, Kind, Volume, format_time};
 
 const DELETED: &str = "it is deleted";
 

@@ -11,7 +11,51 @@ use std::cell::RefCell;
 use super::Assessor;
 use crate::cluster::{Cluster, Cx, Seen, Subject, Unseen};
 use crate::facts::Consequence;
-use crate::model::{Evidence, Explanation, Kind, NotSeen, ObjectKey, ObjectRef, Outcome, Settings};
+use crate::model::{Evidence, Kind, ObjectRef, Settings};
+
+/// Everything there is to say about one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The object.
+    pub object: ObjectRef,
+    /// The fields that tell its state.
+    pub state: Vec<Evidence>,
+    /// Why it is in this state, each a sentence without a full stop.
+    pub because: Vec<String>,
+    /// Who uses it.
+    pub users: Vec<User>,
+    /// The kinds of users that were looked at; others may use it too.
+    pub looked_at: Vec<Kind>,
+    /// What would happen if.
+    pub outcomes: Vec<Outcome>,
+    /// What could not be told, because it was not seen.
+    pub unseen: Vec<Unseen>,
+}
+
+/// Somebody who uses an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Who.
+    pub object: ObjectRef,
+    /// How, in a few words: `pod, Running on node n0`.
+    pub how: String,
+    /// Whether Kubernetes itself waits for it when the object is deleted.
+    pub holds: bool,
+}
+
+/// What would happen to one object if something were done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What is done, in the form "it is deleted".
+    pub when: String,
+    /// What it happens to, where that is not the object itself.
+    pub object: Option<ObjectRef>,
+    /// What happens, in a word that scripts can rely on: `kept`, `deleted`, `deleted-later`,
+    /// `destroyed`, `unknown`…
+    pub then: &'static str,
+    /// Why, as a sentence without a full stop.
+    pub because: String,
+}
 
 /// Explains an object; `None` when it is not there, or of a kind that cannot be explained.
 pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Option<Explanation> {
@@ -27,25 +71,6 @@ pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Opt
         | Subject::AttributesClass(_)
         | Subject::Snapshot(_)
         | Subject::Driver(_) => None,
-    }
-}
-
-/// Finds the subject that an object is.
-pub fn subject_of(cluster: &Cluster, key: &ObjectKey) -> Option<Subject> {
-    match key.kind {
-        Kind::PersistentVolume => cluster
-            .volumes()
-            .find(|(_, it)| it.object().key == *key)
-            .map(|(id, _)| Subject::Volume(id)),
-        Kind::PersistentVolumeClaim => cluster
-            .claims()
-            .find(|(_, it)| it.object().key == *key)
-            .map(|(id, _)| Subject::Claim(id)),
-        Kind::StatefulSet => cluster
-            .sets()
-            .find(|(_, it)| it.object().key == *key)
-            .map(|(id, _)| Subject::StatefulSet(id)),
-        _ => None,
     }
 }
 
@@ -116,8 +141,6 @@ impl Draft {
     }
 
     fn unseen(&mut self, unseen: Unseen) {
-        let Unseen { kind, namespace, reason } = unseen;
-        let unseen = NotSeen { kind, namespace, reason };
         if !self.explanation.unseen.contains(&unseen) {
             self.explanation.unseen.push(unseen);
         }

@@ -1,12 +1,12 @@
 //! Explaining a `StatefulSet`: what becomes of its claims.
 
-use super::Draft;
+use super::{Draft, Explanation, User};
 use crate::cluster::Cx;
 use crate::facts::retention::{
     self, Because, Collector, Next, Operation, Ordinals, Outcome, Prediction, Propagation, Reason,
     Situation, VolumeFate,
 };
-use crate::model::{Explanation, Kind, ObjectKey, ObjectRef, StatefulSet, Text, User};
+use crate::model::{Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 
 pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
     let mut draft = Draft::new(set.object());

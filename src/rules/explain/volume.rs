@@ -1,9 +1,9 @@
 //! Explaining a volume.
 
-use super::Draft;
+use super::{Draft, Explanation, User};
 use crate::cluster::Cx;
 use crate::facts::{self, ClaimState};
-use crate::model::{Explanation, Kind, Phase, User, Volume, format_time};
+use crate::model::{Kind, Phase, Volume, format_time};
 
 const DELETED: &str = "it is deleted";
 const CLAIM_GOES: &str = "its claim goes";

@@ -148,10 +148,12 @@ impl ListRequest {
     }
 }
 
-/// Percent-encodes everything that is not certainly harmless.
-pub(super) fn encode(path: &mut String, text: &str) {
+/// Percent-encodes everything that is not certainly harmless: a name of dots only would climb.
+pub(in crate::sources) fn encode(path: &mut String, text: &str) {
+    let climbs = text.bytes().all(|byte| byte == b'.');
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        let harmless = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        if harmless && !climbs {
             path.push(char::from(byte));
         } else {
             write!(path, "%{byte:02X}").expect("because a String grows");

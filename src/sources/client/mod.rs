@@ -27,6 +27,7 @@ pub use discovery::{
     Served, ServedKinds, ServedVersion, ServerVersion, cluster_uid, discover, version,
 };
 pub use exec::ExecError;
+pub(super) use list::encode;
 pub use list::{FALLBACK_PAGE, ListEvent, ListRequest, ListSink, Listed, Moment, list};
 pub use question::Review;
 pub use read_error::{ReadError, TlsFault};
