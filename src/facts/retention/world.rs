@@ -52,11 +52,16 @@ struct Claim<'a> {
 impl Claim<'_> {
     /// Whether it is there, if only because something holds it.
     fn exists(&self) -> bool {
+        self.fate.deleted.is_none() || self.is_held(false)
+    }
+
+    /// Whether it stays although it is deleted, with or without a pod of its own that uses it.
+    fn is_held(&self, by_its_pod: bool) -> bool {
         let known = self.known;
         let protected = |it: &Text| &**it == PVC_PROTECTION;
-        let held = known.finalizers.iter().any(|it| !protected(it))
-            || (known.finalizers.iter().any(protected) && !known.other_users.is_empty());
-        self.fate.deleted.is_none() || held
+        let used = by_its_pod || !known.other_users.is_empty();
+        known.finalizers.iter().any(|it| !protected(it))
+            || (used && known.finalizers.iter().any(protected))
     }
 }
 
@@ -65,6 +70,8 @@ struct Pod {
     member: bool,
     leaving: bool,
     finished: bool,
+    /// It waits for its claims, which wait for it.
+    locked: bool,
 }
 
 /// A situation under way.
@@ -112,6 +119,7 @@ impl<'a> World<'a> {
             member: pod.member,
             leaving: pod.terminating,
             finished: pod.finished,
+            locked: false,
         };
         let mut by_ordinal: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (place, claim) in situation.claims.iter().enumerate() {
@@ -248,14 +256,10 @@ impl<'a> World<'a> {
             return;
         }
         let ordinals = self.ordinals();
-        let held = self.guess.ordered
-            && self
-                .pods
-                .iter()
-                .any(|(ordinal, pod)| pod.member && pod.leaving && ordinals.contains(*ordinal));
+        let front = self.front();
         for (ordinal, pod) in self.pods.iter_mut().filter(|(_, pod)| pod.member) {
             let wanted = ordinals.contains(*ordinal);
-            let goes = if wanted { pod.finished } else { !held };
+            let goes = if wanted { pod.finished } else { front.reaches(*ordinal, false) };
             self.changed |= goes && !pod.leaving;
             pod.leaving |= goes;
         }
@@ -277,7 +281,7 @@ impl<'a> World<'a> {
             if claim.fate.deleted.is_none() && missing && self.obstacle(ordinal).is_none() {
                 self.made += 1;
                 let uid = Uid::parse(&format!("made-{}", self.made));
-                let pod = Pod { uid, member: true, leaving: false, finished: false };
+                let pod = Pod { uid, member: true, leaving: false, finished: false, locked: false };
                 self.pods.insert(ordinal, pod);
                 self.changed = true;
             }
@@ -288,12 +292,13 @@ impl<'a> World<'a> {
 
     /// Lets the set's pods go with it, and the pods that are going be gone.
     fn leave(&mut self) {
+        self.lock();
         let orphans = self.deleting == Some(Propagation::Orphan);
         let collected = self.deleting.is_some() && !orphans;
         let mut gone: Vec<_> = self
             .pods
             .iter()
-            .filter(|(_, pod)| pod.leaving || (collected && pod.member))
+            .filter(|(_, pod)| !pod.locked && (pod.leaving || (collected && pod.member)))
             .map(|(ordinal, _)| *ordinal)
             .collect();
         // The largest ordinals go first, one after the other where there is an order.
@@ -307,6 +312,41 @@ impl<'a> World<'a> {
         }
         self.changed |= !gone.is_empty();
         self.turn += u32::from(!gone.is_empty() && !one_by_one);
+    }
+
+    /// A set that is deleted in the foreground has its pods deleted in the foreground too, where they
+    /// own anything (garbagecollector.go, `attemptToDeleteItem`). Such a pod waits for the claims that
+    /// block it, and they are protected as long as it is there: neither ever goes (seen on 1.36.3).
+    /// For their owners they count as gone, since the collector deletes what such a pod owns.
+    fn lock(&mut self) {
+        if self.deleting != Some(Propagation::Foreground) {
+            return;
+        }
+        let mut locked = Vec::new();
+        for claim in &self.claims {
+            for owner in claim.owners.iter().filter(|it| it.reference.blocks_deletion) {
+                let Some((ordinal, pod)) = self.pod_named(owner) else { continue };
+                if pod.uid != owner.reference.uid {
+                    continue;
+                }
+                let stays = claim.owners.iter().any(|it| it != owner && self.stays(it));
+                if pod.member
+                    && !pod.leaving
+                    && !stays
+                    && claim.is_held(claim.known.ordinal == ordinal)
+                {
+                    locked.push(ordinal);
+                }
+            }
+        }
+        for ordinal in locked {
+            let Some(pod) = self.pods.get_mut(&ordinal).filter(|pod| !pod.locked) else { continue };
+            pod.locked = true;
+            if let Some(uid) = pod.uid.clone() {
+                self.gone.insert(uid, self.turn);
+            }
+            self.changed = true;
+        }
     }
 
     /// Lets the set go: at once in the background, else when what it owns has gone or is orphaned.
@@ -360,12 +400,8 @@ impl<'a> World<'a> {
         if self.uid == Some(uid) {
             return self.exists && self.deleting != Some(Propagation::Foreground);
         }
-        let pod = split_ordinal(&reference.name)
-            .filter(|_| names_pod(reference, &reference.name))
-            .filter(|(stem, _)| *stem == self.name)
-            .and_then(|(_, ordinal)| self.pods.get(&ordinal));
-        if let Some(pod) = pod {
-            return pod.uid.as_ref() == Some(uid);
+        if let Some((_, pod)) = self.pod_named(owner) {
+            return pod.uid.as_ref() == Some(uid) && !pod.locked;
         }
         if self.gone.contains_key(uid) || names_set(reference, self.name) {
             return false;
@@ -375,6 +411,14 @@ impl<'a> World<'a> {
             Presence::Absent => false,
             Presence::Unknown => self.guess.owners_exist,
         }
+    }
+
+    /// Returns the pod of this set that has the name of an owner, whichever uid the owner has.
+    fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &Pod)> {
+        let reference = &owner.reference;
+        let (stem, ordinal) = split_ordinal(&reference.name)?;
+        let of_set = *stem == *self.name && names_pod(reference, &reference.name);
+        self.pods.get(&ordinal).filter(|_| of_set).map(|pod| (ordinal, pod))
     }
 
     fn collector(&self, claim: &Claim) -> (Collector, u32) {

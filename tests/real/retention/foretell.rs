@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubectl_storage::cluster::{Cx, Facts};
-use kubectl_storage::facts::retention::{
-    Operation, Outcome, Prediction, Reason, Situation, simulate,
-};
+use kubectl_storage::facts::retention::{Operation, Outcome, Prediction, Situation, simulate};
 use kubectl_storage::model::{Kind, OwnerReference, Question, Settings, Text, Uid};
 use kubectl_storage::sources::answers;
 use kubectl_storage::sources::client::{Connection, ConnectionOptions, Reader, connect};
@@ -123,11 +121,7 @@ pub(super) fn differs(
         Outcome::Kept => same && !going && owners == references(old),
         Outcome::Reowned(foretold) => same && !going && owners == *foretold,
         // One that hangs makes no room for another.
-        // One that was deleted before goes with the last pod that uses it. When that is, is not
-        // foretold of a set that is blocked (SEED=17952785240099): only that it goes.
-        Outcome::Deleted { .. } if going => {
-            !prediction.held_by.is_empty() || prediction.reason == Reason::DeletedBefore
-        }
+        Outcome::Deleted { .. } if going => !prediction.held_by.is_empty(),
         Outcome::Deleted { recreated, .. } => !same && new.is_some() == *recreated,
     };
     let happened = match new {

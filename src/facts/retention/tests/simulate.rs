@@ -265,6 +265,34 @@ fn finalizers_and_other_pods_hold_a_claim_that_is_deleted() {
     assert_eq!(stays[0].held_by.last().map(|it| &**it), Some("pod web-0"));
 }
 
+/// Seen on 1.36.3: the pod waits for its claims, and they are protected while it is there.
+#[test]
+fn a_condemned_pod_and_its_claims_hold_each_other_when_the_set_is_deleted_in_the_foreground() {
+    let mut set = situation("DD", 2, &["+pod 0", "~pod 1", "+set", "+set"]);
+    set.set.start = 2;
+    let held = |operation: &Operation| {
+        simulate(&set, operation).iter().map(|it| it.held_by.clone()).collect::<Vec<_>>()
+    };
+    let nobody: [&[&str]; 4] = [&[]; 4];
+    assert_eq!(held(&DeleteSet(Background)), nobody);
+    assert_eq!(held(&DeleteSet(Foreground)), [&["pod web-0"][..], &[], &[], &[]]);
+    check(
+        &set,
+        &DeleteSet(Foreground),
+        &["pod OwnersGone", "pod OwnersGone", "set OwnersGone", "set OwnersGone"],
+    );
+}
+
+/// Seen on 1.36.3 (`runForAll` fails before condemned pods are looked at).
+#[test]
+fn a_set_that_cannot_make_a_pod_keeps_those_it_does_not_want() {
+    let mut set = situation("RR", 2, &["+", "+"]);
+    set.pods.get_mut(&0).expect("because it has a pod").member = false;
+    set.claims[1].deleting = true;
+    let [_, condemned] = &simulate(&set, &Scale(1))[..] else { panic!("there are two claims") };
+    assert_eq!(condemned.held_by, ["pod web-1"]);
+}
+
 #[test]
 fn many_claims_take_no_longer_than_that_many_times_one() {
     let owners: Vec<_> = (0..20_000).map(|_| "+set").collect();

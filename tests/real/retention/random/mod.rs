@@ -1,8 +1,9 @@
 //! Random sets: what `simulate` foretells is what the controllers then do.
 //!
-//! `cargo test --test real foretold -- --nocapture` runs as many cases as fit into `BUDGET` seconds (240) and prints
-//! its seed. `SEED=n CASES=1` repeats one case. A long run:
-//! `BUDGET=600 cargo test --test real foretold -- --nocapture`.
+//! `cargo test --test real foretold -- --nocapture` runs as many cases as fit into `BUDGET` seconds (240), the same
+//! ones every time, so that a failure is the doing of whoever changed something. `SEED=n CASES=1` repeats one case.
+//! A long run over cases that nobody has seen:
+//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real foretold -- --nocapture`.
 
 mod api;
 mod case;
@@ -10,7 +11,7 @@ mod dice;
 mod world;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
 use kubectl_storage::facts::retention::Outcome;
@@ -27,6 +28,8 @@ use world::World;
 const PARALLEL: usize = 40;
 /// Cases that must fit into the default budget.
 const FLOOR: u64 = 40;
+/// The first of the cases that every run of the tests takes.
+const SEED: u64 = 17_952_798_010_000;
 /// The budget, in seconds, unless `BUDGET` says another.
 const BUDGET: u64 = 240;
 /// A case takes about so long: nobody begins one that ends after the budget.
@@ -47,7 +50,7 @@ struct Tally {
 #[test]
 fn what_is_foretold_is_what_happens() {
     let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
-    let seed = setting("SEED").unwrap_or_else(now);
+    let seed = setting("SEED").unwrap_or(SEED);
     let cases = setting("CASES");
     let budget = Duration::from_secs(setting("BUDGET").unwrap_or(BUDGET));
     say(&format!("SEED={seed} begins random cases of StatefulSet retention"));
@@ -94,10 +97,6 @@ fn what_is_foretold_is_what_happens() {
 
 fn number(name: &str, text: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text:?}"))
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() * 10_000)
 }
 
 impl Tally {
