@@ -257,7 +257,7 @@ impl<'a> Held<'a> {
     fn read(&self, from: u64, length: u64) -> io::Result<Vec<u8>> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         file.take(length).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

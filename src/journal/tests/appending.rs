@@ -80,11 +80,13 @@ fn only_its_owner_may_look_at_it() {
 #[test]
 fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    write(folder.path(), &[(keep("one"), &[Outcome::Done])]);
+    // Each byte is a round.
+    let brief = || Intent { capacity: None, ..undo(1, "one") };
+    write(folder.path(), &[(brief(), &[Outcome::Done])]);
     let before = bytes(folder.path());
     for whole in [Vec::new(), before] {
         replace(folder.path(), &whole);
-        write(folder.path(), &[(keep("torn"), &[])]);
+        write(folder.path(), &[(brief(), &[])]);
         let torn = bytes(folder.path());
         let known = sequences(&read(folder.path()).entries);
         for length in whole.len()..torn.len() {
