@@ -1,5 +1,19 @@
-//! Files of our own: what earlier runs saw, and later what was done.
+//! Files of our own: what earlier runs saw, and what was done.
+//!
+//! - [`Log`] writes the journal of writes, `journal.jsonl`: what is about to be sent, before it is
+//!   sent, and what became of it (DESIGN 5).
+//! - [`history()`] reads it back, whatever happened to it since.
+//! - [`record`] is what its lines look like, with a version of their own.
+//! - [`sightings`] records of which controllers nothing was found.
+//!
+//! Pre-images are volumes and claims as the API server returned them, never a Secret: those hold
+//! names of secrets, not what is in them. Nothing here prints what it read, but for the numbers of
+//! lines and the names of types.
 
+pub mod error;
+pub mod history;
+pub mod log;
+pub mod record;
 pub mod sightings;
 
 use std::{
@@ -8,6 +22,14 @@ use std::{
 };
 
 use sha2::{Digest as _, Sha256};
+
+pub use error::{Consequence, JournalError};
+pub use history::{Ended, Entry, History, history};
+pub use log::Log;
+pub use record::{Backend, Intent, Outcome, Request};
+
+/// The journal of writes in our folder for a cluster.
+const JOURNAL: &str = "journal.jsonl";
 
 /// Returns our folder for a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the
 /// uid of its namespace `kube-system`, or a hash of what leads to it where that may not be read.
@@ -49,3 +71,6 @@ fn create_private_file(path: &Path) -> io::Result<fs::File> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
+
+#[cfg(test)]
+mod tests;
