@@ -10,11 +10,18 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 
 use super::{
-    Failure, audit::AuditArgs, complete, completion::CompletionArgs, dump::DumpArgs,
-    explain::ExplainArgs, rbac::RbacArgs, version::VersionArgs,
+    Failure,
+    audit::AuditArgs,
+    complete,
+    completion::CompletionArgs,
+    dump::DumpArgs,
+    explain::ExplainArgs,
+    rbac::RbacArgs,
+    version::VersionArgs,
+    writing::{apply::ApplyArgs, gc::GcArgs, retain::RetainArgs},
 };
 use crate::{
-    model::{Threshold, parse_duration},
+    model::{Kind, Threshold, escape_control, parse_duration},
     rules::REGISTRY,
     sources::client::{ConnectionOptions, RequestTimeout},
 };
@@ -36,6 +43,12 @@ pub struct Cli {
 pub enum Command {
     /// Report what is wrong with volumes and claims; changes nothing
     Audit(Box<AuditArgs>),
+    /// Reclaim volumes that nobody needs any more: their disks are deleted by their own drivers
+    Gc(Box<GcArgs>),
+    /// Stop whatever would destroy a volume: set its reclaim policy to Retain, now
+    Retain(Box<RetainArgs>),
+    /// Carry out a plan that was saved with --plan-out
+    Apply(Box<ApplyArgs>),
     /// Save what an audit needs to a file, for offline work
     Dump(DumpArgs),
     /// Explain a finding, or why an object is in its state and what would happen if
@@ -168,6 +181,46 @@ impl FromStr for ThresholdSetting {
 /// Candidates for `--threshold`.
 pub fn threshold_candidates() -> ArgValueCandidates {
     ArgValueCandidates::new(complete::thresholds)
+}
+
+/// Parses `KIND/NAME`, of one of these kinds.
+///
+/// # Errors
+/// When it is of another kind, or no name.
+pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failure> {
+    let known: Vec<_> = kinds.iter().map(|kind| format!("{}/NAME", kind.short())).collect();
+    let expected = || Some(format!("expected {}", known.join(" or ")));
+    let shown = escape_control(text);
+    let Some((resource, name)) = text.split_once('/') else {
+        return Err(Failure::usage(format!("{shown:?} does not say what it is")).hint(expected()));
+    };
+    let kind = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind));
+    let Some(kind) = kind else {
+        return Err(
+            Failure::usage(format!("{shown:?} is of no kind that this is for")).hint(expected())
+        );
+    };
+    let name = plain_name(name)
+        .ok_or_else(|| Failure::usage(format!("{shown:?} names no object")).hint(expected()))?;
+    Ok((kind, name))
+}
+
+/// Parses a name, with or without the kind before it.
+///
+/// # Errors
+/// When it is of another kind, or no name.
+pub fn object_name(text: &str, kind: Kind) -> Result<String, Failure> {
+    if text.contains('/') {
+        return typed_object(text, &[kind]).map(|(_, name)| name);
+    }
+    plain_name(text)
+        .ok_or_else(|| Failure::usage(format!("{:?} names no object", escape_control(text))))
+}
+
+/// A name that the API server could have accepted (RFC 1123, `IsDNS1123Subdomain`).
+fn plain_name(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    (!name.is_empty() && name.len() <= 253 && name.chars().all(plain)).then(|| name.to_owned())
 }
 
 /// Complains about an id that no rule has, and names the nearest one.

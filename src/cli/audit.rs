@@ -90,8 +90,8 @@ impl AuditArgs {
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let from = self.from(connection)?;
         let source = match from {
-            From::Live { .. } => Source::Live,
             From::Dumps { .. } => Source::Dump,
+            From::Live { .. } | From::Watched { .. } | From::Named { .. } => Source::Live,
         };
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;
         let known = collected.intake.cluster.drivers();

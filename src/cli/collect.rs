@@ -8,8 +8,9 @@ use std::{
 
 use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
+    cluster::Change,
     journal::{self, sightings},
-    model::{Kind, Settings, Sighting, Time, escape_control},
+    model::{Kind, ObjectKey, Question, Settings, Sighting, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
         Header, answers,
@@ -22,15 +23,30 @@ use crate::{
 };
 
 /// Rounds of questions: an answer may raise another question, but not for ever.
-const ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 4;
 const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
 
 /// Where to look.
 pub(super) enum From<'a> {
     /// A cluster; the namespace is what `-n` said.
     Live { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
+    /// A cluster that is about to be changed: what was read is kept current.
+    Watched { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
+    /// A cluster of which only these objects, and the volumes of these claims, are looked at.
+    Named {
+        connection: &'a ConnectionArgs,
+        namespace: Option<&'a str>,
+        objects: &'a [(Kind, String)],
+    },
     /// Dumps.
     Dumps { inputs: Vec<Input>, complete: BTreeSet<Kind>, taken_at: Option<Time> },
+}
+
+/// The way to a cluster that was looked at, and what keeps the look current.
+pub(super) struct Live {
+    pub(super) connection: Connection,
+    pub(super) reader: Reader,
+    pub(super) watches: Option<live::Watches>,
 }
 
 /// What was seen, and judged.
@@ -45,6 +61,8 @@ pub(super) struct Collected {
     pub(super) blind: Vec<Blind>,
     /// Things to tell the user, on stderr.
     pub(super) notes: Vec<String>,
+    /// The way to the cluster, unless it was a dump.
+    pub(super) live: Option<Live>,
     /// Objects in the saved file, if one was asked for.
     pub(super) saved: Option<u64>,
 }
@@ -72,17 +90,23 @@ pub(super) async fn collect(
         namespace: None,
         blind: Vec::new(),
         notes: Vec::new(),
+        live: None,
         saved: None,
     };
     match from {
         From::Live { connection, namespace } => {
-            let options = connection.options(namespace);
-            let connected = client::connect(&options, USER_AGENT).await.map_err(|error| {
-                let hint = error.hint();
-                Failure::error(error).hint(hint)
-            })?;
-            collected.namespace = Some(connected.namespace.clone());
-            collected.live(&connected, connection.chunk_size(), settings).await?;
+            let reader = collected.connect(connection, namespace).await?;
+            collected.read(&reader, connection.chunk_size(), settings, false).await?;
+        }
+        From::Watched { connection, namespace } => {
+            let reader = collected.connect(connection, namespace).await?;
+            collected.read(&reader, connection.chunk_size(), settings, true).await?;
+        }
+        From::Named { connection, namespace, objects } => {
+            let reader = collected.connect(connection, namespace).await?;
+            collected.ask_for(&reader, objects).await?;
+            collected.judge(settings);
+            return Ok(collected);
         }
         From::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
@@ -98,31 +122,86 @@ pub(super) async fn collect(
 }
 
 impl Collected {
-    async fn live(
+    async fn connect(
         &mut self,
-        connection: &Connection,
+        connection: &ConnectionArgs,
+        namespace: Option<&str>,
+    ) -> Result<Reader, Failure> {
+        let options = connection.options(namespace);
+        let connected = client::connect(&options, USER_AGENT).await.map_err(|error| {
+            let hint = error.hint();
+            Failure::error(error).hint(hint)
+        })?;
+        self.namespace = Some(connected.namespace.clone());
+        let reader = Reader::new(&connected);
+        self.live = Some(Live { connection: connected, reader: reader.clone(), watches: None });
+        Ok(reader)
+    }
+
+    /// Asks for objects by name, and for the volumes of those that are claims.
+    async fn ask_for(
+        &mut self,
+        reader: &Reader,
+        objects: &[(Kind, String)],
+    ) -> Result<(), Failure> {
+        let namespace = self.namespace.clone().unwrap_or_default();
+        let key = |(kind, name): &(Kind, String)| ObjectKey {
+            kind: *kind,
+            namespace: kind.is_namespaced().then(|| namespace.as_str().into()),
+            name: name.as_str().into(),
+        };
+        let server = live::server(reader, self.server_url()).await.map_err(live_failure)?;
+        self.intake.apply(Change::Server(server));
+        let named = objects.iter().map(|it| Question::Exists(key(it)));
+        answers::ask(reader, named, &mut self.intake).await.map_err(dump_failure)?;
+        let volumes: Vec<_> = self
+            .intake
+            .cluster
+            .claims()
+            .filter_map(|(_, claim)| claim.volume_name.as_deref())
+            .map(|name| Question::Exists(ObjectKey::cluster_wide(Kind::PersistentVolume, name)))
+            .collect();
+        answers::ask(reader, volumes, &mut self.intake).await.map_err(dump_failure)
+    }
+
+    fn server_url(&self) -> &str {
+        self.live.as_ref().map_or("", |live| &live.connection.server)
+    }
+
+    async fn read(
+        &mut self,
+        reader: &Reader,
         chunk_size: Option<u32>,
         settings: &Settings,
+        watch: bool,
     ) -> Result<(), Failure> {
-        let reader = Reader::new(connection);
         let options = LiveOptions {
             kinds: kinds(),
             chunk_size,
-            namespace: connection.namespace.clone(),
-            server: connection.server.clone(),
+            namespace: self.namespace.clone().unwrap_or_default(),
+            server: self.server_url().to_owned(),
         };
         let progress = Progress::start();
-        live::read(&reader, &options, &mut self.intake, &mut |intake| progress.show(intake))
-            .await
-            .map_err(live_failure)?;
-        let known = self.recall(connection)?;
+        let mut show = |intake: &Intake| progress.show(intake);
+        if watch {
+            let watches = live::read_and_watch(reader, &options, &mut self.intake, &mut show).await;
+            let watches = watches.map_err(live_failure)?;
+            if let Some(live) = &mut self.live {
+                live.watches = Some(watches);
+            }
+        } else {
+            live::read(reader, &options, &mut self.intake, &mut show)
+                .await
+                .map_err(live_failure)?;
+        }
+        let known = self.recall()?;
         self.judge(settings);
         for _ in 0..ROUNDS {
             let questions = self.assessor.questions().clone();
             if questions.is_empty() {
                 break;
             }
-            answers::ask(&reader, questions, &mut self.intake).await.map_err(dump_failure)?;
+            answers::ask(reader, questions, &mut self.intake).await.map_err(dump_failure)?;
             self.judge(settings);
         }
         drop(progress);
@@ -132,13 +211,14 @@ impl Collected {
         Ok(())
     }
 
-    fn judge(&mut self, settings: &Settings) {
+    pub(super) fn judge(&mut self, settings: &Settings) {
         let dirty = std::mem::take(&mut self.intake.dirty);
         self.assessor.update(&self.intake.cluster, settings, dirty);
     }
 
     /// Takes in what earlier runs recorded; `None` when there is no usable record.
-    fn recall(&mut self, connection: &Connection) -> Result<Option<Vec<Sighting>>, Failure> {
+    fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
+        let Some(Live { connection, .. }) = &self.live else { return Ok(None) };
         let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
         let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
         let Some(folder) = folder else { return Ok(None) };
@@ -187,7 +267,7 @@ fn live_failure(error: LiveError) -> Failure {
     }
 }
 
-fn dump_failure(error: DumpError) -> Failure {
+pub(super) fn dump_failure(error: DumpError) -> Failure {
     let hint = error.hint();
     let exit = match error {
         DumpError::StdinTwice => Exit::Usage,

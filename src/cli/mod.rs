@@ -13,6 +13,7 @@ mod progress;
 mod rbac;
 mod terminal;
 mod version;
+mod writing;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 pub use args::{Cli, Command};
 pub use completion::script as completion_script;
 pub use exit::{Exit, Failure};
+use writing::Interrupt;
 
 /// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -66,7 +68,8 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::error)?;
-    let exit = runtime.block_on(until_signal(cli.run(&called)));
+    let interrupt = Interrupt::default();
+    let exit = runtime.block_on(until_signal(cli.run(&called, &interrupt), &interrupt));
     // A task that still waits for a server must not hold up the end.
     runtime.shutdown_background();
     exit
@@ -79,9 +82,12 @@ fn workers() -> usize {
 }
 
 impl Cli {
-    async fn run(self, called: &str) -> Result<Exit, Failure> {
+    async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
         match self.command {
             Command::Audit(args) => args.run(&self.connection).await,
+            Command::Gc(args) => args.run(&self.connection, interrupt).await,
+            Command::Retain(args) => args.run(&self.connection, interrupt).await,
+            Command::Apply(args) => args.run(&self.connection, interrupt).await,
             Command::Dump(args) => args.run(&self.connection).await,
             Command::Explain(args) => args.run(&self.connection).await,
             Command::Rbac(args) => args.run(&self.connection).await,
@@ -91,24 +97,49 @@ impl Cli {
     }
 }
 
-/// Runs until it is done, or until somebody asks for the end. Nothing here has to be tidied up:
-/// reading changes nothing, and an unfinished dump removes itself.
-async fn until_signal(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    #[cfg(unix)]
-    let terminated = async {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut signal) => {
-                signal.recv().await;
-            }
-            Err(_) => std::future::pending().await,
+/// Runs until it is done, or until somebody asks for the end.
+///
+/// What only reads ends at once: nothing has to be tidied up, and an unfinished dump removes
+/// itself. What writes finishes its step first; a second signal ends that too, and leaves an open
+/// entry in the journal.
+async fn until_signal(
+    work: impl Future<Output = Result<Exit, Failure>>,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
+    let mut work = std::pin::pin!(work);
+    let mut asked = None;
+    loop {
+        let signal = tokio::select! {
+            result = &mut work => return match (result, asked) {
+                // Whatever became of it, it ended because somebody wished so.
+                (Ok(Exit::Interrupted), Some(exit)) => Ok(exit),
+                (result, _) => result,
+            },
+            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+            () = terminated() => Exit::Terminated,
+        };
+        if !interrupt.signal() {
+            return Ok(signal);
         }
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<()>();
-    tokio::select! {
-        result = work => result,
-        _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
-        () = terminated => Ok(Exit::Terminated),
+        asked = Some(signal);
+        terminal::note(
+            "finishing what was begun; once more ends at once, and leaves an open entry in the journal",
+        );
     }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut signal) => {
+            signal.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
 }

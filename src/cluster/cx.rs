@@ -22,7 +22,7 @@ use crate::model::{
 /// The eyes of a judgement: every look at the cluster goes through here.
 ///
 /// It notes what was looked at, what would have to be asked, and when time alone will change the
-/// answer. Nobody gets to see the time itself.
+/// answer.
 #[derive(Debug)]
 pub struct Cx<'a> {
     cluster: &'a Cluster,
@@ -105,6 +105,17 @@ impl<'a> Cx<'a> {
     /// What the user asked for.
     pub fn settings(&self) -> &'a Settings {
         self.settings
+    }
+
+    /// Everything that was seen, for whoever goes through all of it.
+    pub fn cluster(&self) -> &'a Cluster {
+        self.cluster
+    }
+
+    /// The server's clock, for whoever records when something was decided. Rules compare ages with
+    /// thresholds instead, so that it is noted when time alone changes the answer.
+    pub fn clock(&self) -> Option<Time> {
+        self.cluster.clock()
     }
 
     /// Starts to note lookups, for tests of what a judgement depends on.
@@ -343,11 +354,16 @@ impl<'a> Cx<'a> {
     /// Whether what no list shows is known to be absent: because of the order of the lists, or
     /// because somebody asked for it by name.
     fn absent(&self, kind: Kind, namespace: Option<&Text>, name: &str, naming: Kind) -> Seen<()> {
+        let key = ObjectKey { kind, namespace: namespace.cloned(), name: name.into() };
+        let exists = Question::Exists(key.clone());
+        if self.cluster.answers().get(&exists) == Some(&Answer::No) {
+            self.note(|| Lookup::Answer(exists));
+            return Ok(());
+        }
         self.cluster.reach(kind, namespace)?;
         if self.listed_after(kind, namespace, naming).is_ok() {
             return Ok(());
         }
-        let key = ObjectKey { kind, namespace: namespace.cloned(), name: name.into() };
         let reason = format!("whether {key} exists was not asked");
         let answer = self.answer(Question::Exists(key.clone()));
         match answer.map_err(|unseen| Unseen { reason, ..unseen })? {

@@ -2,6 +2,7 @@
 
 mod age;
 mod attachment;
+mod columns;
 mod consequence;
 mod controller;
 mod deletion_secret;
@@ -20,6 +21,7 @@ pub mod retention;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
 pub use attachment::{may_be_attached, node_state};
+pub use columns::columns;
 pub use consequence::{
     Consequence, Fate, fate_without_claim, when_claim_goes, when_volume_is_deleted,
 };

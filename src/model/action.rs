@@ -1,6 +1,6 @@
 //! What could be written, as plain data. Only `apply` turns it into requests.
 
-use super::{ObjectRef, Phase, ReclaimPolicy, Text};
+use super::{ObjectRef, Phase, ReclaimPolicy, Text, Uid};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,41 @@ pub enum Action {
     },
     /// P-FIN-ADD: adds one protection finalizer.
     AddFinalizer { object: ObjectRef, finalizer: Text },
+    /// P-DELETE: deletes the object of a volume whose policy is Retain, so that the backend volume
+    /// stays, and nobody but our record names it.
+    DeleteVolume { volume: ObjectRef },
+    /// Has an Available volume count as Released by a claim that never was, with the policy Delete:
+    /// its provisioner deletes the backend volume then (SEMANTICS F11, D-31).
+    CondemnVolume { volume: ObjectRef, from: ReclaimPolicy, claim: Uid },
+    /// P-TOMBSTONE and P-RECREATE-PV: creates a volume object.
+    CreateVolume { volume: ObjectRef, manifest: serde_json::Value },
+}
+
+impl Action {
+    /// Its name, as plans and journals write it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::SetReclaimPolicy { .. } => "set-reclaim-policy",
+            Self::ReserveVolume { .. } => "reserve-volume",
+            Self::RemoveFinalizer { .. } => "remove-finalizer",
+            Self::AddFinalizer { .. } => "add-finalizer",
+            Self::DeleteVolume { .. } => "delete-volume",
+            Self::CondemnVolume { .. } => "condemn-volume",
+            Self::CreateVolume { .. } => "create-volume",
+        }
+    }
+
+    /// The object that it is about.
+    pub const fn object(&self) -> &ObjectRef {
+        match self {
+            Self::SetReclaimPolicy { volume, .. }
+            | Self::ReserveVolume { volume }
+            | Self::DeleteVolume { volume }
+            | Self::CondemnVolume { volume, .. }
+            | Self::CreateVolume { volume, .. } => volume,
+            Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
+        }
+    }
 }
 
 /// What a patch tests, because the decision rested on it.
@@ -55,6 +90,8 @@ pub struct Effect {
 pub enum Undo {
     /// The same patch in the other direction, where no controller can have acted.
     Revert,
+    /// The object is created again from what was kept of it, and names the same backend volume.
+    Recreate,
     /// Never, and why.
     Never(&'static str),
 }
@@ -70,6 +107,8 @@ pub struct Proposal {
     pub undo: Undo,
     /// Things to know that are no reason to refuse.
     pub notices: Vec<String>,
+    /// The danger flags without which it would have been refused.
+    pub relies_on: Vec<&'static str>,
 }
 
 /// Why a remedy would do nothing.

@@ -53,7 +53,7 @@ pub use metadata::{FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{Mounted, PodPhase, PodUse};
-pub use quantity::{Bytes, parse_quantity};
+pub use quantity::{Bytes, format_bytes, parse_quantity};
 pub use row::{Answer, ObjectId, OwnerKey, Question, Row};
 pub use server::Server;
 pub use settings::{Scope, Selector, SelectorError, Settings};

@@ -21,6 +21,10 @@ pub struct Settings {
     pub include_unknown_age: bool,
     /// Acting on a volume whose claim was created again.
     pub include_recreated: bool,
+    /// The user's word that a backend volume is whole although its deletion was stopped.
+    pub backend_verified: bool,
+    /// Destroying the data of a volume that is up for grabs.
+    pub destroy_data: bool,
     /// Losing track of a backend volume on purpose.
     pub accept_leak: bool,
     /// The user's word that `HonorPVReclaimPolicy` was switched off in the controller manager.

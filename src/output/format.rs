@@ -1,4 +1,4 @@
-//! What `-o` accepts, and how quantities of bytes are written.
+//! What `-o` accepts.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -87,28 +87,6 @@ impl FromStr for Format {
     }
 }
 
-/// Returns a number of bytes as a quantity of the largest unit it reaches: exact when it is a multiple of it, else with one decimal.
-pub fn format_bytes(bytes: u64) -> String {
-    let bytes = u128::from(bytes);
-    let tenths_of = |size: u128| (bytes * 10 + size / 2) / size;
-    let mut size = 1;
-    let mut unit = "";
-    for larger in ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] {
-        // What would round to 1024 of a unit is one of the next instead.
-        if tenths_of(size) < 10_240 {
-            break;
-        }
-        size *= 1024;
-        unit = larger;
-    }
-    let tenths = tenths_of(size);
-    if bytes.is_multiple_of(size) {
-        format!("{}{unit}", bytes / size)
-    } else {
-        format!("{}.{}{unit}", tenths / 10, tenths % 10)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,29 +135,6 @@ mod tests {
         for name in Format::names() {
             let text = if name.ends_with('=') { format!("{name}x") } else { name };
             assert!(text.parse::<Format>().is_ok(), "{text}");
-        }
-    }
-
-    #[test]
-    fn bytes_are_quantities() {
-        const GI: u64 = 1 << 30;
-        let cases = [
-            (0, "0"),
-            (1, "1"),
-            (1023, "1023"),
-            (1024, "1Ki"),
-            (1500, "1.5Ki"),
-            (512 << 20, "512Mi"),
-            (300 * GI, "300Gi"),
-            (1536 * GI, "1.5Ti"),
-            (GI + 1, "1.0Gi"),
-            (GI - 1, "1.0Gi"),
-            (1_000_000_000_000, "931.3Gi"),
-            (u64::MAX, "16.0Ei"),
-            (1 << 60, "1Ei"),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(format_bytes(bytes), expected, "{bytes}");
         }
     }
 }

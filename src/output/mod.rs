@@ -8,3 +8,4 @@ pub mod list;
 pub mod table;
 pub mod report;
 pub mod wire;
+pub mod writing;

@@ -207,16 +207,19 @@ pub(super) fn short_name(object: &ObjectReference) -> String {
     }
 }
 
+/// The name of an object as kubectl's `-o name` has it.
+pub(super) fn resource_name(object: &ObjectReference) -> String {
+    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    match group {
+        "" => format!("{}/{}", object.kind.to_lowercase(), object.name),
+        group => format!("{}.{group}/{}", object.kind.to_lowercase(), object.name),
+    }
+}
+
 fn names(out: &mut dyn Write, findings: &mut dyn Iterator<Item = Finding>) -> io::Result<()> {
     let mut printed = std::collections::HashSet::new();
     for finding in findings {
-        let group = finding.object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let resource = match group {
-            "" => finding.object.kind.to_lowercase(),
-            group => format!("{}.{group}", finding.object.kind.to_lowercase()),
-        };
-        let name = escape_control(&finding.object.name);
-        let line = format!("{resource}/{name}");
+        let line = escape_control(&resource_name(&finding.object)).into_owned();
         let identity = (line.clone(), finding.object.namespace);
         if printed.insert(identity) {
             writeln!(out, "{line}")?;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::cluster::Cluster;
+use crate::model::format_bytes;
 use crate::model::{self, Settings, Severity, Threshold, Time, format_duration, format_time};
-use crate::output::format::format_bytes;
 use crate::rules::{Blind, Tally};
 
 /// Version of every shape in this file.
@@ -276,17 +276,11 @@ pub fn head(cluster: &Cluster, settings: &Settings, tally: &Tally, about: About)
 
 /// Tells when, of what, by which version and with which thresholds.
 pub fn metadata(cluster: &Cluster, settings: &Settings, about: About) -> ReportMetadata {
-    let server = cluster.server().cloned().unwrap_or_default();
-    let owned = |text: Option<Box<str>>| text.map(String::from);
     ReportMetadata {
         taken_at: cluster.clock().as_ref().map(format_time),
         source: about.source,
-        cluster: ClusterIdentity {
-            uid: owned(server.cluster_uid),
-            server: owned(server.url),
-            version: owned(server.git_version),
-        },
-        tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
+        cluster: cluster_identity(cluster),
+        tool: tool(),
         thresholds: thresholds(settings),
         journal: about.journal,
     }
@@ -304,19 +298,8 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> Finding {
         severity: finding.severity.name().to_owned(),
         object: reference(&finding.object),
         summary: finding.summary,
-        age: finding.age.map(|age| Age {
-            since: age.since.as_ref().map(format_time),
-            seconds: age.since.zip(now).map(|(since, now)| (now - since).num_seconds().max(0)),
-            trust: age.trust.name().to_owned(),
-        }),
-        volume: finding.volume.map(|volume| Volume {
-            capacity: volume.capacity.map(format_bytes),
-            phase: volume.phase,
-            claim: volume.claim,
-            storage_class: volume.class.map(|class| class.to_string()),
-            driver: volume.driver.map(|driver| driver.to_string()),
-            reclaim_policy: volume.reclaim_policy,
-        }),
+        age: finding.age.map(|it| age(it, now)),
+        volume: finding.volume.map(volume),
         evidence: finding
             .evidence
             .into_iter()
@@ -339,6 +322,43 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> Finding {
     }
 }
 
+/// Puts an age into its public shape.
+pub(super) fn age(age: model::Age, now: Option<Time>) -> Age {
+    Age {
+        since: age.since.as_ref().map(format_time),
+        seconds: age.since.zip(now).map(|(since, now)| (now - since).num_seconds().max(0)),
+        trust: age.trust.name().to_owned(),
+    }
+}
+
+/// Puts what tells a volume apart into its public shape.
+pub(super) fn volume(volume: model::VolumeColumns) -> Volume {
+    Volume {
+        capacity: volume.capacity.map(format_bytes),
+        phase: volume.phase,
+        claim: volume.claim,
+        storage_class: volume.class.map(|class| class.to_string()),
+        driver: volume.driver.map(|driver| driver.to_string()),
+        reclaim_policy: volume.reclaim_policy,
+    }
+}
+
+/// Tells which cluster it is about.
+pub(super) fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
+    let server = cluster.server().cloned().unwrap_or_default();
+    let owned = |text: Option<Box<str>>| text.map(String::from);
+    ClusterIdentity {
+        uid: owned(server.cluster_uid),
+        server: owned(server.url),
+        version: owned(server.git_version),
+    }
+}
+
+/// Tells which tool this is.
+pub(super) fn tool() -> Tool {
+    Tool { version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
 pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     ObjectReference {
         api_version: object.key.kind.api_version(),
@@ -349,7 +369,7 @@ pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     }
 }
 
-fn gap(Blind { gap, rules }: &Blind) -> Gap {
+pub(super) fn gap(Blind { gap, rules }: &Blind) -> Gap {
     Gap {
         resource: gap.kind.plural().to_owned(),
         namespace: gap.namespace.as_ref().map(ToString::to_string),
@@ -358,7 +378,7 @@ fn gap(Blind { gap, rules }: &Blind) -> Gap {
     }
 }
 
-fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
+pub(super) fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
     let text = |threshold: Threshold| format_duration(settings.thresholds.get(threshold));
     Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
 }

@@ -1,3 +1,193 @@
 //! Proposals selected, ordered and bounded, as a value that can be shown, saved and confirmed.
 //!
-//! Nothing here yet: this build reports, and does not write.
+//! A plan is made by [`Purpose::propose`], which whoever carries it out asks again for every change
+//! at the moment of writing: only the identical proposal is carried out.
+
+mod gc;
+mod purpose;
+mod retain;
+
+use std::collections::BTreeSet;
+
+use crate::cluster::Cx;
+use crate::model::{
+    Age, BackendKey, Bytes, ObjectRef, Proposal, Settings, Text, Time, Volume, VolumeColumns,
+};
+
+pub use gc::{Selection, gc};
+pub use purpose::Purpose;
+pub use retain::retain;
+
+/// What would be changed, and what would not, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The command that it was made for, such as `gc`.
+    pub command: &'static str,
+    /// What it was judged under. Its scope selected the objects and means nothing any more.
+    pub settings: Settings,
+    /// The uid of the cluster's namespace `kube-system`.
+    pub cluster: Option<Box<str>>,
+    /// When, by the server's clock.
+    pub made: Option<Time>,
+    /// What would be changed, in this order.
+    pub changes: Vec<Change>,
+    /// What would not be, although it was named or selected.
+    pub refusals: Vec<Refused>,
+}
+
+/// What would be done to one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// What for.
+    pub purpose: Purpose,
+    /// The object.
+    pub object: ObjectRef,
+    /// What tells it apart from others.
+    pub about: About,
+    /// Every step, with its effect, what it costs if the judgement is wrong, and its undo.
+    pub proposal: Proposal,
+}
+
+/// What tells a volume apart from others, for people and for the journal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// Since when it has been in its phase.
+    pub age: Option<Age>,
+    /// What tables show of it.
+    pub volume: Option<VolumeColumns>,
+    /// What it names at the storage backend.
+    pub backend: Option<BackendKey>,
+}
+
+/// An object of which nothing is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The object.
+    pub object: ObjectRef,
+    /// What would have been done, by the remedy's name.
+    pub because: &'static str,
+    /// Why it is not.
+    pub reason: String,
+    /// Whether something was not seen that the decision needs.
+    pub unseen: bool,
+    /// Whether it was named on the command line.
+    pub named: bool,
+    /// What tells it apart from others.
+    pub about: About,
+}
+
+impl Plan {
+    /// Begins a plan without changes.
+    pub fn new(command: &'static str, cx: &Cx) -> Self {
+        Self {
+            command,
+            settings: cx.settings().clone(),
+            cluster: cx.server().and_then(|server| server.cluster_uid.clone()),
+            made: cx.clock(),
+            changes: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
+
+    /// The capacity of all volumes that would be changed.
+    pub fn bytes(&self) -> Bytes {
+        let capacity = |change: &Change| change.about.volume.as_ref().and_then(|it| it.capacity);
+        self.changes.iter().filter_map(capacity).fold(0, Bytes::saturating_add)
+    }
+
+    /// The danger flags on which any change relies, in the order of their names.
+    pub fn relies_on(&self) -> BTreeSet<&'static str> {
+        self.changes.iter().flat_map(|change| &change.proposal.relies_on).copied().collect()
+    }
+
+    /// Takes up a change or a refusal.
+    fn take(&mut self, cx: &Cx, purpose: Purpose, volume: &Volume, named: bool) {
+        let object = volume.object();
+        let because = purpose.id();
+        let about = About::of(cx, volume);
+        match purpose.propose_for(cx, volume) {
+            Ok(Ok(proposal)) => self.changes.push(Change { purpose, object, about, proposal }),
+            Ok(Err(refusal)) => {
+                let reason = refusal.reason;
+                self.refusals.push(Refused {
+                    object,
+                    because,
+                    reason,
+                    unseen: false,
+                    named,
+                    about,
+                });
+            }
+            Err(unseen) => {
+                let reason = unseen.reason;
+                self.refusals.push(Refused { object, because, reason, unseen: true, named, about });
+            }
+        }
+    }
+
+    /// Takes up an object that was named in an earlier plan, if what is proposed now passes `check`.
+    pub fn take_object(
+        &mut self,
+        cx: &Cx,
+        purpose: Purpose,
+        object: &ObjectRef,
+        check: impl FnOnce(&Change) -> Result<(), String>,
+    ) {
+        let because = purpose.id();
+        let volume = match purpose.propose(cx, object) {
+            Ok(Ok(_)) => cx.volume(&object.key.name),
+            Ok(Err(refusal)) => return self.refuse(object.clone(), because, refusal.reason, false),
+            Err(unseen) => Err(unseen),
+        };
+        match volume {
+            Ok(Some(volume)) => self.take(cx, purpose, volume, true),
+            Ok(None) => {
+                return self.refuse(object.clone(), because, "it is gone".to_owned(), false);
+            }
+            Err(unseen) => return self.refuse(object.clone(), because, unseen.reason, true),
+        }
+        let checked = self.changes.last().filter(|it| it.object == *object).map(check);
+        if let Some(Err(reason)) = checked {
+            self.changes.pop();
+            self.refuse(object.clone(), because, reason, false);
+        }
+    }
+
+    /// Takes up an object that is not there, or about which nothing can be done.
+    pub fn refuse(
+        &mut self,
+        object: ObjectRef,
+        because: &'static str,
+        reason: String,
+        unseen: bool,
+    ) {
+        let about = About::default();
+        self.refusals.push(Refused { object, because, reason, unseen, named: true, about });
+    }
+
+    /// Puts everything into the order in which it is shown and done.
+    fn sorted(mut self) -> Self {
+        self.changes.sort_by(|a, b| a.object.cmp(&b.object));
+        self.refusals.sort_by(|a, b| a.object.cmp(&b.object));
+        self
+    }
+}
+
+impl About {
+    /// Returns what tells a volume apart.
+    pub fn of(cx: &Cx, volume: &Volume) -> Self {
+        Self {
+            age: Some(crate::facts::phase_age(cx, volume)),
+            volume: Some(crate::facts::columns(volume)),
+            backend: volume.backend.clone(),
+        }
+    }
+
+    /// Whoever works at the backend: changes of one driver are made one after the other.
+    pub fn driver(&self) -> Option<&Text> {
+        self.volume.as_ref().and_then(|it| it.driver.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ pub static REMEDY: Remedy = Remedy {
     id: "add-protection",
     needs: &[Kind::PersistentVolume],
     writes: &[("patch", "persistentvolumes")],
+    command: |_, _| None,
     propose,
 };
 
@@ -38,5 +39,6 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         effect,
         undo: Undo::Revert,
         notices: Vec::new(),
+        relies_on: Vec::new(),
     }))
 }

@@ -13,6 +13,14 @@ const NAMED: usize = 5;
 /// A check's answer: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
 
+/// Makes checks one after the other; the first that does not pass is the function's answer.
+macro_rules! all {
+    ($($check:expr),+ $(,)?) => {$(
+        if let Err(reason) = $check { return Ok(Err(reason)); }
+    )+};
+}
+pub(super) use all;
+
 /// Nobody asked, by annotation, to leave it alone.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
     if let Some(ignore) = &metadata.ignore {

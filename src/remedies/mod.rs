@@ -7,7 +7,10 @@
 
 mod add_protection;
 mod checks;
+mod condemn;
+mod keep_backend;
 mod reclaim;
+mod released;
 mod remove_finalizer;
 mod reserve;
 mod retain;
@@ -16,6 +19,8 @@ use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
 pub use add_protection::REMEDY as ADD_PROTECTION;
+pub use condemn::REMEDY as CONDEMN;
+pub use keep_backend::REMEDY as KEEP_BACKEND;
 pub use reclaim::REMEDY as RECLAIM;
 pub use remove_finalizer::{
     ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
@@ -33,13 +38,18 @@ pub struct Remedy {
     pub needs: &'static [Kind],
     /// What it writes: verb and resource.
     pub writes: &'static [(&'static str, &'static str)],
+    /// The command that does it to one volume, without the name of the program; `None` where this
+    /// build has none.
+    pub command: fn(&Cx, &Volume) -> Option<String>,
     /// Proposes or refuses.
     pub propose: fn(&Cx, &Volume) -> Seen<Result<Proposal, Refusal>>,
 }
 
 /// All remedies.
-pub static REMEDIES: [&Remedy; 7] = [
+pub static REMEDIES: [&Remedy; 9] = [
     &RECLAIM,
+    &KEEP_BACKEND,
+    &CONDEMN,
     &RETAIN,
     &RESERVE,
     &ADD_PROTECTION,
@@ -52,10 +62,12 @@ impl Remedy {
     /// Asks what it would do about a volume, in the words of a report.
     pub fn verdict(&self, cx: &Cx, volume: &Volume) -> (Verdict, Option<Offer>) {
         let verdict = |state, reason: String| Verdict { state, reason };
+        let command =
+            || (self.command)(cx, volume).map(|command| format!("kubectl storage {command}"));
         match (self.propose)(cx, volume) {
             Ok(Ok(proposal)) => {
                 let offer = Offer {
-                    command: None,
+                    command: command(),
                     effect: proposal.effect.what,
                     risk: proposal.effect.risk,
                 };

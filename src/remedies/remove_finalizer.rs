@@ -16,6 +16,7 @@ pub static EXTERNAL: Remedy = Remedy {
     id: "remove-external-finalizer",
     needs: NEEDS,
     writes: &[("patch", "persistentvolumes")],
+    command: |_, _| None,
     propose: |cx, volume| propose(cx, volume, EXTERNAL_PROVISIONER, external),
 };
 
@@ -29,6 +30,7 @@ pub static IN_TREE_FINALIZER: Remedy = Remedy {
         Kind::Event,
     ],
     writes: &[("patch", "persistentvolumes")],
+    command: |_, _| None,
     propose: |cx, volume| propose(cx, volume, IN_TREE, in_tree),
 };
 
@@ -37,6 +39,7 @@ pub static ATTACHER: Remedy = Remedy {
     id: "remove-attacher-finalizer",
     needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment],
     writes: &[("patch", "persistentvolumes")],
+    command: |_, _| None,
     propose: |cx, volume| {
         let finalizer = facts::set_by_attacher(&volume.metadata);
         propose(cx, volume, finalizer.map_or("external-attacher/", |it| &**it), attached)
@@ -73,6 +76,7 @@ fn propose(
             None => Undo::Revert,
         },
         notices: leak(volume, finalizer).into_iter().collect(),
+        relies_on: Vec::new(),
     }))
 }
 

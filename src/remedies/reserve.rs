@@ -12,6 +12,7 @@ pub static REMEDY: Remedy = Remedy {
     id: "reserve",
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     writes: &[("patch", "persistentvolumes")],
+    command: |_, _| None,
     propose,
 };
 
@@ -60,5 +61,6 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         effect: effect(),
         undo: Undo::Never("a claim may have bound it"),
         notices: Vec::new(),
+        relies_on: Vec::new(),
     }))
 }

@@ -9,6 +9,7 @@ pub static REMEDY: Remedy = Remedy {
     id: "retain",
     needs: &[Kind::PersistentVolume],
     writes: &[("patch", "persistentvolumes")],
+    command: |_, volume| Some(format!("retain {}", volume.object())),
     propose,
 };
 
@@ -40,6 +41,7 @@ fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             Undo::Revert
         },
         notices,
+        relies_on: Vec::new(),
     }))
 }
 

@@ -11,8 +11,8 @@ mod scope;
 
 pub use blind::Blind;
 use blind::is_single;
-pub use scope::subjects;
-use scope::{exempt, in_scope, object_key};
+use scope::{exempt, object_key};
+pub use scope::{in_scope, subjects};
 
 use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
@@ -60,6 +60,11 @@ pub struct Tally {
 }
 
 impl Assessor {
+    /// Returns the eyes of a judgement, with the facts that are known.
+    pub fn cx<'a>(&'a self, cluster: &'a Cluster, settings: &'a Settings) -> Cx<'a> {
+        Cx::new(cluster, settings, &self.facts)
+    }
+
     /// Judges one rule on one subject.
     pub fn judge(
         &self,

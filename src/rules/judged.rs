@@ -5,7 +5,7 @@ use crate::facts::{self, LastTransition};
 use crate::model::{
     Age, Attachment, AttachmentSource, Claim, Event, Evidence, Finding, Kind, ManagedField,
     Metadata, ObjectKey, ObjectRef, Severity, Text, Time, Verdict, VerdictState, Volume,
-    VolumeColumns, format_time,
+    format_time,
 };
 use crate::remedies::Remedy;
 
@@ -74,7 +74,7 @@ impl Rule {
             related: Vec::new(),
             verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
             offer: None,
-            volume: Some(columns(volume)),
+            volume: Some(facts::columns(volume)),
         }
     }
 
@@ -226,7 +226,7 @@ impl Finding {
 
     /// Has tables show what they show of volumes.
     pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
-        self.volume = volume.map(columns).or(self.volume);
+        self.volume = volume.map(facts::columns).or(self.volume);
         self
     }
 
@@ -311,15 +311,4 @@ pub(super) fn said(event: &Event) -> String {
 
 fn text(text: &str) -> String {
     if text.is_empty() { "<none>".to_owned() } else { text.to_owned() }
-}
-
-fn columns(volume: &Volume) -> VolumeColumns {
-    VolumeColumns {
-        capacity: volume.capacity,
-        claim: volume.claim_ref.as_ref().map(|claim| claim.key.to_string()),
-        class: volume.class.clone(),
-        driver: Some(facts::owner(volume).name().clone()),
-        reclaim_policy: volume.reclaim_policy.to_string(),
-        phase: volume.phase.to_string(),
-    }
 }

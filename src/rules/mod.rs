@@ -15,7 +15,7 @@ mod snapshot;
 mod statefulset;
 mod volume;
 
-pub use assess::{Assessor, Blind, Tally, subjects};
+pub use assess::{Assessor, Blind, Tally, in_scope, subjects};
 pub use explain::{Explanation, Outcome, User, explain};
 pub use judged::Judged;
 

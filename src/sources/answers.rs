@@ -35,6 +35,25 @@ impl<T: Object> Found for T {
     }
 }
 
+/// Answers on their way to an intake.
+pub struct Replies(Vec<(Question, Reply)>);
+
+impl Replies {
+    /// Takes in the answers.
+    ///
+    /// # Errors
+    /// When an answer cannot be saved.
+    pub fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
+        for (question, reply) in self.0 {
+            if let Some(object) = reply.object {
+                object.take_in(intake)?;
+            }
+            intake.answer(question, reply.answer)?;
+        }
+        Ok(())
+    }
+}
+
 /// Asks every question, and takes in the answers.
 ///
 /// # Errors
@@ -44,9 +63,14 @@ pub async fn ask(
     questions: impl IntoIterator<Item = Question>,
     intake: &mut Intake,
 ) -> Result<(), DumpError> {
+    replies(reader, questions).await.take_in(intake)
+}
+
+/// Asks every question.
+pub async fn replies(reader: &Reader, questions: impl IntoIterator<Item = Question>) -> Replies {
     let questions: Vec<_> = questions.into_iter().collect();
     let asker = Arc::new(Asker { reader: reader.clone(), served: OnceCell::new() });
-    let mut replies = stream::iter(questions)
+    let replies = stream::iter(questions)
         .map(|question| {
             let asker = Arc::clone(&asker);
             async move {
@@ -55,13 +79,7 @@ pub async fn ask(
             }
         })
         .buffer_unordered(PARALLEL);
-    while let Some((question, reply)) = replies.next().await {
-        if let Some(object) = reply.object {
-            object.take_in(intake)?;
-        }
-        intake.answer(question, reply.answer)?;
-    }
-    Ok(())
+    Replies(replies.collect().await)
 }
 
 struct Asker {
@@ -210,7 +228,14 @@ fn refusal(error: &ReadError) -> Answer {
 }
 
 /// The path of one object. Names in references are no names that a server has checked.
-fn path(group: &str, version: &str, namespace: Option<&str>, resource: &str, name: &str) -> String {
+/// Returns the path of an object, every part of it escaped.
+pub fn path(
+    group: &str,
+    version: &str,
+    namespace: Option<&str>,
+    resource: &str,
+    name: &str,
+) -> String {
     let segment = |text: &str| {
         let mut segment = String::with_capacity(text.len());
         client::encode(&mut segment, text);

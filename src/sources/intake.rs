@@ -31,6 +31,12 @@ pub struct Intake {
 /// More broken objects than this are counted, not named.
 const COMPLAINTS: usize = 20;
 
+impl Default for Intake {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
 impl Intake {
     /// Begins with nothing; what is read is also written to `saving`.
     pub fn new(saving: Option<DumpWriter>) -> Self {
@@ -49,6 +55,13 @@ impl Intake {
     /// Takes in a change that is no object.
     pub fn apply(&mut self, change: Change) {
         self.cluster.apply(change, &mut self.dirty);
+    }
+
+    /// Takes in what the server's clock showed; it never goes back.
+    pub fn advance(&mut self, date: Time) {
+        if self.cluster.clock().is_none_or(|known| known < date) {
+            self.apply(Change::Clock(date));
+        }
     }
 
     /// Takes in an object.

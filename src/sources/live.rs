@@ -411,3 +411,33 @@ mod tests {
         assert_eq!(denial("a webhook says no"), "a webhook says no");
     }
 }
+// TEMPORARY STUB
+/// Stub.
+pub struct Watches {}
+impl Watches {
+    /// Stub.
+    pub fn drain(&mut self, _intake: &mut Intake) -> Result<(), DumpError> {
+        Ok(())
+    }
+}
+/// Stub.
+pub async fn read_and_watch(
+    reader: &Reader,
+    options: &LiveOptions,
+    intake: &mut Intake,
+    progress: &mut dyn FnMut(&Intake),
+) -> Result<Watches, LiveError> {
+    read(reader, options, intake, progress).await?;
+    Ok(Watches {})
+}
+/// Stub.
+pub async fn server(reader: &Reader, url: &str) -> Result<Server, LiveError> {
+    let version = client::version(reader).await?;
+    let uid = client::cluster_uid(reader).await.ok().flatten();
+    Ok(Server {
+        cluster_uid: uid.map(Into::into),
+        url: Some(url.into()),
+        git_version: Some(version.git.as_str().into()),
+        version: Some((version.major, version.minor)),
+    })
+}

@@ -81,7 +81,7 @@ fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
 }
 
 /// Whether the user asked for findings about a subject.
-pub(super) fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bool {
+pub fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bool {
     let scope = &settings.scope;
     if let Some(wanted) = &scope.namespace
         && namespace(cluster, subject).as_ref() != Some(wanted)

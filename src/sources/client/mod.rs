@@ -29,8 +29,10 @@ pub use discovery::{
 pub use exec::ExecError;
 pub(super) use list::encode;
 pub use list::{FALLBACK_PAGE, ListEvent, ListRequest, ListSink, Listed, Moment, list};
+pub use opened::date;
 pub use question::Review;
 pub use read_error::{ReadError, TlsFault};
 pub use reader::{Answer, Reader};
 pub use request_timeout::RequestTimeout;
 pub use retry::Limits;
+pub use status::refusal;

@@ -40,10 +40,7 @@ impl Opened {
         let content_type = text(&head.headers, &CONTENT_TYPE).to_owned();
         let protobuf = content_type.starts_with("application/vnd.kubernetes.protobuf");
         Self {
-            // Such a date is the one of RFC 2822, written for GMT.
-            date: DateTime::parse_from_rfc2822(text(&head.headers, &DATE))
-                .ok()
-                .map(|date| date.to_utc()),
+            date: date(&head.headers),
             encoding: if protobuf { Encoding::Protobuf } else { Encoding::Json },
             content_type,
             body,
@@ -102,6 +99,11 @@ impl Road {
     pub(super) fn timed_out(&self, after: Duration) -> ReadError {
         ReadError::TimedOut { path: self.path.clone(), after }
     }
+}
+
+/// The server's clock when it answered. Such a date is the one of RFC 2822, written for GMT.
+pub fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc2822(text(headers, &DATE)).ok().map(|date| date.to_utc())
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> &'a str {

@@ -199,7 +199,7 @@ impl ReadError {
     }
 
     /// Finds out what a failure of the transport was.
-    pub(super) fn of_transport(error: &(dyn Error + 'static), server: &str, path: &str) -> Self {
+    pub fn of_transport(error: &(dyn Error + 'static), server: &str, path: &str) -> Self {
         let server = server.to_owned();
         let mut deepest = String::new();
         let mut resolving = false;

@@ -51,6 +51,12 @@ impl Refusal {
     }
 }
 
+/// The reason and the message of a refusal, for whoever sends what is no question.
+pub fn refusal(code: u16, body: &[u8]) -> (String, String) {
+    let Refusal { reason, message } = Refusal::read(code, body);
+    (reason, message)
+}
+
 /// The words of a body that is no Status: none for a web page, whose words are tags.
 fn plain(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * LONGEST)]);

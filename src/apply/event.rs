@@ -1,0 +1,56 @@
+//! Events on what was changed, so that whoever looks at the object with kubectl finds out by whom.
+
+use http::Method;
+use serde_json::json;
+
+use super::Request;
+use crate::model::{Action, ReclaimPolicy, Time, format_time};
+use crate::plan::Change;
+
+/// The namespace of Events about objects that have none (client-go, `recorder.makeEvent`).
+const NAMESPACE: &str = "default";
+
+/// Renders the Event about a step that the server has carried out.
+pub(super) fn request(
+    change: &Change,
+    action: &Action,
+    command: &str,
+    entry: u64,
+    now: Option<Time>,
+) -> Request {
+    let object = action.object();
+    let namespace = object.key.namespace.as_deref().unwrap_or(NAMESPACE);
+    let (reason, what) = match action {
+        Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => {
+            ("StorageRetained", "the reclaim policy was set to Retain".to_owned())
+        }
+        Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
+            ("StorageReclaimed", change.proposal.effect.what.clone())
+        }
+        Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
+        Action::ReserveVolume { .. }
+        | Action::RemoveFinalizer { .. }
+        | Action::AddFinalizer { .. }
+        | Action::CreateVolume { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
+    };
+    let time = now.as_ref().map(format_time);
+    Request {
+        method: Method::POST,
+        path: format!("/api/v1/namespaces/{namespace}/events"),
+        content_type: "application/json",
+        body: json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"generateName": "kubectl-storage-", "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": object.key.kind.api_version(), "kind": object.key.kind.name(),
+                "namespace": object.key.namespace.as_deref(), "name": &*object.key.name,
+                "uid": object.uid.as_ref().map(ToString::to_string),
+            },
+            "type": "Normal", "reason": reason,
+            "message": format!("kubectl storage {command}: {what} (journal entry {entry})"),
+            "source": {"component": "kubectl-storage"},
+            "reportingComponent": "kubectl-storage",
+            "firstTimestamp": &time, "lastTimestamp": &time, "count": 1,
+        }),
+    }
+}

@@ -1,0 +1,241 @@
+//! One change, from the last look to the verified end.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::run::DryRun;
+use super::view::{LookError, View};
+use super::writer::{WriteError, Writer, Written};
+use super::{Outcome, Request, event, request, verify};
+use crate::journal::{Backend, Intent, Log, Request as Sent};
+use crate::model::{Action, format_bytes};
+use crate::plan::Change;
+
+/// What carries out changes.
+pub(super) struct Hand<'a> {
+    pub(super) view: &'a View,
+    pub(super) writer: &'a Writer,
+    pub(super) log: &'a Log,
+    /// The command that the plan was made for.
+    pub(super) command: &'a str,
+    /// The id of this run.
+    pub(super) run: &'a str,
+    pub(super) dry_run: DryRun,
+    /// Whether Events are written about what is done.
+    pub(super) events: bool,
+    /// How long to wait for what follows a write; `None` for not at all.
+    pub(super) wait: Option<Duration>,
+}
+
+/// How a change ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    pub(super) detail: String,
+    /// Its entry in the journal.
+    pub(super) entry: Option<u64>,
+    /// Why no other change should be begun, if none should.
+    pub(super) ends_batch: Option<String>,
+    /// What went wrong besides.
+    pub(super) notes: Vec<String>,
+}
+
+impl Ended {
+    fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self { outcome, detail, entry: None, ends_batch: None, notes: Vec::new() }
+    }
+
+    fn ends_batch(mut self) -> Self {
+        self.ends_batch = Some(self.detail.clone());
+        self
+    }
+}
+
+impl Hand<'_> {
+    /// Carries out a change; a step that fails ends it.
+    pub(super) async fn carry_out(&self, change: &Change) -> Ended {
+        let mut last = Ended::new(Outcome::Refused, "there is nothing to do");
+        for action in &change.proposal.steps {
+            last = match self.step(change, action).await {
+                Ok(ended) | Err(ended) => ended,
+            };
+            if last.outcome != Outcome::Done {
+                break;
+            }
+        }
+        last
+    }
+
+    /// `Err` is an early end.
+    async fn step(&self, change: &Change, action: &Action) -> Result<Ended, Ended> {
+        let live = self.judge_again(change).await?;
+        let request = request::request(action, &live)
+            .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
+        self.rehearse(&request).await?;
+        if self.dry_run == DryRun::Server {
+            return Ok(Ended::new(Outcome::Done, "the API server would accept it"));
+        }
+        let entry = self.begin(change, action, &request, live)?;
+        let sent = self.writer.send(&request, false).await;
+        let mut ended = match &sent {
+            Ok(_) => Ended::new(Outcome::Sent, ""),
+            Err(error) => unsent(error),
+        };
+        ended.entry = Some(entry);
+        self.end(&mut ended, entry);
+        let Ok(written) = sent else { return Err(ended) };
+        if self.events {
+            ended.notes.extend(self.announce(change, action, entry).await);
+        }
+        let (outcome, detail) = self.verify(change, action, &written).await;
+        (ended.outcome, ended.detail) = (outcome, detail);
+        self.end(&mut ended, entry);
+        Ok(ended)
+    }
+
+    /// Reads the object again and proposes again: only the identical proposal goes on.
+    async fn judge_again(&self, change: &Change) -> Result<Value, Ended> {
+        let looked = match change.purpose.subject(&change.object) {
+            Some(object) => self.view.look(object).await.map_err(|error| unread(&error))?,
+            None => Some(Value::Null),
+        };
+        let Some(live) = looked else {
+            return Err(Ended::new(Outcome::Stale, "it is gone"));
+        };
+        let proposed = self.view.propose(&change.purpose, &change.object).await;
+        match proposed.map_err(|error| unread(&error.into()))? {
+            Ok(Ok(proposal)) if proposal == change.proposal => Ok(live),
+            Ok(Ok(proposal)) => {
+                let detail = difference(&change.proposal, &proposal);
+                Err(Ended::new(Outcome::Stale, detail))
+            }
+            Ok(Err(refusal)) => Err(Ended::new(Outcome::Stale, refusal.reason)),
+            Err(unseen) => Err(Ended::new(Outcome::Refused, unseen.reason)),
+        }
+    }
+
+    /// The server's dry run: admission and RBAC have their say before anything is written.
+    async fn rehearse(&self, request: &Request) -> Result<(), Ended> {
+        let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
+        Err(match error {
+            WriteError::Rejected { code: 409 | 422, message, .. } => {
+                Ended::new(Outcome::Stale, message)
+            }
+            WriteError::Rejected { code: 404, .. } => Ended::new(Outcome::Stale, "it is gone"),
+            error @ WriteError::Rejected { code: 429, .. } => {
+                Ended::new(Outcome::Failed, error.to_string()).ends_batch()
+            }
+            error @ WriteError::Rejected { .. } => Ended::new(Outcome::Refused, error.to_string()),
+            // Nothing was written, but why it was not answered is not understood.
+            WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
+                let detail = format!("the dry run was not answered: {detail}");
+                Ended::new(Outcome::Failed, detail).ends_batch()
+            }
+        })
+    }
+
+    /// Has the journal hold what is about to be sent.
+    fn begin(
+        &self,
+        change: &Change,
+        action: &Action,
+        request: &Request,
+        live: Value,
+    ) -> Result<u64, Ended> {
+        let backend = change
+            .about
+            .backend
+            .as_ref()
+            .map(|it| Backend { driver: it.driver.to_string(), handle: it.handle.to_string() });
+        let capacity = change.about.volume.as_ref().and_then(|it| it.capacity);
+        let intent = Intent {
+            command: self.command.to_owned(),
+            object: change.object.clone(),
+            action: action.name().to_owned(),
+            because: change.purpose.id().to_owned(),
+            request: Sent {
+                method: request.method.to_string(),
+                path: self.writer.uri(request, false),
+                content_type: request.content_type.to_owned(),
+                body: request.body.clone(),
+            },
+            pre_image: Some(live).filter(|it| !it.is_null()),
+            backend,
+            capacity: capacity.map(format_bytes),
+            keeps: change.purpose.keeps_backend(),
+            undoes: change.purpose.undoes(),
+        };
+        self.log.begin(self.run, self.view.clock(), &intent).map_err(|error| {
+            let detail = error.to_string();
+            Ended::new(Outcome::Failed, detail).ends_batch()
+        })
+    }
+
+    /// Has the journal hold how it ended. Where that fails, nothing more is begun.
+    fn end(&self, ended: &mut Ended, entry: u64) {
+        let at = self.view.clock();
+        if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
+            let note = format!("the end of entry {entry} is not in the journal: {error}");
+            ended.ends_batch.get_or_insert_with(|| note.clone());
+            ended.notes.push(note);
+        }
+    }
+
+    /// Writes an Event about the object; that it could not be written is no reason to stop.
+    async fn announce(&self, change: &Change, action: &Action, entry: u64) -> Option<String> {
+        let request = event::request(change, action, self.command, entry, self.view.clock());
+        match self.writer.send(&request, false).await {
+            Ok(_) => None,
+            Err(error) => Some(format!("no event about {}: {error}", change.object)),
+        }
+    }
+
+    /// Waits until what was meant to happen has happened.
+    async fn verify(
+        &self,
+        change: &Change,
+        action: &Action,
+        written: &Written,
+    ) -> (Outcome, String) {
+        if let Some(date) = written.date {
+            self.view.advance(date);
+        }
+        verify::verify(self.view, change, action, &written.value, self.wait).await
+    }
+}
+
+fn unread(error: &LookError) -> Ended {
+    Ended::new(Outcome::Failed, format!("it could not be read again: {error}")).ends_batch()
+}
+
+/// What became of a write that was not answered with success.
+fn unsent(error: &WriteError) -> Ended {
+    match error {
+        WriteError::Rejected { code: 409 | 422, message, .. } => {
+            Ended::new(Outcome::Stale, message.clone())
+        }
+        WriteError::Rejected { code: 404, .. } => Ended::new(Outcome::Stale, "it is gone"),
+        // The dry run passed a moment ago: that this does not is nothing that is understood.
+        WriteError::Rejected { .. } | WriteError::NotSent(_) => {
+            Ended::new(Outcome::Failed, error.to_string()).ends_batch()
+        }
+        WriteError::Unanswered(detail) => {
+            let detail = format!("whether it was carried out is not known: {detail}");
+            Ended::new(Outcome::Unanswered, detail).ends_batch()
+        }
+    }
+}
+
+/// Says how a proposal differs from the one that was confirmed.
+fn difference(confirmed: &crate::model::Proposal, now: &crate::model::Proposal) -> String {
+    let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
+    if confirmed.steps != now.steps {
+        return "what would be done now is not what was confirmed".to_owned();
+    }
+    match new.first() {
+        Some(notice) => format!("something to know has come up since it was confirmed: {notice}"),
+        None => "what it would mean now is not what was confirmed".to_owned(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether what was meant to happen has happened. Nobody is told that it has before it was seen.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::Outcome;
+use super::view::View;
+use crate::model::{Action, ReclaimPolicy};
+use crate::plan::Change;
+
+/// How often what the watches bring is looked through.
+const GLANCE: Duration = Duration::from_millis(100);
+/// How often the server is asked where no watch tells.
+const ASK: Duration = Duration::from_secs(2);
+
+/// Waits for what follows a write that the server has answered with `written`.
+pub(super) async fn verify(
+    view: &View,
+    change: &Change,
+    action: &Action,
+    written: &Value,
+    wait: Option<Duration>,
+) -> (Outcome, String) {
+    let policy = written["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
+    match action {
+        Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => match policy {
+            "Retain" => (Outcome::Done, "its policy is Retain".to_owned()),
+            // Somebody in between answered something else.
+            other => (Outcome::Pending, format!("the API server shows the policy {other:?}")),
+        },
+        Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
+            let gone = "the object is gone, which its provisioner removes after the driver has answered DeleteVolume";
+            until_gone(view, change, wait, gone).await
+        }
+        Action::DeleteVolume { .. } => {
+            let gone = "the object is gone; the backend volume was left alone";
+            until_gone(view, change, wait, gone).await
+        }
+        Action::ReserveVolume { .. }
+        | Action::RemoveFinalizer { .. }
+        | Action::AddFinalizer { .. }
+        | Action::CreateVolume { .. } => (Outcome::Done, "the API server has it so".to_owned()),
+    }
+}
+
+async fn until_gone(
+    view: &View,
+    change: &Change,
+    wait: Option<Duration>,
+    gone: &str,
+) -> (Outcome, String) {
+    let Some(wait) = wait else {
+        return (Outcome::Pending, "nobody waited for it".to_owned());
+    };
+    let (began, mut asked) = (Instant::now(), Instant::now());
+    let name = &change.object.key.name;
+    let mut trouble = None;
+    loop {
+        if let Err(error) = view.catch_up() {
+            trouble = Some(error.to_string());
+        }
+        let seen = view
+            .volume(name, |it| it.is_some_and(|volume| volume.metadata.uid == change.object.uid));
+        let over = began.elapsed() >= wait;
+        // That nothing is seen any more is confirmed by asking, whatever the watch says.
+        if !seen || over || asked.elapsed() >= ASK {
+            asked = Instant::now();
+            match view.is_gone(&change.object).await {
+                Ok(true) => return (Outcome::Done, gone.to_owned()),
+                Ok(false) => trouble = None,
+                Err(error) => trouble = Some(error.to_string()),
+            }
+        }
+        if over {
+            break;
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+    let last = trouble.or_else(|| view.last_complaint(name));
+    let last = last.map_or_else(String::new, |last| format!("; last heard: {last}"));
+    let waited = crate::model::format_duration(wait);
+    (Outcome::Pending, format!("it is still there after {waited}{last}"))
+}

@@ -1,0 +1,212 @@
+//! What a run sees while it writes: the lists, what has changed since, and the objects that are
+//! read anew for each step.
+
+use std::cell::RefCell;
+
+use serde_json::Value;
+
+use super::request;
+use crate::cluster::{Change as Seen_, Lookup, Seen};
+use crate::model::{
+    Kind, ObjectKey, ObjectRef, Proposal, Question, Refusal, Settings, Time, Volume,
+};
+use crate::plan::Purpose;
+use crate::rules::Assessor;
+use crate::sources::client::{ReadError, Reader};
+use crate::sources::dump::DumpError;
+use crate::sources::intake::Intake;
+use crate::sources::live::Watches;
+use crate::sources::{answers, objects};
+
+/// The eyes of a run. Its futures share it within one task: nothing is borrowed across an await.
+pub struct View {
+    reader: Reader,
+    settings: Settings,
+    state: RefCell<State>,
+}
+
+struct State {
+    intake: Intake,
+    assessor: Assessor,
+    /// What keeps it current; `None` where only named objects are looked at.
+    watches: Option<Watches>,
+}
+
+/// Why an object cannot be judged now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LookError {
+    /// It could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It is not what it should be.
+    #[error("it cannot be decoded: {0}")]
+    Undecodable(String),
+    /// What was read cannot be kept.
+    #[error(transparent)]
+    Save(#[from] DumpError),
+}
+
+/// An object as it was just read: `None` when it is gone.
+pub(super) type Live = Option<Value>;
+
+impl View {
+    /// Begins with what was read, and what keeps it current.
+    pub fn new(
+        reader: Reader,
+        settings: Settings,
+        intake: Intake,
+        assessor: Assessor,
+        watches: Option<Watches>,
+    ) -> Self {
+        Self { reader, settings, state: RefCell::new(State { intake, assessor, watches }) }
+    }
+
+    /// Gives back everything that was seen.
+    pub fn into_intake(self) -> Intake {
+        self.state.into_inner().intake
+    }
+
+    /// The server's clock.
+    pub(super) fn clock(&self) -> Option<Time> {
+        self.state.borrow().intake.cluster.clock()
+    }
+
+    /// Takes in what the server's clock showed.
+    pub(super) fn advance(&self, date: Time) {
+        self.state.borrow_mut().intake.advance(date);
+    }
+
+    /// Takes in what the watches have brought.
+    pub(super) fn catch_up(&self) -> Result<(), DumpError> {
+        let State { intake, watches, .. } = &mut *self.state.borrow_mut();
+        match watches {
+            Some(watches) => watches.drain(intake),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at a volume as it was last seen.
+    pub(super) fn volume<T>(&self, name: &str, look: impl FnOnce(Option<&Volume>) -> T) -> T {
+        look(self.state.borrow().intake.cluster.volume_named(name))
+    }
+
+    /// Reads an object, and the claim that it names, anew.
+    pub(super) async fn look(&self, object: &ObjectRef) -> Result<Live, LookError> {
+        let live = self.read(&object.key).await?;
+        let claim = live.as_ref().and_then(claim_of);
+        let claim = match claim {
+            Some(key) => Some((self.read(&key).await?, key)),
+            None => None,
+        };
+        // What the watches bring may be older than what was just read: it comes first.
+        self.catch_up()?;
+        if let Some((claim, key)) = claim {
+            self.take_in(&key, claim.as_ref())?;
+        }
+        self.take_in(&object.key, live.as_ref())?;
+        Ok(live)
+    }
+
+    async fn read(&self, key: &ObjectKey) -> Result<Live, LookError> {
+        match self.reader.get_json::<Value>(&request::path(key)).await {
+            Ok(answer) => {
+                if let Some(date) = answer.date {
+                    self.advance(date);
+                }
+                Ok(Some(answer.value))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn take_in(&self, key: &ObjectKey, live: Option<&Value>) -> Result<(), LookError> {
+        let intake = &mut self.state.borrow_mut().intake;
+        let exists = Question::Exists(key.clone());
+        let Some(live) = live else {
+            intake.apply(Seen_::Gone(key.clone()));
+            intake.answer(exists, crate::model::Answer::No)?;
+            return Ok(());
+        };
+        let undecodable = |error: serde_json::Error| LookError::Undecodable(error.to_string());
+        let value = live.clone();
+        match key.kind {
+            Kind::PersistentVolume => intake.object(
+                &serde_json::from_value::<objects::PersistentVolume>(value).map_err(undecodable)?,
+            )?,
+            Kind::PersistentVolumeClaim => intake.object(
+                &serde_json::from_value::<objects::PersistentVolumeClaim>(value)
+                    .map_err(undecodable)?,
+            )?,
+            other => return Err(LookError::Undecodable(format!("nobody writes {other}"))),
+        }
+        intake.answer(exists, crate::model::Answer::Yes)?;
+        Ok(())
+    }
+
+    /// Proposes anew what is to be done to an object, every question that bears on it asked again.
+    pub(super) async fn propose(
+        &self,
+        purpose: &Purpose,
+        object: &ObjectRef,
+    ) -> Result<Seen<Result<Proposal, Refusal>>, DumpError> {
+        let questions = {
+            let State { intake, assessor, .. } = &mut *self.state.borrow_mut();
+            let dirty = std::mem::take(&mut intake.dirty);
+            assessor.update(&intake.cluster, &self.settings, dirty);
+            let cx = assessor.cx(&intake.cluster, &self.settings);
+            cx.listen();
+            let _ = purpose.propose(&cx, object);
+            let mut questions = cx.take_questions();
+            let (looked, _) = cx.take_notes();
+            let asked = looked.into_iter().filter_map(|it| match it {
+                // Whether this object and its claim exist was asked a moment ago.
+                Lookup::Answer(question) if !matches!(question, Question::Exists(_)) => {
+                    Some(question)
+                }
+                _ => None,
+            });
+            questions.extend(asked);
+            questions
+        };
+        if !questions.is_empty() {
+            let replies = answers::replies(&self.reader, questions).await;
+            replies.take_in(&mut self.state.borrow_mut().intake)?;
+        }
+        let State { intake, assessor, .. } = &mut *self.state.borrow_mut();
+        let dirty = std::mem::take(&mut intake.dirty);
+        assessor.update(&intake.cluster, &self.settings, dirty);
+        Ok(purpose.propose(&assessor.cx(&intake.cluster, &self.settings), object))
+    }
+
+    /// What its controllers last complained of.
+    pub(super) fn last_complaint(&self, name: &str) -> Option<String> {
+        let state = self.state.borrow();
+        let volume = state.intake.cluster.volume_named(name)?;
+        let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
+        let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
+        event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
+    }
+
+    /// Whether an object of this key, or another one of its name, is there now, by asking.
+    pub(super) async fn is_gone(&self, object: &ObjectRef) -> Result<bool, ReadError> {
+        match self.reader.get_json::<Value>(&request::path(&object.key)).await {
+            Ok(answer) => {
+                let uid = answer.value["metadata"]["uid"].as_str().map(str::to_owned);
+                Ok(uid != object.uid.as_ref().map(ToString::to_string))
+            }
+            Err(error) if error.is_not_found() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The claim that a volume names.
+fn claim_of(live: &Value) -> Option<ObjectKey> {
+    let claim = live["spec"].get("claimRef")?;
+    Some(ObjectKey {
+        kind: Kind::PersistentVolumeClaim,
+        namespace: Some(claim["namespace"].as_str()?.into()),
+        name: claim["name"].as_str()?.into(),
+    })
+}

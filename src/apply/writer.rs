@@ -1,0 +1,127 @@
+//! Sending, once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http_body_util::BodyExt as _;
+use kube::client::{Body, Client};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::Request;
+use crate::model::Time;
+use crate::sources::client::{Connection, ReadError, date, refusal};
+
+/// Sends writes to one API server, each of them once: it never tries again, since what got no
+/// answer may have been carried out.
+#[derive(Clone)]
+pub struct Writer {
+    client: Client,
+    server: Arc<str>,
+    wait: Duration,
+    field_manager: String,
+}
+
+/// How long an answer may take where `--request-timeout` says nothing.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// What the server answered to a write that it carried out.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// The object afterwards, or a Status.
+    pub(super) value: Value,
+    /// The server's clock.
+    pub(super) date: Option<Time>,
+}
+
+/// Why a write was not answered with success.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum WriteError {
+    /// The server said no: nothing was written.
+    #[error("the API server answered {code} {reason}: {message}")]
+    Rejected { code: u16, reason: String, message: String },
+    /// It never reached the server.
+    #[error("it was not sent: {0}")]
+    NotSent(String),
+    /// Whether it was carried out is not known.
+    #[error("{0}")]
+    Unanswered(String),
+}
+
+impl Writer {
+    /// Builds a writer to what `connection` leads to.
+    pub fn new(connection: &Connection, field_manager: &str) -> Self {
+        Self {
+            client: connection.client.clone(),
+            server: connection.server.as_str().into(),
+            wait: connection.request_timeout.unwrap_or(WAIT),
+            field_manager: field_manager.to_owned(),
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Written, WriteError> {
+        let path = &request.path;
+        let built = http::Request::builder()
+            .method(request.method.clone())
+            .uri(self.uri(request, dry_run))
+            .header(ACCEPT, "application/json")
+            .header(CONTENT_TYPE, request.content_type)
+            .body(Body::from(request.body.to_string().into_bytes()))
+            .map_err(|error| WriteError::NotSent(error.to_string()))?;
+        let answer = async {
+            let response =
+                self.client.send(built).await.map_err(|error| self.lost(&error, path))?;
+            let (head, body) = response.into_parts();
+            let body = body.collect().await.map_err(|error| self.lost(&error, path))?.to_bytes();
+            Ok((head, body))
+        };
+        let (head, body) = match timeout(self.wait, answer).await {
+            Ok(answer) => answer?,
+            Err(_) => {
+                let seconds = self.wait.as_secs();
+                return Err(WriteError::Unanswered(format!("no answer came within {seconds}s")));
+            }
+        };
+        let code = head.status.as_u16();
+        if head.status.is_success() {
+            let value = serde_json::from_slice(&body).unwrap_or_default();
+            return Ok(Written { value, date: date(&head.headers) });
+        }
+        let (reason, message) = refusal(code, &body);
+        if head.status.is_server_error() {
+            // A server, or somebody in between, may say so of a write that it carried out.
+            return Err(WriteError::Unanswered(format!(
+                "the API server answered {code} {reason}: {message}"
+            )));
+        }
+        Err(WriteError::Rejected { code, reason, message })
+    }
+
+    /// The path and query that a request is sent to.
+    pub(super) fn uri(&self, request: &Request, dry_run: bool) -> String {
+        let dry = if dry_run { "&dryRun=All" } else { "" };
+        // A DELETE has no field manager.
+        match request.method == http::Method::DELETE {
+            true => format!("{}{}", request.path, dry.replace('&', "?")),
+            false => format!("{}?fieldManager={}{dry}", request.path, self.field_manager),
+        }
+    }
+
+    fn lost(&self, error: &(dyn std::error::Error + 'static), path: &str) -> WriteError {
+        let error = ReadError::of_transport(error, &self.server, path);
+        match &error {
+            ReadError::Refused { .. }
+            | ReadError::UnknownHost { .. }
+            | ReadError::Tls { .. }
+            | ReadError::Credential(_)
+            | ReadError::Unreachable { .. } => WriteError::NotSent(error.to_string()),
+            _ => WriteError::Unanswered(error.to_string()),
+        }
+    }
+}

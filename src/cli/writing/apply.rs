@@ -1,0 +1,143 @@
+//! `kubectl storage apply PLAN`: carries out a plan that was saved with `--plan-out`.
+
+use std::{io::Read as _, path::PathBuf};
+
+use clap::Args;
+
+use super::{Interrupt, WriteArgs, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{Age, ConnectionArgs},
+    collect::{Collected, From, collect},
+};
+use crate::cluster::Cx;
+use crate::model::{Kind, ObjectKey, ObjectRef, Settings, Time, Uid, format_age, format_duration};
+use crate::output::writing::{self, Plan as SavedPlan, PlannedChange};
+use crate::plan::{Plan, Purpose};
+
+/// Arguments of `apply`.
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// The plan: a file, or - for stdin
+    #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
+    plan: PathBuf,
+    /// How old the plan may be
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    max_plan_age: Age,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+impl ApplyArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format()?;
+        let saved = self.read()?;
+        let settings = saved.metadata.settings.settings().map_err(|error| self.unfit(error))?;
+        let from = From::Watched { connection, namespace: None };
+        let mut collected = collect(from, &settings, None).await?;
+        self.check(&saved, &collected)?;
+        let plan =
+            perform::plan(&mut collected, &settings, |cx| again(cx, &settings, &saved)).await?;
+        perform::perform(collected, plan, &self.write, &format, interrupt).await
+    }
+
+    fn read(&self) -> Result<SavedPlan, Failure> {
+        let mut text = String::new();
+        let read = if self.plan.as_os_str() == "-" {
+            std::io::stdin().lock().read_to_string(&mut text).map(drop)
+        } else {
+            std::fs::read_to_string(&self.plan).map(|it| text = it)
+        };
+        read.map_err(|error| {
+            let context = format!("failed to read {}", self.plan.display());
+            Failure::error(anyhow::Error::new(error).context(context))
+        })?;
+        writing::read(&text).map_err(|error| self.unfit(error))
+    }
+
+    fn unfit(&self, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+        let context = format!("{} cannot be carried out", self.plan.display());
+        let error = anyhow::Error::new(error).context(context);
+        Failure { exit: Exit::Refused, error, hint: None }
+            .hint(Some("make the plan again with --plan-out"))
+    }
+
+    /// Only where it was made for, and only while it is fresh.
+    fn check(&self, saved: &SavedPlan, collected: &Collected) -> Result<(), Failure> {
+        let refuse = |reason: String| Err(self.unfit(std::io::Error::other(reason)));
+        let server = collected.intake.cluster.server();
+        let here = server.and_then(|server| server.cluster_uid.as_deref());
+        match (&saved.metadata.cluster.uid, here) {
+            (Some(there), Some(here)) if there == here => {}
+            (Some(there), Some(here)) => {
+                return refuse(format!("it was made for cluster {there}, and this is {here}"));
+            }
+            _ => return refuse("whether it was made for this cluster cannot be told".to_owned()),
+        }
+        let now: Option<Time> = collected.intake.cluster.clock();
+        let (Some(made), Some(now)) = (saved.made(), now) else {
+            return refuse("when it was made cannot be told".to_owned());
+        };
+        let age = (now - made).num_seconds();
+        let most = self.max_plan_age.0;
+        if age < -60 {
+            return refuse("it was made in the future, by the server's clock".to_owned());
+        }
+        if u64::try_from(age).unwrap_or(0) > most.as_secs() {
+            let most = format_duration(most);
+            return refuse(format!("it is {} old, and --max-plan-age is {most}", format_age(age)));
+        }
+        Ok(())
+    }
+}
+
+/// Makes the plan again from what is seen now: only what comes out the same is kept.
+fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
+    let command = ["gc", "retain"].into_iter().find(|it| *it == saved.metadata.command);
+    let mut plan = Plan::new(command.unwrap_or("apply"), cx);
+    plan.settings = settings.clone();
+    for change in &saved.changes {
+        let (object, because) = (object(change), &change.because);
+        match (object, Purpose::parse(because)) {
+            (Some(object), Some(purpose)) => {
+                plan.take_object(cx, purpose, &object, |fresh| same(change, fresh));
+            }
+            (object, _) => {
+                let object = object.unwrap_or_else(|| ObjectRef {
+                    key: ObjectKey::cluster_wide(Kind::PersistentVolume, &change.object.name),
+                    uid: None,
+                });
+                let reason = format!("this version has no {because:?}, or cannot tell its object");
+                plan.refuse(object, "apply", reason, false);
+            }
+        }
+    }
+    plan
+}
+
+fn object(change: &PlannedChange) -> Option<ObjectRef> {
+    let reference = &change.object;
+    let group = reference.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let kind = Kind::parse(group, &reference.kind)?;
+    let namespace = reference.namespace.as_deref().map(Into::into);
+    let uid = Uid::parse(reference.uid.as_deref()?)?;
+    let key = ObjectKey { kind, namespace, name: reference.name.as_str().into() };
+    Some(ObjectRef { key, uid: Some(uid) })
+}
+
+/// Whether what would be done now is what the plan says, its age apart.
+fn same(saved: &PlannedChange, fresh: &crate::plan::Change) -> Result<(), String> {
+    let fresh = PlannedChange { age: saved.age.clone(), ..writing::change(fresh, None) };
+    if *saved == fresh {
+        return Ok(());
+    }
+    Err(if saved.steps == fresh.steps {
+        "something about it has changed since the plan was made".to_owned()
+    } else {
+        "what would be done now is not what the plan says".to_owned()
+    })
+}

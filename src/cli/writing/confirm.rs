@@ -1,0 +1,75 @@
+//! The question.
+
+use std::io::{self, IsTerminal as _};
+
+use dialoguer::{Confirm, Input};
+
+use crate::cli::Failure;
+use crate::model::{escape_control, format_bytes};
+use crate::plan::Plan;
+
+/// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
+const HANDFUL: usize = 5;
+
+/// What the user said.
+pub(super) enum Answer {
+    Yes(Plan),
+    No,
+}
+
+/// Whether there is somebody to ask.
+pub(super) fn somebody_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks whether a plan may be carried out. Every change that relies on a danger flag is asked about
+/// by itself; a no takes it out of the plan.
+///
+/// # Errors
+/// When the terminal goes away.
+pub(super) async fn ask(plan: Plan) -> Result<Answer, Failure> {
+    // On a thread of its own: a prompt blocks, and a signal must not have to wait for it.
+    tokio::task::spawn_blocking(|| blocking(plan))
+        .await
+        .map_err(Failure::error)?
+        .map_err(Failure::error)
+}
+
+fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
+    let mut kept = Vec::new();
+    for change in plan.changes {
+        let asks = !change.proposal.relies_on.is_empty();
+        let question = format!(
+            "{}: only because of {}. {}?",
+            escape_control(&change.object.to_string()),
+            change.proposal.relies_on.join(", "),
+            escape_control(&change.proposal.effect.what)
+        );
+        if !asks || Confirm::new().with_prompt(question).default(false).interact()? {
+            kept.push(change);
+        }
+    }
+    plan.changes = kept;
+    if plan.changes.is_empty() {
+        return Ok(Answer::No);
+    }
+    let destroyed = plan.changes.iter().filter(|it| it.purpose.destroys()).count();
+    let yes = if destroyed > HANDFUL {
+        let phrase = phrase(&plan);
+        let typed: String = Input::new()
+            .with_prompt(format!("this destroys data for good; type `{phrase}` to go on"))
+            .allow_empty(true)
+            .interact_text()?;
+        typed.trim() == phrase
+    } else {
+        let count = plan.changes.len();
+        let objects = if count == 1 { "this object" } else { "these objects" };
+        Confirm::new().with_prompt(format!("Change {objects}?")).default(false).interact()?
+    };
+    Ok(if yes { Answer::Yes(plan) } else { Answer::No })
+}
+
+/// What has to be typed: how many volumes, and how much they hold.
+fn phrase(plan: &Plan) -> String {
+    format!("{} volumes, {}", plan.changes.len(), format_bytes(plan.bytes()))
+}

@@ -1,0 +1,130 @@
+//! `kubectl storage gc`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Interrupt, WriteArgs, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{Age, ConnectionArgs, ThresholdSetting, object_name, threshold_candidates},
+    collect::{From, collect},
+};
+use crate::model::{Kind, Scope, Selector, Settings, Text, Threshold};
+use crate::plan::{self, Selection};
+use crate::sources::dump::Input;
+
+/// Arguments of `gc`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
+#[derive(Debug, Args)]
+pub struct GcArgs {
+    /// Only these volumes: NAME or pv/NAME
+    #[arg(value_name = "VOLUME")]
+    volumes: Vec<String>,
+    /// How long a volume must have been Released, such as 7d
+    #[arg(long, value_name = "DURATION", required = true, allow_hyphen_values = true)]
+    older_than: Age,
+    /// Only volumes whose claim was in this namespace
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
+    namespace: Option<String>,
+    /// The whole cluster, which is the default
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Only volumes with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "volumes")]
+    selector: Option<String>,
+    /// Only volumes of this storage class
+    #[arg(long, value_name = "CLASS", conflicts_with = "volumes")]
+    storage_class: Option<String>,
+    /// Only volumes of this driver
+    #[arg(long, value_name = "DRIVER", conflicts_with = "volumes")]
+    driver: Option<String>,
+    /// Only drop the volume object; the backend volume stays, and our record names it
+    #[arg(long, conflicts_with = "destroy_data")]
+    keep_backend: bool,
+    /// Also volumes of which nothing trustworthy tells since when they have been Released
+    #[arg(long)]
+    include_unknown_age: bool,
+    /// Also volumes whose claim was deleted and created again
+    #[arg(long)]
+    include_recreated: bool,
+    /// Also volumes whose deletion was stopped half way: your word that the backend volume is whole
+    #[arg(long)]
+    backend_verified: bool,
+    /// Destroy a named volume that is Available although it was used before
+    #[arg(long, requires = "volumes")]
+    destroy_data: bool,
+    /// Change a threshold, such as delete-wait=10m; can be repeated
+    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
+    threshold: Vec<ThresholdSetting>,
+    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+impl GcArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let settings = self.settings()?;
+        let selection = self.selection()?;
+        let format = self.write.format()?;
+        let from = if self.filename.is_empty() {
+            From::Watched { connection, namespace: self.namespace.as_deref() }
+        } else {
+            From::Dumps {
+                inputs: self.filename.iter().map(Input::parse).collect(),
+                complete: std::collections::BTreeSet::new(),
+                taken_at: None,
+            }
+        };
+        let mut collected = collect(from, &settings, None).await?;
+        let plan = perform::plan(&mut collected, &settings, |cx| plan::gc(cx, &selection)).await?;
+        perform::perform(collected, plan, &self.write, &format, interrupt).await
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        for ThresholdSetting(threshold, duration) in &self.threshold {
+            settings.thresholds.set(*threshold, *duration);
+        }
+        settings.thresholds.set(Threshold::OlderThan, self.older_than.0);
+        if let Some(deadline) = self.write.deadline() {
+            settings.thresholds.set(Threshold::DeleteWait, deadline);
+        }
+        let selector = self.selector.as_deref().map(Selector::parse).transpose();
+        settings.scope = Scope {
+            namespace: self.namespace.as_deref().map(Text::from),
+            selector: selector
+                .map_err(|error| Failure::usage(error.to_string()))?
+                .unwrap_or_default(),
+            ..Scope::default()
+        };
+        settings.include_unknown_age = self.include_unknown_age;
+        settings.include_recreated = self.include_recreated;
+        settings.backend_verified = self.backend_verified;
+        settings.destroy_data = self.destroy_data;
+        Ok(settings)
+    }
+
+    fn selection(&self) -> Result<Selection, Failure> {
+        let mut names: Vec<Text> = Vec::new();
+        for name in &self.volumes {
+            let name = object_name(name, Kind::PersistentVolume)?;
+            if names.iter().any(|known| **known == *name) {
+                return Err(Failure::usage(format!("pv/{name} is named twice")));
+            }
+            names.push(name.into());
+        }
+        Ok(Selection {
+            names,
+            class: self.storage_class.as_deref().map(Text::from),
+            driver: self.driver.as_deref().map(Text::from),
+            keep_backend: self.keep_backend,
+        })
+    }
+}

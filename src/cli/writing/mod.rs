@@ -1,0 +1,110 @@
+//! What all commands that write have in common: flags, the question, carrying out, the receipt.
+
+pub(super) mod apply;
+mod confirm;
+pub(super) mod gc;
+mod interrupt;
+mod outcome;
+mod perform;
+pub(super) mod retain;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+
+use super::{Failure, args::Age};
+use crate::output::format::Format;
+
+pub use interrupt::Interrupt;
+
+/// Flags of every command that writes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(super) struct WriteArgs {
+    /// Answer the question with yes. Never stands in for a flag that names a danger
+    #[arg(short, long)]
+    yes: bool,
+    /// Only show what would be done: `client` plans, `server` also has the API server look at each request
+    #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
+          num_args = 0..=1, require_equals = true)]
+    dry_run: HowDry,
+    /// Save the plan, for `apply`, and change nothing
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    plan_out: Option<PathBuf>,
+    /// Refuse everything if more than this many objects would be changed
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    max: usize,
+    /// Refuse everything if more than this share of all volumes would be changed
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    max_percent: Option<u8>,
+    /// Make N changes at the same time, also of one driver [default: one of each driver]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    parallel: Option<u16>,
+    /// Write no Events about what is done
+    #[arg(long)]
+    no_events: bool,
+    /// Wait until what follows a change is verified
+    #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
+          num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
+    wait: bool,
+    /// How long to wait for each change; the same as --threshold delete-wait=DURATION
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<Age>,
+    /// The name under which the API server notes who changed what
+    #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
+    field_manager: String,
+    /// Output format: table, json, yaml or name
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
+}
+
+/// `--dry-run`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HowDry {
+    /// Not at all
+    None,
+    /// Plan, and send nothing
+    Client,
+    /// Send every request with dryRun=All
+    Server,
+}
+
+/// The API server's own limit (apimachinery, `FieldManagerMaxLength`).
+fn field_manager(name: &str) -> Result<String, String> {
+    const LONGEST: usize = 128;
+    let printable = !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic());
+    match printable && name.len() <= LONGEST && !name.contains(['&', '?', '#', '%', '+']) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("expected up to {LONGEST} printable characters without spaces")),
+    }
+}
+
+impl WriteArgs {
+    /// Parses `-o`.
+    fn format(&self) -> Result<Format, Failure> {
+        let parsed = self.output.parse::<Format>();
+        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
+        match format {
+            Format::Table | Format::Json | Format::Yaml | Format::Name => Ok(format),
+            Format::Wide
+            | Format::JsonPath(_)
+            | Format::JsonPathAsJson(_)
+            | Format::JsonPathFile(_)
+            | Format::CustomColumns(_)
+            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
+                "plans and receipts are not printed as {:?}; there are table, json, yaml and name",
+                self.output
+            ))),
+        }
+    }
+
+    /// How long to wait for what follows a change, where the user said so.
+    fn deadline(&self) -> Option<Duration> {
+        self.timeout.map(|Age(timeout)| timeout)
+    }
+
+    /// Whether nothing is to be written, whatever the plan says.
+    fn only_plans(&self) -> bool {
+        self.plan_out.is_some() || self.dry_run == HowDry::Client
+    }
+}

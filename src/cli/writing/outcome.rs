@@ -1,0 +1,45 @@
+//! Which exit code a plan or a receipt has (DESIGN 2).
+
+use crate::apply::{Outcome, Receipt};
+use crate::cli::Exit;
+use crate::plan::{Plan, Refused};
+
+/// The exit code of a plan that is only shown.
+pub(super) fn of_plan(plan: &Plan, gaps: bool) -> Exit {
+    of_refusals(&plan.refusals, plan.changes.is_empty(), gaps)
+}
+
+/// The exit code of what was done. Of several that apply, the first: 130, 1, 6, 5, 4, 0.
+pub(super) fn of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
+    if receipt.interrupted {
+        return Exit::Interrupted;
+    }
+    let done = receipt.count(Outcome::Done);
+    let all = receipt.done.len();
+    if receipt.count(Outcome::Unanswered) + receipt.count(Outcome::Pending) > 0 {
+        return Exit::Unfinished;
+    }
+    match (done, all) {
+        (0, 1..) if receipt.count(Outcome::Failed) > 0 => Exit::Error,
+        (0, 1..) => Exit::Refused,
+        _ if done < all => Exit::Unfinished,
+        (0, _) => of_refusals(&receipt.refusals, true, gaps),
+        // What was named and refused makes it a part of what was asked for.
+        _ if receipt.refusals.iter().any(|it| it.named) => Exit::Unfinished,
+        _ => of_refusals(&receipt.refusals, false, gaps),
+    }
+}
+
+/// What was named must not be refused; what a filter chose may be. A refusal because something was
+/// not seen is never fine.
+fn of_refusals(refusals: &[Refused], nothing_else: bool, gaps: bool) -> Exit {
+    let named = refusals.iter().any(|it| it.named);
+    let unseen = refusals.iter().any(|it| it.unseen);
+    match (named, nothing_else) {
+        (true, true) => Exit::Refused,
+        (true, false) => Exit::Unfinished,
+        _ if unseen => Exit::Refused,
+        _ if gaps => Exit::Incomplete,
+        _ => Exit::Done,
+    }
+}

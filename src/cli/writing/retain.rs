@@ -1,0 +1,63 @@
+//! `kubectl storage retain`: the first verb that a frightened admin looks for.
+
+use clap::Args;
+
+use super::{Interrupt, WriteArgs, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{ConnectionArgs, typed_object},
+    collect::{From, collect},
+};
+use crate::model::{Kind, ObjectKey, Settings};
+use crate::plan;
+
+/// Arguments of `retain`.
+#[derive(Debug, Args)]
+pub struct RetainArgs {
+    /// What must not be destroyed: pv/NAME, or pvc/NAME for the volume that it is bound to
+    #[arg(value_name = "OBJECT", required = true)]
+    objects: Vec<String>,
+    /// The namespace of the claims [default: that of the context]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+impl RetainArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format()?;
+        let named = self.named()?;
+        let settings = Settings::default();
+        let from =
+            From::Named { connection, namespace: self.namespace.as_deref(), objects: &named };
+        let mut collected = collect(from, &settings, None).await?;
+        let namespace = collected.namespace.clone().unwrap_or_default();
+        let keys: Vec<_> = named.iter().map(|(kind, name)| key(*kind, &namespace, name)).collect();
+        let plan = perform::plan(&mut collected, &settings, |cx| plan::retain(cx, &keys)).await?;
+        perform::perform(collected, plan, &self.write, &format, interrupt).await
+    }
+
+    fn named(&self) -> Result<Vec<(Kind, String)>, Failure> {
+        let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim];
+        let mut named = Vec::new();
+        for object in &self.objects {
+            let (kind, name) = typed_object(object, &kinds)?;
+            if named.contains(&(kind, name.clone())) {
+                return Err(Failure::usage(format!("{}/{name} is named twice", kind.short())));
+            }
+            named.push((kind, name));
+        }
+        Ok(named)
+    }
+}
+
+/// The key of an object that was named.
+pub(in crate::cli) fn key(kind: Kind, namespace: &str, name: &str) -> ObjectKey {
+    let namespace = kind.is_namespaced().then(|| namespace.into());
+    ObjectKey { kind, namespace, name: name.into() }
+}

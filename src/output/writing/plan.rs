@@ -1,0 +1,304 @@
+//! `kind: Plan`: what would be changed, as it is shown, saved and read back.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::wire::{
+    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, cluster_identity,
+    reference, thresholds, tool, volume,
+};
+use crate::cluster::Cluster;
+use crate::model::{Action, ReclaimPolicy, Settings, Time, Undo, format_bytes, format_time};
+use crate::plan::{self as inner, About};
+
+/// What would be changed, and what would not, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Plan`.
+    pub kind: String,
+    /// For which command, when, for which cluster, under which settings.
+    pub metadata: PlanMetadata,
+    /// The changes added up.
+    pub summary: PlanSummary,
+    /// What would be changed, in this order.
+    pub changes: Vec<PlannedChange>,
+    /// What would not be, although it was named or selected.
+    pub refusals: Vec<RefusedChange>,
+}
+
+/// For which command, when, for which cluster, under which settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanMetadata {
+    /// The command that made it.
+    pub command: String,
+    /// When, by the server's clock; absent when a dump does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<String>,
+    /// The cluster. Only there can it be carried out.
+    pub cluster: ClusterIdentity,
+    /// The tool.
+    pub tool: Tool,
+    /// What it was judged under; cannot be changed when it is carried out.
+    pub settings: SavedSettings,
+    /// Over everything else in this file: one that was edited is not carried out.
+    pub digest: String,
+}
+
+/// What a plan was judged under.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedSettings {
+    /// Every duration that ages were compared with.
+    pub thresholds: BTreeMap<String, String>,
+    /// Drivers that the user declared absent.
+    pub driver_absent: Vec<String>,
+    /// `--include-unknown-age`.
+    pub include_unknown_age: bool,
+    /// `--include-recreated`.
+    pub include_recreated: bool,
+    /// `--backend-verified`.
+    pub backend_verified: bool,
+    /// `--destroy-data`.
+    pub destroy_data: bool,
+    /// `--accept-leak`.
+    pub accept_leak: bool,
+    /// `--rolled-back`.
+    pub rolled_back: bool,
+}
+
+/// The changes added up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanSummary {
+    /// How many objects would be changed.
+    pub changes: usize,
+    /// How many would not be, although they were named or selected.
+    pub refusals: usize,
+    /// The capacity of all volumes that would be changed.
+    pub capacity: String,
+}
+
+/// What would be done to one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedChange {
+    /// The object.
+    pub object: ObjectReference,
+    /// The remedy.
+    pub because: String,
+    /// Since when it has been in its phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age: Option<Age>,
+    /// What tells it apart from other volumes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<Volume>,
+    /// What it names at the storage backend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendVolume>,
+    /// What is written, in this order.
+    pub steps: Vec<Step>,
+    /// What that does.
+    pub effect: String,
+    /// What is lost if the judgement is wrong.
+    pub risk: String,
+    /// How it is undone, or why it cannot be.
+    pub undo: String,
+    /// Things to know that are no reason to refuse.
+    pub notices: Vec<String>,
+    /// The danger flags without which it would have been refused.
+    pub relies_on: Vec<String>,
+}
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// What is written.
+    pub action: String,
+    /// In a few words.
+    pub what: String,
+    /// What the request tests besides the object's uid and resourceVersion.
+    pub preconditions: Vec<String>,
+}
+
+/// A volume at the storage backend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackendVolume {
+    /// The CSI driver, or the kind of source.
+    pub driver: String,
+    /// The volume handle.
+    pub handle: String,
+}
+
+/// An object of which nothing is changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedChange {
+    /// The object.
+    pub object: ObjectReference,
+    /// The remedy that was asked for.
+    pub id: String,
+    /// Why it is refused.
+    pub reason: String,
+    /// Whether something was not seen that the decision needs.
+    pub unseen: bool,
+    /// What tells it apart from other volumes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<Volume>,
+}
+
+/// Puts a plan into its public shape.
+pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
+    let now = plan.made;
+    let shape = Plan {
+        api_version: API_VERSION.to_owned(),
+        kind: "Plan".to_owned(),
+        metadata: PlanMetadata {
+            command: plan.command.to_owned(),
+            made_at: now.as_ref().map(format_time),
+            cluster: cluster_identity(cluster),
+            tool: tool(),
+            settings: settings(&plan.settings),
+            digest: String::new(),
+        },
+        summary: PlanSummary {
+            changes: plan.changes.len(),
+            refusals: plan.refusals.len(),
+            capacity: format_bytes(plan.bytes()),
+        },
+        changes: plan.changes.iter().map(|it| change(it, now)).collect(),
+        refusals: plan.refusals.iter().map(refusal).collect(),
+    };
+    shape.sealed()
+}
+
+impl Plan {
+    /// Writes the digest.
+    fn sealed(mut self) -> Self {
+        self.metadata.digest = self.digest();
+        self
+    }
+
+    /// Computes the digest over everything but itself.
+    pub(super) fn digest(&self) -> String {
+        use sha2::{Digest as _, Sha256};
+        use std::fmt::Write as _;
+        let mut open = self.clone();
+        open.metadata.digest = String::new();
+        let text = serde_json::to_vec(&open).unwrap_or_default();
+        let mut digest = String::from("sha256:");
+        for byte in Sha256::digest(text) {
+            let _ = write!(digest, "{byte:02x}");
+        }
+        digest
+    }
+}
+
+fn settings(settings: &Settings) -> SavedSettings {
+    SavedSettings {
+        thresholds: thresholds(settings),
+        driver_absent: settings.absent_drivers.iter().map(ToString::to_string).collect(),
+        include_unknown_age: settings.include_unknown_age,
+        include_recreated: settings.include_recreated,
+        backend_verified: settings.backend_verified,
+        destroy_data: settings.destroy_data,
+        accept_leak: settings.accept_leak,
+        rolled_back: settings.rolled_back,
+    }
+}
+
+/// Puts a change into its public shape.
+pub fn change(change: &inner::Change, now: Option<Time>) -> PlannedChange {
+    let proposal = &change.proposal;
+    PlannedChange {
+        object: reference(&change.object),
+        because: change.purpose.id().to_owned(),
+        age: change.about.age.map(|it| age(it, now)),
+        volume: change.about.volume.clone().map(volume),
+        backend: backend(&change.about),
+        steps: proposal.steps.iter().map(step).collect(),
+        effect: proposal.effect.what.clone(),
+        risk: proposal.effect.risk.clone(),
+        undo: undo(proposal.undo),
+        notices: proposal.notices.clone(),
+        relies_on: proposal.relies_on.iter().map(|it| (*it).to_owned()).collect(),
+    }
+}
+
+pub(super) fn backend(about: &About) -> Option<BackendVolume> {
+    about
+        .backend
+        .as_ref()
+        .map(|it| BackendVolume { driver: it.driver.to_string(), handle: it.handle.to_string() })
+}
+
+/// Puts a refusal into its public shape.
+pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
+    RefusedChange {
+        object: reference(&refused.object),
+        id: refused.because.to_owned(),
+        reason: refused.reason.clone(),
+        unseen: refused.unseen,
+        volume: refused.about.volume.clone().map(volume),
+    }
+}
+
+pub(super) fn undo(undo: Undo) -> String {
+    match undo {
+        Undo::Revert => "kubectl storage undo, as long as no controller can have acted".to_owned(),
+        Undo::Recreate => "kubectl storage undo creates the object again".to_owned(),
+        Undo::Never(why) => format!("never: {why}"),
+    }
+}
+
+fn step(action: &Action) -> Step {
+    let policy = |policy: &ReclaimPolicy| format!("spec.persistentVolumeReclaimPolicy is {policy}");
+    let as_read = || {
+        vec![
+            "status.phase is the one just read".to_owned(),
+            "spec.claimRef.uid is the one just read".to_owned(),
+        ]
+    };
+    let (what, preconditions) = match action {
+        Action::SetReclaimPolicy { from, to, doubts_backend, .. } => {
+            let doubt = if *doubts_backend {
+                ", and the annotation that the backend may be half deleted"
+            } else {
+                ""
+            };
+            let mut tests = as_read();
+            tests.push(policy(from));
+            (format!("patch the reclaim policy from {from} to {to}{doubt}"), tests)
+        }
+        Action::CondemnVolume { from, .. } => (
+            "patch a claimRef in that never was, and the policy to Delete".to_owned(),
+            vec![
+                "status.phase is Available".to_owned(),
+                "spec.claimRef is absent".to_owned(),
+                policy(from),
+            ],
+        ),
+        Action::DeleteVolume { .. } => (
+            "delete the object".to_owned(),
+            vec!["spec.persistentVolumeReclaimPolicy was just read as Retain".to_owned()],
+        ),
+        Action::ReserveVolume { .. } => {
+            let tests = ["spec.claimRef.uid is the one just read", "status.phase is Released"];
+            let mut tests: Vec<_> = tests.map(str::to_owned).into();
+            tests.push(policy(&ReclaimPolicy::Retain));
+            ("patch the dead uid out of claimRef".to_owned(), tests)
+        }
+        Action::RemoveFinalizer { finalizer, .. } => (
+            format!("patch finalizer {finalizer} out"),
+            vec![format!("the finalizer at its place is {finalizer}")],
+        ),
+        Action::AddFinalizer { finalizer, .. } => {
+            (format!("patch finalizer {finalizer} in"), Vec::new())
+        }
+        Action::CreateVolume { .. } => ("create the object".to_owned(), Vec::new()),
+    };
+    Step { action: action.name().to_owned(), what, preconditions }
+}

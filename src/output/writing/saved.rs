@@ -1,0 +1,78 @@
+//! Reading a plan that was saved.
+
+use super::plan::{Plan, SavedSettings};
+use crate::model::{Settings, Text, Threshold, Time, parse_duration, parse_time};
+use crate::output::wire::API_VERSION;
+
+/// Why a saved plan is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// It is no plan, or only a part of one.
+    #[error("it is not a whole plan: {0}")]
+    NotAPlan(String),
+    /// Another version made it.
+    #[error("it is a {kind} of {version}, and this version reads a Plan of {API_VERSION}")]
+    OtherVersion { kind: String, version: String },
+    /// Somebody changed it.
+    #[error("it was edited after it was made: its digest does not fit")]
+    Edited,
+    /// A setting in it means nothing to this version.
+    #[error("its setting {0} cannot be read")]
+    Setting(String),
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// When it is not whole, of another version, or edited.
+pub fn read(text: &str) -> Result<Plan, PlanError> {
+    let broken = |error: serde_yaml::Error| PlanError::NotAPlan(error.to_string());
+    let value: serde_json::Value = serde_yaml::from_str(text).map_err(broken)?;
+    let word = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let (kind, version) = (word("kind"), word("apiVersion"));
+    if kind.is_empty() || version.is_empty() {
+        return Err(PlanError::NotAPlan("there is no apiVersion and kind".to_owned()));
+    }
+    if kind != "Plan" || version != API_VERSION {
+        return Err(PlanError::OtherVersion { kind, version });
+    }
+    let plan: Plan =
+        serde_json::from_value(value).map_err(|error| PlanError::NotAPlan(error.to_string()))?;
+    if plan.metadata.digest != plan.digest() {
+        return Err(PlanError::Edited);
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// When it was made.
+    pub fn made(&self) -> Option<Time> {
+        self.metadata.made_at.as_deref().and_then(|text| parse_time(text).ok().flatten())
+    }
+}
+
+impl SavedSettings {
+    /// What it was judged under.
+    ///
+    /// # Errors
+    /// When a threshold is not one that this version has.
+    pub fn settings(&self) -> Result<Settings, PlanError> {
+        let mut settings = Settings {
+            absent_drivers: self.driver_absent.iter().map(|it| Text::from(&**it)).collect(),
+            include_unknown_age: self.include_unknown_age,
+            include_recreated: self.include_recreated,
+            backend_verified: self.backend_verified,
+            destroy_data: self.destroy_data,
+            accept_leak: self.accept_leak,
+            rolled_back: self.rolled_back,
+            ..Settings::default()
+        };
+        for (name, duration) in &self.thresholds {
+            let unknown = || PlanError::Setting(format!("{name}={duration}"));
+            let threshold = Threshold::parse(name).ok_or_else(unknown)?;
+            let duration = parse_duration(duration).map_err(|_| unknown())?;
+            settings.thresholds.set(threshold, duration);
+        }
+        Ok(settings)
+    }
+}

@@ -1,0 +1,101 @@
+//! Destroys a volume that is Available although it was used before: it is given a claim that never
+//! was and the policy Delete, and its owner deletes the backend volume, then the object.
+//!
+//! Deleting the object instead would leak the disk, whatever the policy says: a volume that was
+//! never bound has no finalizer (sig-storage-lib-external-provisioner#185).
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Remedy, checks, reclaim, released};
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::model::{Action, Effect, Phase, Proposal, Refusal, Uid, Undo, Volume};
+
+/// `gc pv/NAME --destroy-data` (SEMANTICS F11, D-31).
+pub static REMEDY: Remedy = Remedy {
+    id: "condemn",
+    needs: reclaim::REMEDY.needs,
+    writes: &[("patch", "persistentvolumes")],
+    command: |_, volume| Some(format!("gc {} --destroy-data", volume.object())),
+    propose,
+};
+
+fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    let owner = facts::owner(volume);
+    let effect = || Effect {
+        what: format!(
+            "gives it a claim that never was and the policy Delete; then {} deletes the backend volume and the object",
+            owner.describe()
+        ),
+        risk: "the data is gone for good".to_owned(),
+    };
+    let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
+    let mut notices = Vec::new();
+    if let Err(reason) = check(cx, volume, &mut notices)? {
+        return refuse(reason);
+    }
+    let Some(uid) = &volume.metadata.uid else {
+        return refuse("its uid is not known".to_owned());
+    };
+    Ok(Ok(Proposal {
+        steps: vec![Action::CondemnVolume {
+            volume: volume.object(),
+            from: volume.reclaim_policy.clone(),
+            claim: never_was(uid),
+        }],
+        effect: effect(),
+        undo: Undo::Never("the owner deletes the backend volume at once"),
+        notices,
+        relies_on: vec!["--destroy-data"],
+    }))
+}
+
+fn check(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<checks::Checked> {
+    let mut relies_on = Vec::new();
+    checks::all!(
+        is_free(cx, volume),
+        checks::not_exempt(cx, &volume.metadata),
+        released::backend_state_known(cx, volume, &mut relies_on),
+        checks::backend_is_known(volume).map(drop),
+        checks::no_claim_names_it(cx, volume)?,
+        checks::backend_is_its_own(cx, volume)?,
+        released::is_detached(cx, volume)?,
+        checks::on_no_node(cx, volume)?,
+        released::reachable(cx, volume)?,
+        released::hosts_answer(cx, volume)?,
+        checks::no_snapshot_in_progress(cx, volume, notices)?,
+        reclaim::owner_will_act(cx, volume, &facts::owner(volume))?,
+        checks::secret_is_there(cx, volume, &facts::owner(volume))?,
+    );
+    Ok(Ok(()))
+}
+
+/// Available to everybody, and asked for by name and by word.
+fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
+    if volume.metadata.deleting.is_some() {
+        return Err("it is terminating".to_owned());
+    }
+    if volume.phase != Phase::Available {
+        return Err(format!("its phase is {}", volume.phase));
+    }
+    if let Some(claim) = &volume.claim_ref {
+        return Err(format!("it is reserved for claim {}", claim.key));
+    }
+    match cx.settings().destroy_data {
+        true => Ok(()),
+        false => {
+            Err("it is Available, with data that somebody may want: --destroy-data says otherwise"
+                .to_owned())
+        }
+    }
+}
+
+/// A uid that no claim has, in the form of a random one: the same for the same volume, so that a
+/// plan made twice is the same plan.
+fn never_was(volume: &Uid) -> Uid {
+    let digest = Sha256::new_with_prefix("kubectl-storage-reclaimed")
+        .chain_update(volume.to_string())
+        .finalize();
+    let bytes: [u8; 16] = std::array::from_fn(|index| digest[index]);
+    Uid::Uuid(uuid::Builder::from_random_bytes(bytes).into_uuid().into_bytes())
+}

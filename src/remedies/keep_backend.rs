@@ -1,0 +1,73 @@
+//! Drops the object of a Released volume and keeps the backend volume: P-DELETE while the policy is
+//! still Retain. Our record is then all that names the disk.
+
+use super::{Remedy, checks, released};
+use crate::cluster::{Cx, Seen};
+use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
+
+/// `gc --keep-backend` (SEMANTICS F01, alternative).
+///
+/// Another volume may name the same backend volume: dropping the redundant object is what this is
+/// for (F07). No controller of the driver has to be there, since nothing is deleted at the backend.
+pub static REMEDY: Remedy = Remedy {
+    id: "keep-backend",
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::PersistentVolumeClaim,
+        Kind::Pod,
+        Kind::Node,
+        Kind::VolumeAttachment,
+        Kind::VolumeSnapshotContent,
+        Kind::VolumeGroupSnapshotContent,
+    ],
+    writes: &[("delete", "persistentvolumes")],
+    command: |_, _| None,
+    propose,
+};
+
+fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    let effect = Effect {
+        what: "deletes the volume object and keeps the backend volume, which only our record names then"
+            .to_owned(),
+        risk: "the backend volume is billed until somebody deletes it at the storage system, or with destroy-orphan".to_owned(),
+    };
+    let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
+    if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
+        return Ok(Err(Refusal { reason, effect }));
+    }
+    if !volume.metadata.finalizers.is_empty() {
+        notices.push(format!(
+            "it goes when these have let go of it: {}",
+            volume.metadata.finalizers.join(", ")
+        ));
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::DeleteVolume { volume: volume.object() }],
+        effect,
+        undo: Undo::Recreate,
+        notices,
+        relies_on,
+    }))
+}
+
+fn check(
+    cx: &Cx,
+    volume: &Volume,
+    notices: &mut Vec<String>,
+    relies_on: &mut released::Relied,
+) -> Seen<checks::Checked> {
+    checks::all!(
+        released::is_released(volume),
+        checks::not_exempt(cx, &volume.metadata),
+        checks::backend_is_known(volume).map(drop),
+        released::age_is_trusted(cx, volume, relies_on),
+        released::claim_is_gone(cx, volume, relies_on)?,
+        checks::no_claim_names_it(cx, volume)?,
+        released::is_detached(cx, volume)?,
+        checks::on_no_node(cx, volume)?,
+        released::hosts_answer(cx, volume)?,
+        released::pods_are_gone(cx, volume)?,
+        checks::no_snapshot_in_progress(cx, volume, notices)?,
+    );
+    Ok(Ok(()))
+}

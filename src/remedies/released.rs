@@ -1,0 +1,141 @@
+//! Checks about a Released volume: that it is one, that nobody has to do with it any more, and that
+//! its age can be trusted. Whatever is done about such a volume makes them.
+
+use super::checks::{self, Checked};
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState};
+use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
+
+/// The danger flags on whose word a check passed.
+pub(super) type Relied = Vec<&'static str>;
+
+/// Released, kept by Retain, and not being deleted.
+pub(super) fn is_released(volume: &Volume) -> Checked {
+    if volume.metadata.deleting.is_some() {
+        return Err("it is terminating".to_owned());
+    }
+    if volume.phase != Phase::Released {
+        return Err(format!("its phase is {}", volume.phase));
+    }
+    if volume.reclaim_policy != ReclaimPolicy::Retain {
+        return Err(format!("its policy is {}", volume.reclaim_policy));
+    }
+    Ok(())
+}
+
+/// Nobody stopped a deletion half way through (SEMANTICS T31).
+pub(super) fn backend_state_known(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
+    match &volume.backend_state {
+        None => Ok(()),
+        Some(_) if cx.settings().backend_verified => {
+            relies_on.push("--backend-verified");
+            Ok(())
+        }
+        Some(state) => Err(format!("annotation storage.kubectl.dev/backend-state: {state}")),
+    }
+}
+
+pub(super) fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
+    let age = facts::phase_age(cx, volume);
+    match age.trust {
+        Trust::Corroborated | Trust::Conflicting | Trust::LowerBound => Ok(()),
+        Trust::SingleSource | Trust::Unknown if cx.settings().include_unknown_age => {
+            relies_on.push("--include-unknown-age");
+            Ok(())
+        }
+        Trust::SingleSource => {
+            Err("its age rests on lastPhaseTransitionTime alone, which anybody may have written"
+                .to_owned())
+        }
+        Trust::Unknown => Err("nothing tells since when it has been Released".to_owned()),
+    }
+}
+
+/// The claim that it belonged to is gone, or bound to another volume.
+pub(super) fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Seen<Checked> {
+    Ok(match facts::claim_state(cx, volume)? {
+        ClaimState::None | ClaimState::Reserved => {
+            Err("it names no claim that it was bound to".to_owned())
+        }
+        ClaimState::Absent => Ok(()),
+        ClaimState::Recreated(_) if cx.settings().include_recreated => {
+            relies_on.push("--include-recreated");
+            Ok(())
+        }
+        ClaimState::Recreated(claim) => Err(format!(
+            "{} was created again: its owner may believe that this volume holds its data",
+            claim.object()
+        )),
+        ClaimState::Live(claim) => match &claim.volume_name {
+            Some(other) if **other != *volume.name() => Ok(()),
+            _ => Err(format!("{} still exists", claim.object())),
+        },
+    })
+}
+
+pub(super) fn reachable(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    Ok(match facts::node_gone(cx, volume)? {
+        false => Ok(()),
+        true => Err("no node is left from which it can be reached".to_owned()),
+    })
+}
+
+/// No attachment names it. One on a node that cannot be asked is not going to go by itself.
+pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let attachments = checks::attachments(cx, volume)?;
+    let Some(first) = attachments.first() else { return Ok(Ok(())) };
+    let plight =
+        |it: &Attachment| facts::node_plight(cx, &it.node, Kind::VolumeAttachment).ok().flatten();
+    let worst = attachments.iter().find_map(|it| plight(it).map(|plight| (it, plight)));
+    Ok(Err(match worst {
+        Some((it, plight)) => format!(
+            "{}, which {}: it may still be written there",
+            checks::still_names_it(it),
+            plight.describe()
+        ),
+        None => checks::still_names_it(first),
+    }))
+}
+
+/// The nodes that alone can have run its pods can be asked (SEMANTICS T32): on one that is not
+/// Ready, a pod that is long gone from the API may still write.
+pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    Ok(match facts::unready_host(cx, volume)? {
+        None => Ok(()),
+        Some(node) => Err(format!(
+            "no/{}, which its node affinity leads to, is not Ready: a pod may still write there",
+            node.metadata.name
+        )),
+    })
+}
+
+/// No pod names the claim that it belonged to.
+///
+/// Pods under the name of a claim that was created again and bound to another volume use that
+/// other volume, as far as their nodes can be asked: one may be older than the new claim.
+pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    let moved = cx.settings().include_recreated
+        && matches!(facts::claim_state(cx, volume)?, ClaimState::Recreated(namesake)
+            if namesake.volume_name.as_deref().is_some_and(|bound| bound != volume.name()));
+    for pod in cx.pods_of(&claim.key)? {
+        let plight = match &pod.node {
+            Some(node) => facts::node_plight(cx, node, Kind::Pod),
+            None => Ok(None),
+        };
+        match (plight, &pod.node) {
+            (Ok(Some(plight)), Some(node)) => {
+                return Ok(Err(format!(
+                    "{} names claim {}, and its node {node} {}: it may still write",
+                    pod.object(),
+                    claim.key,
+                    plight.describe()
+                )));
+            }
+            (Err(unseen), _) if moved => return Err(unseen),
+            _ if moved => {}
+            _ => return Ok(Err(format!("{} names claim {}", pod.object(), claim.key))),
+        }
+    }
+    Ok(Ok(()))
+}
