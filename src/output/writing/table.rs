@@ -22,6 +22,11 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
         first.filter(|first| plan.changes.iter().all(|it| of(it) == of(first))).map(of)
     };
     let (effect, risk, undo) = (alike(|it| &it.effect), alike(|it| &it.risk), alike(|it| &it.undo));
+    let in_all = |it: &&String| plan.changes.iter().all(|change| change.notices.contains(it));
+    let common: Vec<_> = match &plan.changes[..] {
+        [first, _, ..] => first.notices.iter().filter(in_all).collect(),
+        _ => Vec::new(),
+    };
     for change in &plan.changes {
         let size = change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?");
         writeln!(out, "{:<7}{:<8}{}", age(change), size, named(&short_name(&change.object)))?;
@@ -39,7 +44,8 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
         if effect.is_none() {
             facts.push(change.effect.clone());
         }
-        facts.extend(change.notices.iter().map(|it| format!("note: {it}")));
+        let own = change.notices.iter().filter(|it| !common.contains(it));
+        facts.extend(own.map(|it| format!("note: {it}")));
         if !change.relies_on.is_empty() {
             facts.push(format!("only because of {}", change.relies_on.join(", ")));
         }
@@ -47,13 +53,13 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
             indented(out, fact, width)?;
         }
     }
-    for (label, text) in [("Each", effect), ("If wrong", risk), ("Undo", undo)] {
-        if let Some(text) = text {
-            for (index, line) in
-                wrap(&escape_control(&format!("{label}: {text}.")), width).iter().enumerate()
-            {
-                writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
-            }
+    let common = common.iter().map(|it| ("Note", it.as_str()));
+    let alike = [("Each", effect), ("If wrong", risk), ("Undo", undo)];
+    let alike = alike.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    for (label, text) in common.chain(alike) {
+        let text = format!("{label}: {text}.");
+        for (index, line) in wrap(&escape_control(&text), width.max(40) - 2).iter().enumerate() {
+            writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
         }
     }
     refusals(out, &plan.refusals, width)
