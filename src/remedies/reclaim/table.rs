@@ -5,9 +5,9 @@ use std::{cell::RefCell, sync::Arc};
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{
-    AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver, FieldOwner,
-    Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm,
-    PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
+    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver,
+    FieldOwner, Kind, Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity, NodeRequirement,
+    NodeTerm, Phase, PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
