@@ -28,4 +28,4 @@ pub use receipt::{Done, Outcome, Receipt};
 pub use request::{Request, Unfit};
 pub use run::{Confirmed, DryRun, Options, Progress, Run, run};
 pub use view::View;
-pub use writer::Writer;
+use writer::Writer;

@@ -10,6 +10,7 @@ use super::{Done, Outcome, Receipt, View, Writer};
 use crate::journal::Log;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Change, Plan};
+use crate::sources::client::Connection;
 
 /// A plan that somebody has confirmed; the only thing that can be carried out.
 #[derive(Debug)]
@@ -72,8 +73,10 @@ pub enum Progress<'a> {
 pub struct Run<'a> {
     /// What it sees.
     pub view: &'a View,
-    /// What it writes with.
-    pub writer: &'a Writer,
+    /// The way to the cluster.
+    pub connection: &'a Connection,
+    /// The name under which the API server notes who changed what.
+    pub field_manager: &'a str,
     /// Where it notes what it does.
     pub log: &'a Log,
     /// How.
@@ -99,9 +102,10 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
     let plan = confirmed.0;
     let id = run_id();
     let wait = plan.settings.thresholds.get(Threshold::DeleteWait);
+    let writer = Writer::new(run.connection, run.field_manager);
     let hand = Hand {
         view: run.view,
-        writer: run.writer,
+        writer: &writer,
         log: run.log,
         command: plan.command,
         run: &id,

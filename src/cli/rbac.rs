@@ -1,6 +1,6 @@
-//! `kubectl storage rbac audit`: the smallest role, or what is lacking.
+//! `kubectl storage rbac`: the smallest role for a command, or what is lacking.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
 use futures::future::join_all;
@@ -10,6 +10,7 @@ use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
     model::Kind,
     output::list,
+    remedies::{self, Remedy},
     sources::client::{self, Reader, Review},
 };
 
@@ -21,17 +22,63 @@ pub struct RbacArgs {
     /// Say what the current user lacks, instead of printing the role
     #[arg(long)]
     check: bool,
+    /// Also let it ask whether this secret, which a driver deletes volumes with, exists; can be repeated
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
+    secret: Vec<(String, String)>,
+}
+
+/// A secret that deleting a volume needs. Its contents are never read, but RBAC knows no smaller
+/// right than `get`.
+fn secret(text: &str) -> Result<(String, String), String> {
+    let plain = |part: &str| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        !part.is_empty() && part.chars().all(allowed)
+    };
+    match text.split_once('/') {
+        Some((namespace, name)) if plain(namespace) && plain(name) => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err("expected NAMESPACE/NAME".to_owned()),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum For {
     /// Everything that `audit` and `dump` read
     Audit,
+    /// What `gc` reads, watches and writes
+    Gc,
+    /// What `retain` reads and writes
+    Retain,
+    /// What carrying out any saved plan needs
+    Apply,
+}
+
+impl For {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Audit => "audit",
+            Self::Gc => "gc",
+            Self::Retain => "retain",
+            Self::Apply => "apply",
+        }
+    }
+
+    /// The remedies that it may carry out.
+    fn remedies(self) -> Vec<&'static Remedy> {
+        use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
+        match self {
+            Self::Audit => Vec::new(),
+            Self::Gc => vec![&RECLAIM, &KEEP_BACKEND, &CONDEMN],
+            Self::Retain => vec![&RETAIN],
+            Self::Apply => vec![&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN],
+        }
+    }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ClusterRole {
+struct Role {
     api_version: &'static str,
     kind: &'static str,
     metadata: RoleMetadata,
@@ -40,7 +87,9 @@ struct ClusterRole {
 
 #[derive(Serialize)]
 struct RoleMetadata {
-    name: &'static str,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,6 +97,8 @@ struct RoleMetadata {
 struct PolicyRule {
     api_groups: Vec<&'static str>,
     resources: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resource_names: Vec<String>,
     verbs: Vec<&'static str>,
 }
 
@@ -59,44 +110,64 @@ struct Right {
     resource: &'static str,
 }
 
-/// Everything that an audit asks for, except secrets: whether one exists is worth knowing, but not
-/// worth the right to read it.
-fn rights() -> Vec<Right> {
-    let mut rights = Vec::new();
+/// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
+/// worth the right to read all of them.
+fn rights(command: For) -> Vec<Right> {
+    let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
-        rights.push(Right { verb, group: kind.group().name, resource: kind.plural() });
+        rights.insert(Right { verb, group: kind.group().name, resource: kind.plural() });
     };
-    for kind in collect::kinds() {
+    let kinds = match command {
+        // It asks for what it is told, by name.
+        For::Retain => Vec::new(),
+        For::Audit | For::Gc | For::Apply => collect::kinds(),
+    };
+    for kind in kinds {
         match kind {
             // An owner may be of any kind: who may not read it learns that it was not seen.
-            Kind::Secret | Kind::PartialObjectMetadata => {}
-            Kind::SubjectAccessReview => add("create", kind),
+            Kind::Secret | Kind::PartialObjectMetadata => continue,
+            Kind::SubjectAccessReview => {
+                add("create", kind);
+                continue;
+            }
             // What is asked about by name: those that others name, and the usual owners of claims.
+            // Absence is confirmed one by one where two lists do not prove it.
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim
             | Kind::Node
             | Kind::StorageClass
             | Kind::VolumeSnapshot
             | Kind::StatefulSet
-            | Kind::Pod => {
-                // Absence is confirmed one by one where two lists do not prove it.
-                add("get", kind);
-                add("list", kind);
-            }
-            _ => add("list", kind),
+            | Kind::Pod => add("get", kind),
+            _ => {}
         }
+        add("list", kind);
+        // What is about to be changed is watched until it has been.
+        if command != For::Audit {
+            add("watch", kind);
+        }
+    }
+    if command == For::Retain {
+        add("get", Kind::PersistentVolume);
+        add("get", Kind::PersistentVolumeClaim);
     }
     // The uid of kube-system is the cluster's identity.
     add("get", Kind::Namespace);
-    add("list", Kind::Namespace);
-    rights.sort_unstable();
-    rights.dedup();
-    rights
+    if command != For::Retain {
+        add("list", Kind::Namespace);
+    }
+    for (verb, resource) in command.remedies().iter().flat_map(|remedy| remedy.writes) {
+        rights.insert(Right { verb, group: "", resource });
+    }
+    if command != For::Audit {
+        rights.insert(Right { verb: "create", group: "", resource: "events" });
+    }
+    rights.into_iter().collect()
 }
 
-fn role() -> ClusterRole {
+fn role(command: For, secrets: &[(String, String)]) -> Vec<Role> {
     let mut by_resource: BTreeMap<(&str, &str), Vec<&'static str>> = BTreeMap::new();
-    for right in rights() {
+    for right in rights(command) {
         by_resource.entry((right.group, right.resource)).or_default().push(right.verb);
     }
     // Resources of one group with the same verbs share a rule.
@@ -109,28 +180,52 @@ fn role() -> ClusterRole {
                 rules.push(PolicyRule {
                     api_groups: vec![group],
                     resources: vec![resource],
+                    resource_names: Vec::new(),
                     verbs,
                 });
             }
         }
     }
-    ClusterRole {
+    let name = format!("kubectl-storage-{}", command.name());
+    let role = |kind, namespace: Option<&str>, rules| Role {
         api_version: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRole",
-        metadata: RoleMetadata { name: "kubectl-storage-audit" },
+        kind,
+        metadata: RoleMetadata { name: name.clone(), namespace: namespace.map(str::to_owned) },
         rules,
+    };
+    let mut by_namespace: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (namespace, secret) in secrets {
+        by_namespace.entry(namespace).or_default().push(secret.clone());
     }
+    let of_secrets = by_namespace.into_iter().map(|(namespace, resource_names)| {
+        let rule = PolicyRule {
+            api_groups: vec![""],
+            resources: vec!["secrets"],
+            resource_names,
+            verbs: vec!["get"],
+        };
+        role("Role", Some(namespace), vec![rule])
+    });
+    std::iter::once(role("ClusterRole", None, rules)).chain(of_secrets).collect()
 }
 
 impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        match (self.command, self.check) {
-            (For::Audit, true) => check(connection).await,
-            (For::Audit, false) => {
-                terminal::print(|out| list::yaml(out, &role())).map_err(Failure::error)?;
-                Ok(Exit::Done)
-            }
+        if self.check {
+            return check(connection, self.command).await;
         }
+        let roles = role(self.command, &self.secret);
+        terminal::print(|out| {
+            for (index, role) in roles.iter().enumerate() {
+                if index > 0 {
+                    writeln!(out, "---")?;
+                }
+                list::yaml(out, role)?;
+            }
+            Ok::<_, std::io::Error>(())
+        })
+        .map_err(Failure::error)?;
+        Ok(Exit::Done)
     }
 }
 
@@ -166,7 +261,7 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
+async fn check(connection: &ConnectionArgs, command: For) -> Result<Exit, Failure> {
     let options = connection.options(None);
     let connected =
         client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
@@ -176,7 +271,7 @@ async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
                 Failure::error(error).hint(hint)
             })?;
     let reader = Reader::new(&connected);
-    let asked = rights().into_iter().map(|right| {
+    let asked = rights(command).into_iter().map(|right| {
         let reader = reader.clone();
         async move {
             let review = SelfReview {
@@ -214,12 +309,19 @@ async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
         Ok::<_, std::io::Error>(())
     })
     .map_err(Failure::error)?;
+    let name = command.name();
     if lacking.is_empty() {
-        terminal::note("nothing is lacking for audit");
+        terminal::note(&format!("nothing is lacking for {name}"));
         return Ok(Exit::Done);
     }
-    terminal::note(
-        "an audit would be incomplete; `rbac audit` prints the role that grants everything",
-    );
+    terminal::note(&match command {
+        For::Audit => {
+            "an audit would be incomplete; `rbac audit` prints the role that grants everything"
+                .to_owned()
+        }
+        _ => format!(
+            "{name} would refuse what depends on it; `rbac {name}` prints the role that grants everything"
+        ),
+    });
     Ok(Exit::Incomplete)
 }

@@ -1,5 +1,6 @@
 //! The public shapes, and one file per format.
 
+mod about;
 pub mod columns;
 pub mod explanation;
 pub mod format;

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use super::about::{cluster_identity, thresholds, tool};
 use crate::cluster::Cluster;
 use crate::model::format_bytes;
-use crate::model::{self, Settings, Severity, Threshold, Time, format_duration, format_time};
+use crate::model::{self, Settings, Severity, Time, format_time};
 use crate::rules::{Blind, Tally};
 
 /// Version of every shape in this file.
@@ -343,22 +344,6 @@ pub(super) fn volume(volume: model::VolumeColumns) -> Volume {
     }
 }
 
-/// Tells which cluster it is about.
-pub(super) fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
-    let server = cluster.server().cloned().unwrap_or_default();
-    let owned = |text: Option<Box<str>>| text.map(String::from);
-    ClusterIdentity {
-        uid: owned(server.cluster_uid),
-        server: owned(server.url),
-        version: owned(server.git_version),
-    }
-}
-
-/// Tells which tool this is.
-pub(super) fn tool() -> Tool {
-    Tool { version: env!("CARGO_PKG_VERSION").to_owned() }
-}
-
 pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     ObjectReference {
         api_version: object.key.kind.api_version(),
@@ -376,11 +361,6 @@ pub(super) fn gap(Blind { gap, rules }: &Blind) -> Gap {
         reason: gap.reason.clone(),
         ids: rules.iter().map(|id| (*id).to_owned()).collect(),
     }
-}
-
-pub(super) fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
-    let text = |threshold: Threshold| format_duration(settings.thresholds.get(threshold));
-    Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
 }
 
 fn summary(tally: &Tally) -> Summary {

@@ -9,7 +9,7 @@ use super::{
     confirm::{self, Answer},
     outcome,
 };
-use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View, Writer};
+use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View};
 use crate::cli::{
     Exit, Failure,
     collect::{Collected, ROUNDS, dump_failure, tell},
@@ -123,7 +123,6 @@ async fn carry_out(
         std::mem::take(&mut collected.assessor),
         live.watches,
     );
-    let writer = Writer::new(&live.connection, &args.field_manager);
     let bar = bar(total);
     let done = RefCell::new(0_usize);
     let progress = |it: Progress| match it {
@@ -138,7 +137,8 @@ async fn carry_out(
     interrupt.begin();
     let run = Run {
         view: &view,
-        writer: &writer,
+        connection: &live.connection,
+        field_manager: &args.field_manager,
         log,
         options: Options {
             parallel: args.parallel.map(usize::from),

@@ -1,6 +1,7 @@
 //! One possible world: a situation that moves on until nothing happens any more.
 
 mod front;
+mod going;
 
 use std::collections::BTreeMap;
 
@@ -285,83 +286,6 @@ impl<'a> World<'a> {
                 self.pods.insert(ordinal, pod);
                 self.changed = true;
             }
-        }
-    }
-
-    // --- who goes ---------------------------------------------------------------------------
-
-    /// Lets the set's pods go with it, and the pods that are going be gone.
-    fn leave(&mut self) {
-        self.lock();
-        let orphans = self.deleting == Some(Propagation::Orphan);
-        let collected = self.deleting.is_some() && !orphans;
-        let mut gone: Vec<_> = self
-            .pods
-            .iter()
-            .filter(|(_, pod)| !pod.locked && (pod.leaving || (collected && pod.member)))
-            .map(|(ordinal, _)| *ordinal)
-            .collect();
-        // The largest ordinals go first, one after the other where there is an order.
-        gone.reverse();
-        let one_by_one = self.guess.ordered && self.deleting.is_none();
-        for ordinal in &gone {
-            if let Some(uid) = self.pods.remove(ordinal).and_then(|pod| pod.uid) {
-                self.gone.insert(uid, self.turn);
-            }
-            self.turn += u32::from(one_by_one);
-        }
-        self.changed |= !gone.is_empty();
-        self.turn += u32::from(!gone.is_empty() && !one_by_one);
-    }
-
-    /// A set that is deleted in the foreground has its pods deleted in the foreground too, where they
-    /// own anything (garbagecollector.go, `attemptToDeleteItem`). Such a pod waits for the claims that
-    /// block it, and they are protected as long as it is there: neither ever goes (seen on 1.36.3).
-    /// For their owners they count as gone, since the collector deletes what such a pod owns.
-    fn lock(&mut self) {
-        if self.deleting != Some(Propagation::Foreground) {
-            return;
-        }
-        let mut locked = Vec::new();
-        for claim in &self.claims {
-            for owner in claim.owners.iter().filter(|it| it.reference.blocks_deletion) {
-                let Some((ordinal, pod)) = self.pod_named(owner) else { continue };
-                if pod.uid != owner.reference.uid {
-                    continue;
-                }
-                let stays = claim.owners.iter().any(|it| it != owner && self.stays(it));
-                if pod.member
-                    && !pod.leaving
-                    && !stays
-                    && claim.is_held(claim.known.ordinal == ordinal)
-                {
-                    locked.push(ordinal);
-                }
-            }
-        }
-        for ordinal in locked {
-            let Some(pod) = self.pods.get_mut(&ordinal).filter(|pod| !pod.locked) else { continue };
-            pod.locked = true;
-            if let Some(uid) = pod.uid.clone() {
-                self.gone.insert(uid, self.turn);
-            }
-            self.changed = true;
-        }
-    }
-
-    /// Lets the set go: at once in the background, else when what it owns has gone or is orphaned.
-    fn go(&mut self) {
-        if self.deleting == Some(Propagation::Orphan) {
-            for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
-                let count = claim.owners.len();
-                let uid = self.uid;
-                claim.owners.retain(|it| uid.is_none() || it.reference.uid.as_ref() != uid);
-                claim.fate.orphaned |= claim.owners.len() < count;
-            }
-        }
-        if self.deleting.is_some() && self.exists {
-            self.exists = false;
-            self.changed = true;
         }
     }
 

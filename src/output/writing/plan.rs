@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::about::{cluster_identity, thresholds, tool};
 use super::super::wire::{
-    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, cluster_identity,
-    reference, thresholds, tool, volume,
+    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, reference, volume,
 };
 use crate::cluster::Cluster;
 use crate::model::{Action, ReclaimPolicy, Settings, Time, Undo, format_bytes, format_time};

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::about::{cluster_identity, tool};
 use super::super::wire::{
-    API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, cluster_identity, gap,
-    reference, tool, volume,
+    API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, gap, reference, volume,
 };
 use super::plan::{BackendVolume, RefusedChange, backend, refusal, undo};
 use crate::apply::{self as inner, Outcome};
