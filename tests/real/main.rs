@@ -17,6 +17,7 @@ mod connection;
 mod coverage;
 mod deletion_order;
 mod dump;
+mod faults;
 mod finalizers;
 mod guards;
 mod healthy;

@@ -91,6 +91,11 @@ impl Cluster {
         }
     }
 
+    /// What the supervisor calls it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether other scenarios use it too.
     pub(super) fn is_shared(&self) -> bool {
         self.shared

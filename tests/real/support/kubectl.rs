@@ -1,24 +1,70 @@
 //! The real kubectl, as an administrator uses it.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
 use super::Cluster;
+use super::faults::Proxy;
 use super::testbed::testbed;
 
 impl Cluster {
     /// Runs kubectl and returns its stdout, or its stderr when it failed.
     pub(crate) fn try_kubectl(&self, args: &[&str], stdin: &str) -> Result<String, String> {
-        let mut child = Command::new(testbed().program("kubectl"))
+        let program = testbed().program("kubectl");
+        self.run_kubectl(&program, self.kubeconfig(), args, stdin)
+    }
+
+    /// Runs kubectl by way of a proxy.
+    pub(crate) fn kubectl_through(&self, proxy: &Proxy, args: &[&str]) -> Result<String, String> {
+        self.run_kubectl(&testbed().program("kubectl"), proxy.kubeconfig(), args, "")
+    }
+
+    /// Runs kubectl under the name of the tool, which then is its user agent's.
+    pub(crate) fn kubectl_as_the_tool(&self, args: &[&str], stdin: &str) -> Result<String, String> {
+        let program = self.kubectl_cache().join("kubectl-storage");
+        if !program.exists() {
+            std::os::unix::fs::symlink(testbed().program("kubectl"), &program)
+                .expect("because the temporary folder is writable");
+        }
+        self.run_kubectl(&program, self.kubeconfig(), args, stdin)
+    }
+
+    /// Starts kubectl by way of a proxy, and reads what it prints as it comes.
+    pub(crate) fn watch_through(&self, proxy: &Proxy, args: &[&str]) -> Watching {
+        let mut child = self
+            .kubectl_command(&testbed().program("kubectl"), proxy.kubeconfig(), args)
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("because the testbed has a kubectl");
+        let lines = BufReader::new(child.stdout.take().expect("because it is piped"));
+        Watching { child, lines }
+    }
+
+    fn kubectl_command(&self, program: &Path, kubeconfig: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
             .arg("--kubeconfig")
-            .arg(self.kubeconfig())
+            .arg(kubeconfig)
             .args(args)
             .env("KUBECACHEDIR", self.kubectl_cache())
-            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run_kubectl(
+        &self,
+        program: &Path,
+        kubeconfig: &Path,
+        args: &[&str],
+        stdin: &str,
+    ) -> Result<String, String> {
+        let mut child = self
+            .kubectl_command(program, kubeconfig, args)
+            .stdin(Stdio::piped())
             .spawn()
             .expect("because the testbed has a kubectl");
         let mut pipe = child.stdin.take().expect("because it is piped");
@@ -94,6 +140,32 @@ impl Cluster {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
         }));
+    }
+}
+
+/// A kubectl that goes on; it ends when the test is done with it.
+pub(crate) struct Watching {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watching {
+    /// Reads lines until one contains a text, and panics when it ends before.
+    pub(crate) fn wait(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let read = self.lines.read_line(&mut line).expect("because kubectl prints text");
+            assert!(read > 0, "kubectl ended before it said {text:?}");
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

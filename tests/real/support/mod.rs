@@ -3,6 +3,7 @@
 mod audit_log;
 mod cluster;
 mod driver;
+mod faults;
 mod kubectl;
 mod objects;
 mod patience;
@@ -12,8 +13,10 @@ mod run;
 mod scenario;
 mod testbed;
 
+pub(crate) use audit_log::Write;
 pub(crate) use cluster::{Cluster, Options, shared};
 pub(crate) use driver::{Driver, DriverOptions};
+pub(crate) use faults::{Fault, Proxy, Request};
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_path_class, pod};
 pub(crate) use patience::{eventually, never, say};
 pub(crate) use report::Report;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::Cluster;
+use super::faults::Proxy;
 use super::record::{Saved, recording};
 use super::report::Report;
 use super::testbed::testbed;
@@ -58,6 +59,11 @@ impl Run {
         self.args.push("--kubeconfig".into());
         self.args.push(path.into());
         self
+    }
+
+    /// By way of a proxy, as the administrator.
+    pub(crate) fn through(self, proxy: &Proxy) -> Self {
+        self.kubeconfig(proxy.kubeconfig())
     }
 
     pub(crate) fn stdin(mut self, text: &str) -> Self {
@@ -120,6 +126,12 @@ impl Run {
 }
 
 impl Running {
+    /// Ends it as `kill -9` does, wherever it is, and waits until it is gone.
+    pub(crate) fn kill(mut self) -> Outcome {
+        self.child.kill().expect("because it was started");
+        self.finish()
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(self) -> Outcome {
         let output = self.child.wait_with_output().expect("because it was started");

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::{Cluster, Explained, HOST_PATHS, Report, eventually, say};
+use super::audit_log::Mark;
+use super::{Cluster, Explained, HOST_PATHS, Proxy, Report, eventually, say};
 
 /// A namespace named after the test, and what is to be removed with it.
 pub(crate) struct Scenario<'a> {
@@ -18,6 +19,8 @@ pub(crate) struct Scenario<'a> {
     volumes: RefCell<Vec<String>>,
     folders: RefCell<Vec<PathBuf>>,
     started: Instant,
+    /// Where the audit log ended when the scenario began.
+    pub(super) began: Mark,
 }
 
 impl<'a> Scenario<'a> {
@@ -32,6 +35,7 @@ impl<'a> Scenario<'a> {
             volumes: RefCell::default(),
             folders: RefCell::default(),
             started: Instant::now(),
+            began: cluster.mark(),
         };
         scenario.cluster.kubectl(&["create", "namespace", &scenario.name]);
         scenario
@@ -182,6 +186,11 @@ impl<'a> Scenario<'a> {
     /// Audits the cluster as its administrator.
     pub(crate) fn audit(&self, args: &[&str]) -> Report {
         self.cluster.audit(args)
+    }
+
+    /// Audits the cluster as its administrator, by way of a proxy. It may be incomplete.
+    pub(crate) fn audit_through(&self, proxy: &Proxy, args: &[&str]) -> Report {
+        self.cluster.audit_as(proxy.kubeconfig(), args)
     }
 
     /// What `explain` says of an object of the scenario, as JSON. Nothing may be written.

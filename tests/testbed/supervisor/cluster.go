@@ -58,6 +58,10 @@ func (c *cluster) stop() {
 	c.mutex.Lock()
 	all := slices.Collect(maps.Values(c.components))
 	c.mutex.Unlock()
+	for _, p := range c.supervisor.proxiesOf(c) {
+		c.supervisor.forgetProxy(p)
+		p.stop()
+	}
 	for _, one := range all {
 		one.kill()
 	}
@@ -167,7 +171,7 @@ func (o *clusterStart) define(c *cluster, programs release) (err error) {
 	if err := c.defineAPIServer(programs.apiserver); err != nil {
 		return err
 	}
-	if c.kubeconfigs, err = c.credentials.writeKubeconfigs(c.server); err != nil {
+	if c.kubeconfigs, err = c.credentials.writeKubeconfigs(c.credentials.dir, c.server); err != nil {
 		return err
 	}
 	c.api = newAPI(c.server, c.credentials.tokens["admin"], c.credentials.caPEM)
@@ -183,22 +187,27 @@ func (o *clusterStart) define(c *cluster, programs release) (err error) {
 }
 
 func (c *cluster) describe() clusterStarted {
-	started := clusterStarted{
+	return clusterStarted{
 		Cluster:    c.id,
 		Server:     c.server,
 		Dir:        c.dir,
 		Kubeconfig: c.kubeconfigs["admin"],
-		Users:      map[string]string{},
+		Users:      plainOnly(c.kubeconfigs),
 		Tokens:     c.credentials.tokens,
 		CA:         c.credentials.path("ca.crt"),
 		AuditLog:   c.auditLog(),
 		Nodes:      c.nodes,
 	}
+}
+
+// plainOnly are the kubeconfigs of the users who have no rights yet.
+func plainOnly(kubeconfigs map[string]string) map[string]string {
+	users := map[string]string{}
 	for n := 1; n <= plainUsers; n++ {
 		user := fmt.Sprintf("user-%d", n)
-		started.Users[user] = c.kubeconfigs[user]
+		users[user] = kubeconfigs[user]
 	}
-	return started
+	return users
 }
 
 type clusterStop struct {

@@ -102,6 +102,15 @@ func (c *component) isRunning() bool {
 	return p != nil && !p.ended()
 }
 
+// restart starts it anew with the arguments that it had.
+func (c *component) restart(end func(*component)) error {
+	end(c)
+	c.mutex.Lock()
+	extra := c.extra
+	c.mutex.Unlock()
+	return c.start(extra)
+}
+
 // stop does nothing if the component does not run.
 func (c *component) stop() {
 	if p := c.running(); p != nil {

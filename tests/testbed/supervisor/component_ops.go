@@ -19,7 +19,32 @@ func (o *componentStart) run(s *supervisor) (any, error) {
 	if err := found.start(o.Args); err != nil {
 		return nil, err
 	}
-	return object{"pid": found.running().cmd.Process.Pid, "log": found.log}, nil
+	return found.describe(), nil
+}
+
+func (c *component) describe() object {
+	return object{"pid": c.running().cmd.Process.Pid, "log": c.log}
+}
+
+type clusterRestartAPIServer struct {
+	Cluster string `json:"cluster"`
+	How     string `json:"how"`
+}
+
+func (o *clusterRestartAPIServer) run(s *supervisor) (any, error) {
+	found, err := s.component(o.Cluster, "apiserver")
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]func(*component){"": (*component).kill, "kill": (*component).kill, "stop": (*component).stop}
+	end, known := ends[o.How]
+	if !known {
+		return nil, fmt.Errorf("%q is not one of kill, stop", o.How)
+	}
+	if err := found.restart(end); err != nil {
+		return nil, err
+	}
+	return found.describe(), nil
 }
 
 type componentStop struct {

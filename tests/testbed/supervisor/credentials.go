@@ -129,11 +129,11 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600)
 }
 
-// writeKubeconfigs makes one file per identity and returns their paths by user.
-func (c *credentials) writeKubeconfigs(server string) (map[string]string, error) {
+// writeKubeconfigs makes one file per identity in a folder and returns their paths by user.
+func (c *credentials) writeKubeconfigs(dir, server string) (map[string]string, error) {
 	paths := map[string]string{}
 	for user, token := range c.tokens {
-		paths[user] = c.path(strings.ReplaceAll(user, ":", "-") + ".kubeconfig")
+		paths[user] = filepath.Join(dir, strings.ReplaceAll(user, ":", "-")+".kubeconfig")
 		if err := c.writeKubeconfig(paths[user], server, user, token); err != nil {
 			return nil, err
 		}

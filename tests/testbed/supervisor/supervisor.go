@@ -17,6 +17,9 @@ type supervisor struct {
 	closed   bool
 	started  int
 	clusters map[string]*cluster
+
+	proxiesStarted int
+	proxies        map[string]*proxy
 }
 
 func newSupervisor(bin, state string, keep bool) (*supervisor, error) {
@@ -41,6 +44,7 @@ func newSupervisor(bin, state string, keep bool) (*supervisor, error) {
 		state:    state,
 		keep:     keep,
 		clusters: map[string]*cluster{},
+		proxies:  map[string]*proxy{},
 	}, nil
 }
 
