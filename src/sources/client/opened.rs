@@ -23,7 +23,7 @@ pub(super) struct Opened {
     pub(super) content_type: String,
     body: Body,
     road: Road,
-    _permit: OwnedSemaphorePermit,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// What is needed to read on, and to say what went wrong.
@@ -48,8 +48,15 @@ impl Opened {
             content_type,
             body,
             road,
-            _permit: permit,
+            _permit: Some(permit),
         }
+    }
+
+    /// Makes this the answer of a watch, which is idle for long and has no end of its own.
+    pub(super) fn make_lasting(&mut self) {
+        self._permit = None;
+        self.road.limits.idle = self.road.limits.silence;
+        self.road.limits.whole = None;
     }
 
     /// Waits for the next bytes; `None` at the end.
