@@ -123,7 +123,7 @@ impl<T: DeserializeOwned> Watch<T> {
     }
 
     fn decode(&mut self, line: &[u8]) -> Result<WatchEvent<T>, ReadError> {
-        let event: Line = serde_json::from_slice(line).map_err(|error| self.no_event(error))?;
+        let event: Line = serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
         let text = event.object.get();
         let head = || serde_json::from_str::<Head>(text).map(|head| head.metadata);
         match event.r#type {
@@ -153,7 +153,7 @@ impl<T: DeserializeOwned> Watch<T> {
                 Err(error) => Ok(WatchEvent::Broken(error.to_string())),
             },
             "BOOKMARK" => {
-                let head = head().map_err(|error| self.no_event(error))?;
+                let head = head().map_err(|error| self.no_event(&error))?;
                 self.reach(head.resource_version);
                 Ok(WatchEvent::Bookmark)
             }
@@ -162,7 +162,7 @@ impl<T: DeserializeOwned> Watch<T> {
                 let Refusal { reason, message } = Refusal::read(code, text.as_bytes());
                 Err(ReadError::Api { code, reason, message, path: self.path.clone() })
             }
-            other => Err(self.no_event(format!("an event of type {other:?}"))),
+            other => Err(self.no_event(&format!("an event of type {other:?}"))),
         }
     }
 
@@ -172,7 +172,7 @@ impl<T: DeserializeOwned> Watch<T> {
         }
     }
 
-    fn no_event(&self, detail: impl ToString) -> ReadError {
+    fn no_event(&self, detail: &(impl ToString + ?Sized)) -> ReadError {
         ReadError::Undecodable { path: self.path.clone(), detail: detail.to_string() }
     }
 }

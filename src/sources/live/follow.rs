@@ -64,7 +64,7 @@ enum Ended {
 impl Ended {
     /// Whether the server does not let us watch this at all, or has no such thing.
     fn is_refusal(&self) -> bool {
-        matches!(self, Self::Lost(ReadError::Api { code: 403 | 404 | 405, .. }))
+        matches!(self, Self::Lost(ReadError::Api { code: 403..=405, .. }))
     }
 }
 
@@ -114,14 +114,10 @@ impl<T: Object + 'static> Follow<T> {
                 Ended::Over(_) | Ended::Silent | Ended::Outdated => None,
             };
             let again = lost.is_some()
-                || match ended {
-                    Ended::Over(_) => ties.doubtful.load(Ordering::Relaxed),
-                    // In what is broken there may be more than events told.
-                    Ended::Silent => {
-                        troubles.silent >= SILENCES || ties.doubtful.load(Ordering::Relaxed)
-                    }
-                    Ended::Outdated | Ended::Lost(_) => true,
-                };
+                || matches!(ended, Ended::Outdated)
+                || troubles.silent >= SILENCES
+                // Whether what could not be read can be read now, no watch tells.
+                || ties.doubtful.load(Ordering::Relaxed);
             if let Some(reason) = lost {
                 ties.outbox.lose(&self.lists.reach, reason);
             }
@@ -230,7 +226,7 @@ async fn next<T: Object>(
 async fn another(volumes: &mut watch::Receiver<u64>) {
     if volumes.changed().await.is_err() {
         // The owner is gone, and this task with it.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
