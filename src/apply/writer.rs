@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::Request;
@@ -72,7 +73,7 @@ impl Writer {
             .uri(self.uri(request, dry_run))
             .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, request.content_type)
-            .body(Body::from(request.body.to_string().into_bytes()))
+            .body(Body::from(body(request, dry_run).to_string().into_bytes()))
             .map_err(|error| WriteError::NotSent(error.to_string()))?;
         let answer = async {
             let response =
@@ -103,14 +104,14 @@ impl Writer {
         Err(WriteError::Rejected { code, reason, message })
     }
 
-    /// The path and query that a request is sent to.
+    /// The path and query that a request is sent to. Those of a DELETE with a body are not looked
+    /// at by the server: its body says all (apiserver, `DeleteResource`).
     pub(super) fn uri(&self, request: &Request, dry_run: bool) -> String {
-        let dry = if dry_run { "&dryRun=All" } else { "" };
-        // A DELETE has no field manager.
-        match request.method == http::Method::DELETE {
-            true => format!("{}{}", request.path, dry.replace('&', "?")),
-            false => format!("{}?fieldManager={}{dry}", request.path, self.field_manager),
+        if request.method == Method::DELETE {
+            return request.path.clone();
         }
+        let dry = if dry_run { "&dryRun=All" } else { "" };
+        format!("{}?fieldManager={}{dry}", request.path, self.field_manager)
     }
 
     fn lost(&self, error: &(dyn std::error::Error + 'static), path: &str) -> WriteError {
@@ -124,4 +125,13 @@ impl Writer {
             _ => WriteError::Unanswered(error.to_string()),
         }
     }
+}
+
+/// What is sent as the body.
+fn body(request: &Request, dry_run: bool) -> Value {
+    let mut body = request.body.clone();
+    if dry_run && request.method == Method::DELETE {
+        body["dryRun"] = json!(["All"]);
+    }
+    body
 }
