@@ -18,6 +18,7 @@ mod coverage;
 mod deletion_order;
 mod dump;
 mod finalizers;
+mod gc;
 mod guards;
 mod healthy;
 mod in_tree;
