@@ -199,15 +199,24 @@ fn left(on: &Scenario, name: &str) -> PersistentVolume {
     volume.provisioned_by(&driver.name).class(&driver.class_retain)
 }
 
-/// Creates a volume and waits until it has been Released for longer than `--older-than 1s` asks for.
+/// Creates volumes and waits until they have been Released for longer than `--older-than 1s` asks for.
 fn release(on: &Scenario, volumes: &[&PersistentVolume]) {
-    for volume in volumes {
-        on.create(&volume.0);
-    }
-    for volume in volumes {
-        let name = volume.0["metadata"]["name"].as_str().expect("because it is named");
-        on.wait_phase(&format!("pv/{name}"), "Released");
-    }
+    let items: Vec<_> = volumes.iter().map(|it| &it.0).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let made = on.cluster.try_kubectl(&["create", "-f", "-"], &list);
+    made.unwrap_or_else(|error| panic!("kubectl create: {error}"));
+    on.remember_volumes();
+    let name = |it: &&&PersistentVolume| {
+        format!("pv/{}", it.0["metadata"]["name"].as_str().unwrap_or_default())
+    };
+    let names: Vec<_> = volumes.iter().map(|it| name(&it)).collect();
+    wait_released(on, &names.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+/// Waits until volumes have been Released for longer than `--older-than 1s` asks for.
+fn wait_released(on: &Scenario, objects: &[&str]) {
+    let wait = ["wait", "--for=jsonpath={.status.phase}=Released", "--timeout=45s"];
+    on.cluster.kubectl(&[&wait[..], objects].concat());
     sleep(Duration::from_millis(2100));
 }
 

@@ -52,10 +52,7 @@ fn released_volumes_are_reclaimed_by_one_patch_each() {
     let young = left(&on, "young");
     let mut gone = vec![one, two];
     gone.sort();
-    for name in &gone {
-        on.wait_phase(&format!("pv/{name}"), "Released");
-    }
-    release(&on, &[]);
+    super::wait_released(&on, &[&format!("pv/{}", gone[0]), &format!("pv/{}", gone[1])]);
     on.create(&young.0);
     let handles = [&gone[0], &gone[1]].map(|name| on.handle(name));
     let images = [&gone[0], &gone[1]].map(|name| on.read(&format!("pv/{name}")));
@@ -245,8 +242,7 @@ fn an_in_tree_volume_is_reclaimed_by_the_controller_manager() {
     let folder = on.folder(&name);
     assert!(folder.is_dir());
     on.delete("pvc/data");
-    on.wait_phase(&format!("pv/{name}"), "Released");
-    release(&on, &[]);
+    super::wait_released(&on, &[&format!("pv/{name}")]);
     let told = admin.run(&["gc", "-n", &on.name, "--older-than", "1s", "--yes"]).ends(0);
     assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
     eventually("the folder is gone", || !Path::new(&folder).exists());

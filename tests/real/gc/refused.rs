@@ -204,10 +204,11 @@ fn no_check_can_be_selected_away() {
         assert!(driver.has(name), "{name}");
     }
     assert!(!driver.has(&good));
-    on.delete(&format!("volumegroupsnapshotcontent/{}", on.named("group")));
-    on.delete(&format!("volumesnapshotcontent/{}", on.named("content")));
-    on.delete(&format!("volumeattachment/{}", on.named("attachment")));
-    on.delete(&format!("node/{node}"));
+    let group = format!("volumegroupsnapshotcontent/{}", on.named("group"));
+    let content = format!("volumesnapshotcontent/{}", on.named("content"));
+    let attachment = format!("volumeattachment/{}", on.named("attachment"));
+    let node = format!("node/{node}");
+    on.cluster.kubectl(&["delete", "--wait=false", &group, &content, &attachment, &node]);
 }
 
 #[test]
@@ -223,6 +224,8 @@ fn d_11_nothing_is_told_to_a_driver_that_is_not_there() {
     assert_eq!(shown.changes(), [&*name], "{:#}", shown.json);
 
     driver.stop("scale-to-zero");
+    let expired = json!({"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}});
+    on.cluster.patch("csi-d11-csi-example", "lease/d11-csi-example", &expired);
     eventually("its Lease has expired, and its pod is gone", || {
         let shown = admin.run(&[&gc[..], &["--dry-run=client"]].concat());
         shown.changes().is_empty()
