@@ -327,67 +327,46 @@ fn nothing_is_sent_where_what_the_decision_rested_on_has_changed() {
     let free = || with(&[("/status/phase", json!("Available")), ("/spec/claimRef", Value::Null)]);
     let own = |guard: Guard| remove("example.com/own", vec![guard]);
     let terminating = with(&[("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"))]);
+    let policy_is = |seen: &str, wanted: &str| {
+        format!("spec.persistentVolumeReclaimPolicy is \"{seen}\", not \"{wanted}\"")
+    };
+    let phase_is =
+        |seen: &str, wanted: &str| format!("status.phase is \"{seen}\", not \"{wanted}\"");
+    let no = |finalizer: &str| format!("it has no finalizer {finalizer}");
+    let without = |finalizers: Value| with(&[("/metadata/finalizers", finalizers)]);
+    let stop = set(ReclaimPolicy::Delete, ReclaimPolicy::Retain, true);
+    let claimed = with(&[
+        ("/status/phase", json!("Available")),
+        ("/spec/claimRef", json!({"namespace": "shop", "name": "orders"})),
+    ]);
+    let claim = "spec.claimRef is {\"name\":\"orders\",\"namespace\":\"shop\"}, not null";
+    let since = "metadata.deletionTimestamp is \"2026-01-01T00:00:00Z\", not null";
     let cases = [
-        (
-            reclaim(),
-            policy("Delete"),
-            "spec.persistentVolumeReclaimPolicy is \"Delete\", not \"Retain\"",
-        ),
-        (
-            set(ReclaimPolicy::Delete, ReclaimPolicy::Retain, true),
-            policy("Retain"),
-            "spec.persistentVolumeReclaimPolicy is \"Retain\", not \"Delete\"",
-        ),
-        (condemn(ReclaimPolicy::Retain), live(), "status.phase is \"Released\", not \"Available\""),
-        (
-            condemn(ReclaimPolicy::Retain),
-            with(&[
-                ("/status/phase", json!("Available")),
-                ("/spec/claimRef", json!({"namespace": "shop", "name": "orders"})),
-            ]),
-            "spec.claimRef is {\"name\":\"orders\",\"namespace\":\"shop\"}, not null",
-        ),
-        (
-            condemn(ReclaimPolicy::Delete),
-            free(),
-            "spec.persistentVolumeReclaimPolicy is \"Retain\", not \"Delete\"",
-        ),
-        (reserve(), phase("Bound"), "status.phase is \"Bound\", not \"Released\""),
+        (reclaim(), policy("Delete"), policy_is("Delete", "Retain")),
+        (stop, policy("Retain"), policy_is("Retain", "Delete")),
+        (condemn(ReclaimPolicy::Retain), live(), phase_is("Released", "Available")),
+        (condemn(ReclaimPolicy::Retain), claimed, claim.to_owned()),
+        (condemn(ReclaimPolicy::Delete), free(), policy_is("Retain", "Delete")),
+        (reserve(), phase("Bound"), phase_is("Bound", "Released")),
+        (reserve(), policy("Delete"), policy_is("Delete", "Retain")),
         (
             reserve(),
-            policy("Delete"),
-            "spec.persistentVolumeReclaimPolicy is \"Delete\", not \"Retain\"",
-        ),
-        (reserve(), with(&[("/spec/claimRef/uid", Value::Null)]), "spec.claimRef.uid is absent"),
-        (
-            remove("example.com/own", vec![]),
-            with(&[("/metadata/finalizers", json!(["kubernetes.io/pv-protection"]))]),
-            "it has no finalizer example.com/own",
+            with(&[("/spec/claimRef/uid", Value::Null)]),
+            "spec.claimRef.uid is absent".to_owned(),
         ),
         (
             remove("example.com/own", vec![]),
-            with(&[("/metadata/finalizers", Value::Null)]),
-            "it has no finalizer example.com/own",
+            without(json!(["kubernetes.io/pv-protection"])),
+            no("example.com/own"),
         ),
-        (
-            own(Guard::Finalizer("example.com/gone".into())),
-            live(),
-            "it has no finalizer example.com/gone",
-        ),
-        (
-            own(Guard::ReclaimPolicy(ReclaimPolicy::Delete)),
-            live(),
-            "spec.persistentVolumeReclaimPolicy is \"Retain\", not \"Delete\"",
-        ),
-        (own(Guard::Phase(Phase::Bound)), live(), "status.phase is \"Released\", not \"Bound\""),
-        (
-            own(Guard::NotTerminating),
-            terminating,
-            "metadata.deletionTimestamp is \"2026-01-01T00:00:00Z\", not null",
-        ),
+        (remove("example.com/own", vec![]), without(Value::Null), no("example.com/own")),
+        (own(Guard::Finalizer("example.com/gone".into())), live(), no("example.com/gone")),
+        (own(Guard::ReclaimPolicy(ReclaimPolicy::Delete)), live(), policy_is("Retain", "Delete")),
+        (own(Guard::Phase(Phase::Bound)), live(), phase_is("Released", "Bound")),
+        (own(Guard::NotTerminating), terminating, since.to_owned()),
     ];
     for (action, live, reason) in cases {
-        unfit(&action, &live, reason);
+        unfit(&action, &live, &reason);
     }
 }
 

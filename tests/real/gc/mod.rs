@@ -1,6 +1,7 @@
 //! `gc`, `retain` and `apply` against real controllers: what they refuse, what they send, and what is gone afterwards.
 
 mod bounds;
+mod kept;
 mod refused;
 mod reclaimed;
 mod reserved;
@@ -9,12 +10,13 @@ mod saved;
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Mark, PersistentVolume, Run, Scenario, shared};
+use crate::support::{Mark, PersistentVolume, Run, Scenario, eventually, shared};
 
 /// Somebody who writes. Each acts under a name of their own, so that what is done on a cluster that many share can be
 /// told apart; the journal of one run is there for the next.
@@ -108,15 +110,32 @@ impl<'a> Admin<'a> {
 
     /// What was asked of the API server in this name since.
     fn requests(&self, since: Mark) -> Vec<Value> {
+        self.settle(since);
+        self.logged(since)
+    }
+
+    /// What of that the audit log has by now.
+    fn logged(&self, since: Mark) -> Vec<Value> {
         let mut events = self.on.cluster.events_since(since, &self.name);
         events.retain(|event| event["impersonatedUser"]["username"] == self.name);
         events
     }
 
+    /// Waits until the audit log has what was asked before now: the server writes a line after it has answered.
+    fn settle(&self, since: Mark) {
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        let number = ASKED.fetch_add(1, Ordering::Relaxed);
+        let question = format!("/api/v1/namespaces/{}?mark={number}", self.on.name);
+        self.on.cluster.kubectl(&["get", "--raw", &question]);
+        eventually("the audit log has the latest request", || {
+            !self.on.cluster.events_since(since, &question).is_empty()
+        });
+    }
+
     /// What was written: everything but reads, reviews and dry runs.
     fn writes(&self, since: Mark) -> Vec<Value> {
         let mut events = self.requests(since);
-        events.retain(crate::support::is_write);
+        events.retain(is_write);
         events
     }
 
@@ -125,7 +144,8 @@ impl<'a> Admin<'a> {
     fn refused(&self, code: i32, args: &[&str]) -> Told {
         let before = self.on.cluster.mark();
         let told = self.run(args).ends(code);
-        let writes = self.writes(before);
+        // A line that comes late is found after the next run.
+        let writes: Vec<_> = self.logged(before).into_iter().filter(is_write).collect();
         assert!(writes.is_empty(), "{args:?} wrote: {writes:#?}");
         assert_eq!(told.outcomes("done").len(), 0, "{}", told.json);
         told
@@ -184,6 +204,17 @@ impl Told {
         let reason = refused.or(stopped.map(|it| &it["detail"])).and_then(Value::as_str);
         reason.unwrap_or_else(|| panic!("nothing about {name}: {:#}", self.json))
     }
+}
+
+/// Whether a request changes anything: reads, access reviews and dry runs do not.
+fn is_write(event: &Value) -> bool {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let reads = ["get", "list", "watch"].contains(&&*text(&event["verb"]));
+    let review = text(&event["objectRef"]["resource"]).ends_with("accessreviews");
+    // The options of a deletion are in its body.
+    let dry = text(&event["requestURI"]).contains("dryRun=All")
+        || event["requestObject"]["dryRun"][0] == "All";
+    !reads && !review && !dry
 }
 
 fn name_of(entry: &Value) -> &str {

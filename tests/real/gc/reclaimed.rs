@@ -49,16 +49,14 @@ fn released_volumes_are_reclaimed_by_one_patch_each() {
     for name in ["pvc/one", "pvc/two"] {
         on.delete(name);
     }
-    let young = left(&on, "young");
     let mut gone = vec![one, two];
     gone.sort();
     super::wait_released(&on, &[&format!("pv/{}", gone[0]), &format!("pv/{}", gone[1])]);
-    on.create(&young.0);
     let handles = [&gone[0], &gone[1]].map(|name| on.handle(name));
     let images = [&gone[0], &gone[1]].map(|name| on.read(&format!("pv/{name}")));
     let before = on.cluster.mark();
 
-    let args = ["gc", "-n", &on.name, "--older-than", "2s", "--yes", "--parallel", "4"];
+    let args = ["gc", "-n", &on.name, "--older-than", "1s", "--yes", "--parallel", "4"];
     let told = admin.run(&args).ends(0);
     assert_eq!(told.outcomes("done"), gone, "{:#}", told.json);
     assert_eq!(told.json["summary"]["capacity"], "2Gi", "{:#}", told.json);
@@ -104,12 +102,16 @@ fn released_volumes_are_reclaimed_by_one_patch_each() {
         assert_eq!(intent["backend"]["handle"], image["spec"]["csi"]["volumeHandle"]);
     }
 
-    // The young one, and the one in use, have nothing to do with it; and there is nothing left to do.
-    assert_eq!(policy(&on, &used), "Retain");
-    assert_eq!(policy(&on, &on.named("young")), "Retain");
+    // One in use, and one that is too young, have nothing to do with it; and there is nothing left to do.
+    let young = on.named("young");
+    release(&on, &[&left(&on, "young")]);
     let again = admin.refused(0, &["gc", "-n", &on.name, "--older-than", "1h", "--yes"]);
     assert_eq!((again.changes().len(), again.refusals().len()), (0, 0), "{:#}", again.json);
     keeps_to_its_shape(&again.json);
+    let named = admin.refused(5, &["gc", &used, &young, "--older-than", "1h", "--yes"]);
+    assert!(named.reason(&used).contains("its phase is Bound"), "{:#}", named.json);
+    assert!(named.reason(&young).contains("for less than 1h"), "{:#}", named.json);
+    assert_eq!([policy(&on, &used), policy(&on, &young)], ["Retain", "Retain"]);
 }
 
 #[test]

@@ -292,9 +292,11 @@ fn d_30_a_snapshot_that_is_being_taken_is_waited_for() {
     assert!(admin.refused(0, &args).reason(&name).contains(&content));
 
     ready(true);
-    let blind = Admin::limited(&on, "blind", &["volumesnapshotcontents"], &["patch"]);
-    let told = blind.refused(5, &args);
-    assert_eq!(told.json["refusals"][0]["unseen"], true, "{:#}", told.json);
+    for resource in ["volumesnapshotcontents", "pods", "volumeattachments"] {
+        let blind = Admin::limited(&on, resource, &[resource], &["patch"]);
+        let told = blind.refused(5, &args);
+        assert_eq!(told.json["refusals"][0]["unseen"], true, "{:#}", told.json);
+    }
     let told = admin.refused(0, &[&args[..5], &["--dry-run=client"]].concat());
     assert!(told.json["changes"][0]["notices"].to_string().contains(&content), "{:#}", told.json);
     assert_eq!(admin.run(&args).ends(0).outcomes("done"), [&*name]);

@@ -19,11 +19,15 @@ impl Cluster {
         Mark(fs::metadata(self.audit_log_file()).map_or(0, |file| file.len()))
     }
 
-    /// Returns the requests that the tool sent since.
+    /// Returns the requests that the tool sent since, but for those of whoever acts in a name of their own: writers on
+    /// a cluster that many share do.
     pub(crate) fn requests_since(&self, mark: Mark) -> Vec<Value> {
         let mut events = self.events_since(mark, "kubectl-storage");
         events.retain(|event| {
-            event["userAgent"].as_str().is_some_and(|agent| agent.starts_with("kubectl-storage"))
+            event["impersonatedUser"].is_null()
+                && event["userAgent"]
+                    .as_str()
+                    .is_some_and(|agent| agent.starts_with("kubectl-storage"))
         });
         events
     }
@@ -41,26 +45,21 @@ impl Cluster {
             .collect()
     }
 
-    /// Panics when the tool has written anything since. Access reviews and dry runs are no writes, and whoever does
-    /// write on a cluster that many share acts in a name of their own.
+    /// Panics when the tool has written anything since. Access reviews and dry runs are no writes.
     pub(crate) fn assert_no_write(&self, since: Mark) {
-        let requests = self.requests_since(since).into_iter();
-        let writes: Vec<_> =
-            requests.filter(|it| is_write(it) && it["impersonatedUser"].is_null()).collect();
+        let writes: Vec<_> = self.requests_since(since).into_iter().filter(is_write).collect();
         assert!(writes.is_empty(), "the tool wrote: {writes:#?}");
     }
 
     /// Panics when the tool has asked for any dry run since.
     pub(crate) fn assert_no_dry_run(&self, since: Mark) {
         let requests = self.requests_since(since);
-        let dry = |it: &&Value| is_dry_run(it) && it["impersonatedUser"].is_null();
-        let dry: Vec<_> = requests.iter().filter(dry).collect();
+        let dry: Vec<_> = requests.iter().filter(|event| is_dry_run(event)).collect();
         assert!(dry.is_empty(), "the tool asked for dry runs: {dry:#?}");
     }
 }
 
-/// Whether a request changes anything. Access reviews and dry runs do not.
-pub(crate) fn is_write(event: &Value) -> bool {
+fn is_write(event: &Value) -> bool {
     let verb = event["verb"].as_str().unwrap_or_default();
     let resource = event["objectRef"]["resource"].as_str().unwrap_or_default();
     WRITES.contains(&verb) && !resource.ends_with("accessreviews") && !is_dry_run(event)
