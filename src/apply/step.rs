@@ -106,15 +106,12 @@ impl Hand<'_> {
     async fn judge_again(&self, change: &Change) -> Result<Value, Ended> {
         let began = Instant::now();
         loop {
-            let live = match change.purpose.subject(&change.object) {
-                Some(object) => self.view.look(object).await.map_err(|error| unread(&error))?,
-                None => Some(Value::Null),
-            };
+            let judged = self.view.judge(&change.purpose, &change.object).await;
+            let (live, proposed) = judged.map_err(|error| unread(&error))?;
             let Some(live) = live else {
                 return Err(Ended::new(Outcome::Stale, "it is gone"));
             };
-            let proposed = self.view.propose(&change.purpose, &change.object).await;
-            match proposed.map_err(|error| unread(&error.into()))? {
+            match proposed {
                 Ok(Ok(proposal)) if proposal == change.proposal => return Ok(live),
                 Ok(Ok(proposal)) => {
                     let detail = difference(&change.proposal, &proposal);

@@ -2,6 +2,7 @@
 //! read anew for each step.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -17,6 +18,9 @@ use crate::sources::dump::DumpError;
 use crate::sources::intake::Intake;
 use crate::sources::live::Watches;
 use crate::sources::{answers, objects};
+
+/// Rounds of questions about one object: an answer may raise another question, but not for ever.
+const ROUNDS: usize = 3;
 
 /// The eyes of a run. Its futures share it within one task: nothing is borrowed across an await.
 pub struct View {
@@ -91,7 +95,7 @@ impl View {
     }
 
     /// Reads an object, and the claim that it names, anew.
-    pub(super) async fn look(&self, object: &ObjectRef) -> Result<Live, LookError> {
+    async fn look(&self, object: &ObjectRef) -> Result<Live, LookError> {
         let live = self.read(&object.key).await?;
         let claim = live.as_ref().and_then(claim_of);
         let claim = match claim {
@@ -144,39 +148,67 @@ impl View {
         Ok(())
     }
 
-    /// Proposes anew what is to be done to an object, every question that bears on it asked again.
-    pub(super) async fn propose(
+    /// Proposes anew what is to be done to an object, from the object as it was just read.
+    ///
+    /// Questions come first: other changes are made meanwhile, and what they take in may be older
+    /// than what is read here. Between the last read and the judgement nothing else is taken in.
+    pub(super) async fn judge(
         &self,
         purpose: &Purpose,
         object: &ObjectRef,
-    ) -> Result<Seen<Result<Proposal, Refusal>>, DumpError> {
-        let questions = {
-            let State { intake, assessor, .. } = &mut *self.state.borrow_mut();
-            let dirty = std::mem::take(&mut intake.dirty);
-            assessor.update(&intake.cluster, &self.settings, dirty);
-            let cx = assessor.cx(&intake.cluster, &self.settings);
-            cx.listen();
-            let _ = purpose.propose(&cx, object);
-            let mut questions = cx.take_questions();
+    ) -> Result<(Live, Seen<Result<Proposal, Refusal>>), LookError> {
+        let mut rounds = ROUNDS;
+        loop {
+            self.ask_again(purpose, object).await?;
+            let live = match purpose.subject(object) {
+                Some(subject) => self.look(subject).await?,
+                None => Some(Value::Null),
+            };
+            let (proposed, questions) = self.propose(purpose, object, false);
+            rounds -= 1;
+            // What was just read may raise a question that nobody has asked yet.
+            if questions.is_empty() || rounds == 0 {
+                return Ok((live, proposed));
+            }
+        }
+    }
+
+    /// Asks every question that bears on what is to be done, whether it was answered or not.
+    async fn ask_again(&self, purpose: &Purpose, object: &ObjectRef) -> Result<(), DumpError> {
+        let (_, questions) = self.propose(purpose, object, true);
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let replies = answers::replies(&self.reader, questions).await;
+        replies.take_in(&mut self.state.borrow_mut().intake)
+    }
+
+    /// Proposes what is to be done, as it is seen now; with the questions that came up, `answered`
+    /// or not.
+    fn propose(
+        &self,
+        purpose: &Purpose,
+        object: &ObjectRef,
+        answered: bool,
+    ) -> (Seen<Result<Proposal, Refusal>>, BTreeSet<Question>) {
+        let State { intake, assessor, .. } = &mut *self.state.borrow_mut();
+        let dirty = std::mem::take(&mut intake.dirty);
+        assessor.update(&intake.cluster, &self.settings, dirty);
+        let cx = assessor.cx(&intake.cluster, &self.settings);
+        cx.listen();
+        let proposed = purpose.propose(&cx, object);
+        let mut questions = cx.take_questions();
+        if answered {
             let (looked, _) = cx.take_notes();
-            let asked = looked.into_iter().filter_map(|it| match it {
-                // Whether this object and its claim exist was asked a moment ago.
+            questions.extend(looked.into_iter().filter_map(|it| match it {
+                // Whether this object and its claim exist is seen when they are read.
                 Lookup::Answer(question) if !matches!(question, Question::Exists(_)) => {
                     Some(question)
                 }
                 _ => None,
-            });
-            questions.extend(asked);
-            questions
-        };
-        if !questions.is_empty() {
-            let replies = answers::replies(&self.reader, questions).await;
-            replies.take_in(&mut self.state.borrow_mut().intake)?;
+            }));
         }
-        let State { intake, assessor, .. } = &mut *self.state.borrow_mut();
-        let dirty = std::mem::take(&mut intake.dirty);
-        assessor.update(&intake.cluster, &self.settings, dirty);
-        Ok(purpose.propose(&assessor.cx(&intake.cluster, &self.settings), object))
+        (proposed, questions)
     }
 
     /// What its controllers last complained of.

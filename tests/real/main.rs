@@ -19,6 +19,7 @@ mod deletion_order;
 mod dump;
 mod faults;
 mod finalizers;
+mod gc;
 mod guards;
 mod healthy;
 mod in_tree;

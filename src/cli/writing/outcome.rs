@@ -24,8 +24,8 @@ pub(super) fn of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
         (0, 1..) => Exit::Refused,
         _ if done < all => Exit::Unfinished,
         (0, _) => of_refusals(&receipt.refusals, true, gaps),
-        // What was named and refused makes it a part of what was asked for.
-        _ if receipt.refusals.iter().any(|it| it.named) => Exit::Unfinished,
+        // What was named and refused, or not seen, makes it a part of what was asked for.
+        _ if receipt.refusals.iter().any(|it| it.named || it.unseen) => Exit::Unfinished,
         _ => of_refusals(&receipt.refusals, false, gaps),
     }
 }

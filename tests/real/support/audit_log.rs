@@ -119,11 +119,15 @@ impl Cluster {
         }
     }
 
-    /// Returns the requests that the tool sent since.
+    /// Returns the requests that the tool sent since, but for those of whoever acts in a name of their own: writers on
+    /// a cluster that many share do.
     pub(crate) fn requests_since(&self, mark: Mark) -> Vec<Value> {
         let mut events = self.events_since(mark, "kubectl-storage");
         events.retain(|event| {
-            event["userAgent"].as_str().is_some_and(|agent| agent.starts_with("kubectl-storage/"))
+            event["impersonatedUser"].is_null()
+                && event["userAgent"]
+                    .as_str()
+                    .is_some_and(|agent| agent.starts_with("kubectl-storage/"))
         });
         events
     }

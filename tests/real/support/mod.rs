@@ -13,7 +13,7 @@ mod run;
 mod scenario;
 mod testbed;
 
-pub(crate) use audit_log::Write;
+pub(crate) use audit_log::{Mark, Write};
 pub(crate) use cluster::{Cluster, Options, shared};
 pub(crate) use driver::{Driver, DriverOptions};
 pub(crate) use faults::{Fault, Proxy, Request};

@@ -1,0 +1,88 @@
+//! What there is besides volumes.
+
+use super::*;
+
+pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<String>) -> Row {
+    let key = claim_key(traits, index);
+    Row::Claim(Box::new(Claim {
+        metadata: Metadata { name: key.name, ..metadata(uid) },
+        namespace: key.namespace,
+        phase: ClaimPhase::Pending,
+        volume_name: volume.map(Into::into),
+        bind_completed: false,
+        class: None,
+        attributes_class: None,
+        capacity: None,
+        conditions: Box::default(),
+        provisioner: None,
+        resize_status: None,
+        selected_node: None,
+        source: None,
+        requested: None,
+    }))
+}
+
+pub(super) fn attachment(index: usize, source: AttachmentSource) -> Row {
+    Row::Attachment(Box::new(Attachment {
+        metadata: metadata(&format!("csi-{index}")),
+        attacher: ALIVE.into(),
+        node: "well".into(),
+        source,
+        attached: false,
+        attach_error: None,
+        detach_error: None,
+    }))
+}
+
+pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
+    Row::Node(Box::new(Node {
+        metadata: Metadata {
+            labels: Box::new([("kubernetes.io/hostname".into(), name.into())]),
+            ..metadata(name)
+        },
+        ready,
+        out_of_service: false,
+        unschedulable: false,
+        volumes: volumes.iter().map(|it| it.as_str().into()).collect(),
+    }))
+}
+
+pub(super) fn pod(traits: &Traits, index: usize) -> Row {
+    let key = claim_key(traits, index);
+    Row::Pod(Box::new(PodUse {
+        namespace: key.namespace,
+        name: format!("pod-{index}").into(),
+        claims: Box::new([Mounted { claim: key.name, ephemeral: false }]),
+        // Even one that is over, and was never scheduled.
+        phase: PodPhase::Succeeded,
+        node: None,
+        uid: None,
+        created: None,
+        deleting: None,
+        forced: false,
+        controller: None,
+        labels: Box::default(),
+        ready: false,
+        sidecars: None,
+    }))
+}
+
+pub(super) fn snapshot(index: usize, kind: Kind) -> Row {
+    let group = kind == Kind::VolumeGroupSnapshotContent;
+    let others = group.then(|| "vol-other".into());
+    Row::Snapshot(Box::new(SnapshotContent {
+        kind,
+        metadata: metadata(&format!("content-{index}")),
+        driver: ALIVE.into(),
+        source: SnapshotSource::Volumes(
+            others.into_iter().chain([format!("vol-{index}").into()]).collect(),
+        ),
+        snapshot: None,
+        snapshot_uid: None,
+        ready: false,
+        being_created: false,
+        deletion_policy: None,
+        handle: None,
+        size: None,
+    }))
+}
