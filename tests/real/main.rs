@@ -21,6 +21,7 @@ mod finalizers;
 mod guards;
 mod healthy;
 mod in_tree;
+mod kept;
 mod last_phase_transition;
 mod leaky;
 mod published;
