@@ -319,3 +319,56 @@ fn two_runs_at_once_lose_no_key_of_each_other() {
         assert!(on.get(&volume.object).is_none() && driver().has(&volume.handle));
     }
 }
+
+/// Admission lets the rehearsal of a deletion pass, and not the deletion.
+fn forbid_deletion(on: &Scenario, volume: &str) {
+    let (policy, probe) = (on.named("keeps"), on.named("probe"));
+    let api = "admissionregistration.k8s.io/v1";
+    // The probe tells when the API server has taken up the policy.
+    let allowed =
+        format!("request.name != '{probe}' && (request.name != '{volume}' || request.dryRun)");
+    on.create(&PersistentVolume::csi(&probe, "no.csi.example", "probe").0);
+    on.cluster.create(&json!({
+        "apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": policy},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["persistentvolumes"],
+            }]},
+            "validations": [{"expression": allowed, "message": "it is precious"}],
+        },
+    }));
+    on.cluster.create(&json!({
+        "apiVersion": api, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": policy},
+        "spec": {"policyName": policy, "validationActions": ["Deny"]},
+    }));
+    eventually("the policy is at work", || {
+        let delete = ["delete", "pv", &probe, "--dry-run=server"];
+        on.cluster.try_kubectl(&delete, "").is_err()
+    });
+}
+
+/// The record was written first: it must not say for ever what is not so.
+#[test]
+fn the_record_of_a_deletion_that_is_not_admitted_is_taken_back() {
+    let on = Scenario::on(&CLUSTER);
+    let volumes = released(&on, &["precious"]);
+    let volume = &volumes[0];
+    forbid_deletion(&on, &volume.name);
+    let home = tempfile::tempdir().expect("a folder");
+    let before = on.cluster.mark();
+    let more = [&*volume.name, "--record-namespace", &on.name];
+    let outcome = keep(home.path(), on.cluster.kubeconfig(), &more).go();
+    assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.contains("it is precious"), "{}", outcome.stdout);
+    let mut changes = changes(on.cluster.requests_since(before));
+    changes.retain(|it| {
+        let object = &it["objectRef"];
+        object["name"] == *volume.name || object["namespace"] == *on.name
+    });
+    let verbs: Vec<_> = changes.iter().filter_map(|it| it["verb"].as_str()).collect();
+    assert_eq!(verbs, ["create", "delete", "patch"], "{changes:#?}");
+    assert!(recorded(&on.name, volume).is_none(), "it is still recorded");
+    assert_eq!(on.read(&volume.object)["status"]["phase"], "Released");
+    audit(&on, home.path(), &["--record-namespace", &on.name]).expect_not(&volume.object, ID);
+}
