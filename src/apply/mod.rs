@@ -9,13 +9,16 @@
 //!    resourceVersion and every field that the decision rested on, or a DELETE with preconditions.
 //! 3. It is sent as a dry run: admission and RBAC may still refuse.
 //! 4. The intent goes to the journal, with the object as it was, and is on disk before
-//! 5. the request is sent, once. It is never sent again, whatever comes back.
+//! 5. the request is sent, once. It is never sent again, whatever comes back. Where the volume
+//!    object goes and its backend volume stays, the record in the cluster is written first, and
+//!    taken back if the request is not carried out.
 //! 6. What follows is watched until it is verified, or until the deadline says *pending*.
 //!
 //! Changes of one driver are made one after the other. The first outcome that is not understood
 //! (no answer, an error of the server) ends the batch.
 
 mod event;
+mod kept;
 mod receipt;
 pub mod request;
 mod run;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
 
+use super::kept::Keeper;
 use super::step::{Ended, Hand};
 use super::{Done, Outcome, Receipt, View, Writer};
 use crate::journal::Log;
@@ -103,10 +104,14 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
     let id = run_id();
     let wait = plan.settings.thresholds.get(Threshold::DeleteWait);
     let writer = Writer::new(run.connection, run.field_manager);
+    let recording = &plan.settings.recording;
+    let keeps = plan.changes.iter().any(|it| it.purpose.keeps_backend());
+    let keeper = Keeper::new(run.view, &writer, &recording.namespace);
     let hand = Hand {
         view: run.view,
         writer: &writer,
         log: run.log,
+        keeper: Some(keeper).filter(|_| keeps && !recording.journal_only),
         command: plan.command,
         run: &id,
         dry_run: run.options.dry_run,
@@ -130,6 +135,13 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
         .collect::<()>()
         .await;
     let Batch { done, mut notes, over, interrupted } = batch.into_inner();
+    let kept = |it: &Done| it.entry.is_some() && it.change.purpose.keeps_backend();
+    if recording.journal_only && done.values().any(kept) {
+        notes.push(format!(
+            "--journal-only: {} on this machine is all that names the backend volumes that were kept",
+            run.log.path().display()
+        ));
+    }
     if let Some(over) = over.filter(|_| !interrupted) {
         notes.push(format!("the batch ended early: {over}"));
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::kept::Keeper;
 use super::run::DryRun;
 use super::view::{LookError, View};
 use super::writer::{WriteError, Writer, Written};
@@ -20,6 +21,9 @@ pub(super) struct Hand<'a> {
     pub(super) view: &'a View,
     pub(super) writer: &'a Writer,
     pub(super) log: &'a Log,
+    /// The record in the cluster of backend volumes that are left behind; `None` where nothing is,
+    /// or where the journal is to be enough.
+    pub(super) keeper: Option<Keeper<'a>>,
     /// The command that the plan was made for.
     pub(super) command: &'a str,
     /// The id of this run.
@@ -47,12 +51,12 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
+    pub(super) fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         Self { outcome, detail, entry: None, ends_batch: None, notes: Vec::new() }
     }
 
-    fn ends_batch(mut self) -> Self {
+    pub(super) fn ends_batch(mut self) -> Self {
         self.ends_batch = Some(self.detail.clone());
         self
     }
@@ -79,10 +83,16 @@ impl Hand<'_> {
         let request = request::request(action, &live)
             .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
         self.rehearse(&request).await?;
+        let record = self.rehearse_record(change, &live).await?;
         if self.dry_run == DryRun::Server {
             return Ok(Ended::new(Outcome::Done, "the API server would accept it"));
         }
         let entry = self.begin(change, action, &request, live)?;
+        let kept = self.keep_record(record, entry).await.map_err(|mut ended| {
+            ended.entry = Some(entry);
+            self.end(&mut ended, entry);
+            ended
+        })?;
         let sent = self.writer.send(&request, false).await;
         let mut ended = match &sent {
             Ok(_) => Ended::new(Outcome::Sent, ""),
@@ -90,7 +100,15 @@ impl Hand<'_> {
         };
         ended.entry = Some(entry);
         self.end(&mut ended, entry);
-        let Ok(written) = sent else { return Err(ended) };
+        let Ok(written) = sent else {
+            // What got no answer may have been carried out: then the record is all there is.
+            if ended.outcome != Outcome::Unanswered
+                && let Err(note) = self.take_record_back(kept.as_ref()).await
+            {
+                ended.notes.push(note);
+            }
+            return Err(ended);
+        };
         if self.events {
             ended.notes.extend(self.announce(change, action, entry).await);
         }
@@ -154,11 +172,6 @@ impl Hand<'_> {
         request: &Request,
         live: Value,
     ) -> Result<u64, Ended> {
-        let backend = change
-            .about
-            .backend
-            .as_ref()
-            .map(|it| Backend { driver: it.driver.to_string(), handle: it.handle.to_string() });
         let capacity = change.about.volume.as_ref().and_then(|it| it.capacity);
         let intent = Intent {
             command: self.command.to_owned(),
@@ -172,7 +185,7 @@ impl Hand<'_> {
                 body: request.body.clone(),
             },
             pre_image: Some(live).filter(|it| !it.is_null()),
-            backend,
+            backend: backend(change),
             capacity: capacity.map(format_bytes),
             keeps: change.purpose.keeps_backend(),
             undoes: change.purpose.undoes(),
@@ -214,6 +227,12 @@ impl Hand<'_> {
         }
         verify::verify(self.view, change, action, &written.value, self.wait).await
     }
+}
+
+/// What a change's volume names at the storage backend, as the journal writes it.
+pub(super) fn backend(change: &Change) -> Option<Backend> {
+    let backend = change.about.backend.as_ref()?;
+    Some(Backend { driver: backend.driver.to_string(), handle: backend.handle.to_string() })
 }
 
 fn unread(error: &LookError) -> Ended {

@@ -112,7 +112,12 @@ impl View {
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<Live, LookError> {
-        match self.reader.get_json::<Value>(&request::path(key)).await {
+        Ok(self.get(&request::path(key)).await?)
+    }
+
+    /// Reads whatever is at a path.
+    pub(super) async fn get(&self, path: &str) -> Result<Live, ReadError> {
+        match self.reader.get_json::<Value>(path).await {
             Ok(answer) => {
                 if let Some(date) = answer.date {
                     self.advance(date);
@@ -120,7 +125,7 @@ impl View {
                 Ok(Some(answer.value))
             }
             Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 

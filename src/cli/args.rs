@@ -21,7 +21,7 @@ use super::{
     writing::{apply::ApplyArgs, gc::GcArgs, retain::RetainArgs},
 };
 use crate::{
-    model::{Kind, Threshold, escape_control, parse_duration},
+    model::{Kind, Recording, Threshold, escape_control, parse_duration},
     rules::REGISTRY,
     sources::client::{ConnectionOptions, RequestTimeout},
 };
@@ -176,6 +176,27 @@ impl FromStr for ThresholdSetting {
         })?;
         Ok(Self(threshold, parse_duration(duration)?))
     }
+}
+
+/// Where the record of kept backends is, for commands that read it.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The namespace of the cluster's record of kept backends
+    #[arg(long, value_name = "NAMESPACE", default_value = Recording::NAMESPACE, value_parser = namespace)]
+    record_namespace: String,
+}
+
+impl RecordArgs {
+    /// Where it is; nothing is left to the journal alone.
+    pub fn recording(&self) -> Recording {
+        Recording { namespace: self.record_namespace.as_str().into(), ..Recording::default() }
+    }
+}
+
+/// A namespace that there could be (RFC 1123, `IsDNS1123Label`).
+fn namespace(text: &str) -> Result<String, String> {
+    let plain = plain_name(text).filter(|it| it.len() <= 63 && !it.contains('.'));
+    plain.ok_or_else(|| "no namespace is called so".to_owned())
 }
 
 /// Candidates for `--threshold`.

@@ -7,7 +7,7 @@ use clap_complete::ArgValueCandidates;
 
 use super::{
     Exit, Failure,
-    args::{Age, ConnectionArgs, ThresholdSetting, threshold_candidates, unknown_rule},
+    args::{Age, ConnectionArgs, RecordArgs, ThresholdSetting, threshold_candidates, unknown_rule},
     collect::{Collected, From, collect, tell},
     complete, terminal,
 };
@@ -64,6 +64,8 @@ pub struct AuditArgs {
     /// Your word that a driver is gone for good; can be repeated
     #[arg(long, value_name = "DRIVER")]
     driver_absent: Vec<String>,
+    #[command(flatten)]
+    record: RecordArgs,
     /// Exit with code 3 if there is a finding of this severity or worse
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(complete::severities))]
     fail_on: Option<String>,
@@ -140,6 +142,7 @@ impl AuditArgs {
             rules: ids(&self.rule)?,
             ignored: ids(&self.ignore)?,
         };
+        settings.recording = self.record.recording();
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
         Ok(settings)
     }

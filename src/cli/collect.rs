@@ -8,8 +8,8 @@ use std::{
 
 use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
-    journal::{self, sightings},
-    model::{Kind, ObjectKey, Question, Settings, Sighting, Time, escape_control},
+    journal::{self, Entry, kept::CONFIG_MAP, sightings},
+    model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
         Header, answers,
@@ -194,6 +194,7 @@ impl Collected {
                 .map_err(live_failure)?;
         }
         let known = self.recall()?;
+        self.ask_for_kept(reader, &settings.recording.namespace).await?;
         self.judge(settings);
         for _ in 0..ROUNDS {
             let questions = self.assessor.questions().clone();
@@ -215,12 +216,44 @@ impl Collected {
         self.assessor.update(&self.intake.cluster, settings, dirty);
     }
 
+    /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
+    async fn ask_for_kept(&mut self, reader: &Reader, namespace: &Text) -> Result<(), Failure> {
+        let question = Question::KeptBackends { namespace: Text::clone(namespace) };
+        let asked = answers::ask(reader, [question.clone()], &mut self.intake).await;
+        asked.map_err(dump_failure)?;
+        if self.intake.cluster.answers().get(&question) == Some(&Answer::Forbidden) {
+            self.notes.push(format!(
+                "the record of kept backends, configmap {namespace}/{CONFIG_MAP}, may not be read: those of \
+                 other machines are not listed"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
+    fn recall_kept(&mut self, folder: &Path) -> Result<(), Failure> {
+        match journal::history(folder) {
+            Ok(history) => {
+                let kept = history.kept().into_iter().filter_map(Entry::kept_backend);
+                kept.into_iter().try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
+            }
+            Err(error) => {
+                self.notes.push(format!(
+                    "{:#}: backends that this machine kept are not listed",
+                    anyhow::Error::new(error)
+                ));
+                Ok(())
+            }
+        }
+    }
+
     /// Takes in what earlier runs recorded; `None` when there is no usable record.
     fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
         let Some(Live { connection, .. }) = &self.live else { return Ok(None) };
         let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
         let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
         let Some(folder) = folder else { return Ok(None) };
+        self.recall_kept(&folder)?;
         let known = match sightings::read(&folder) {
             Ok(known) => known,
             Err(error) => {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     Exit, Failure,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, RecordArgs},
     collect::{From, collect, tell},
     terminal,
 };
@@ -18,16 +18,19 @@ pub struct DumpArgs {
     /// The file, gzipped if its name ends in .gz; - for stdout
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
+    #[command(flatten)]
+    record: RecordArgs,
 }
 
 impl DumpArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let from = From::Live { connection, namespace: None };
-        let collected = collect(from, &Settings::default(), Some(&self.file)).await?;
+        let settings = Settings { recording: self.record.recording(), ..Settings::default() };
+        let collected = collect(from, &settings, Some(&self.file)).await?;
         if let Some(count) = collected.saved {
             let file = self.file.display();
             terminal::note(&format!(
-                "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps, no environment variables"
+                "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps but what ours says of kept backends, no environment variables"
             ));
         }
         tell(&collected);

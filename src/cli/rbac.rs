@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
+    journal::kept::CONFIG_MAP,
     model::Kind,
     output::list,
     remedies::{self, Remedy},
@@ -108,6 +109,8 @@ struct Right {
     verb: &'static str,
     group: &'static str,
     resource: &'static str,
+    /// The one object of it that matters, in any namespace.
+    name: Option<&'static str>,
 }
 
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
@@ -115,7 +118,12 @@ struct Right {
 fn rights(command: For) -> Vec<Right> {
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
-        rights.insert(Right { verb, group: kind.group().name, resource: kind.plural() });
+        rights.insert(Right {
+            verb,
+            group: kind.group().name,
+            resource: kind.plural(),
+            name: None,
+        });
     };
     let kinds = match command {
         // It asks for what it is told, by name.
@@ -157,30 +165,44 @@ fn rights(command: For) -> Vec<Right> {
         add("list", Kind::Namespace);
     }
     for (verb, resource) in command.remedies().iter().flat_map(|remedy| remedy.writes) {
-        rights.insert(Right { verb, group: "", resource });
+        rights.insert(Right { verb, group: "", resource, name: None });
     }
     if command != For::Audit {
-        rights.insert(Right { verb: "create", group: "", resource: "events" });
+        rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
+    }
+    // The record of kept backends, in a namespace of the admin's choice, and no other ConfigMap.
+    let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
+    if command != For::Retain {
+        rights.insert(record("get", Some(CONFIG_MAP)));
+    }
+    if command.remedies().iter().any(|remedy| remedy.id == remedies::KEEP_BACKEND.id) {
+        rights.insert(record("patch", Some(CONFIG_MAP)));
+        // What does not exist yet cannot be named.
+        rights.insert(record("create", None));
     }
     rights.into_iter().collect()
 }
 
 fn role(command: For, secrets: &[(String, String)]) -> Vec<Role> {
-    let mut by_resource: BTreeMap<(&str, &str), Vec<&'static str>> = BTreeMap::new();
+    let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
     for right in rights(command) {
-        by_resource.entry((right.group, right.resource)).or_default().push(right.verb);
+        let resource = (right.group, right.resource, right.name);
+        by_resource.entry(resource).or_default().push(right.verb);
     }
     // Resources of one group with the same verbs share a rule.
     let mut rules: Vec<PolicyRule> = Vec::new();
-    for ((group, resource), verbs) in by_resource {
-        let twin = rules.iter_mut().find(|rule| rule.api_groups == [group] && rule.verbs == verbs);
+    for ((group, resource, name), verbs) in by_resource {
+        let names: Vec<_> = name.into_iter().map(str::to_owned).collect();
+        let twin = rules.iter_mut().find(|rule| {
+            rule.api_groups == [group] && rule.verbs == verbs && rule.resource_names == names
+        });
         match twin {
             Some(rule) => rule.resources.push(resource),
             None => {
                 rules.push(PolicyRule {
                     api_groups: vec![group],
                     resources: vec![resource],
-                    resource_names: Vec::new(),
+                    resource_names: names,
                     verbs,
                 });
             }
@@ -248,6 +270,8 @@ struct ResourceAttributes {
     verb: &'static str,
     group: &'static str,
     resource: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
 }
 
 #[derive(Deserialize)]
@@ -282,6 +306,7 @@ async fn check(connection: &ConnectionArgs, command: For) -> Result<Exit, Failur
                         verb: right.verb,
                         group: right.group,
                         resource: right.resource,
+                        name: right.name,
                     },
                 },
             };
@@ -301,9 +326,11 @@ async fn check(connection: &ConnectionArgs, command: For) -> Result<Exit, Failur
     }
     terminal::print(|out| {
         for right in &lacking {
-            match right.group {
-                "" => writeln!(out, "lacking: {} {}", right.verb, right.resource)?,
-                group => writeln!(out, "lacking: {} {}.{group}", right.verb, right.resource)?,
+            write!(out, "lacking: {} {}", right.verb, right.resource)?;
+            match (right.group, right.name) {
+                ("", None) => writeln!(out)?,
+                ("", Some(name)) => writeln!(out, "/{name}")?,
+                (group, _) => writeln!(out, ".{group}")?,
             }
         }
         Ok::<_, std::io::Error>(())

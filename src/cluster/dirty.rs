@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{ObjectId, Text};
+use crate::model::{BackendKey, ObjectId, Text};
 
 /// What a judgement is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,6 +17,8 @@ pub enum Subject {
     AttributesClass(ObjectId),
     Snapshot(ObjectId),
     Driver(Text),
+    /// A backend volume that was left behind on purpose.
+    Backend(BackendKey),
 }
 
 /// The subjects whose judgement may differ after a change.

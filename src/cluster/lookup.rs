@@ -96,6 +96,8 @@ impl Cluster {
                 let ids = self.indexes.volumes_by_secret.candidates((&**namespace, &**name));
                 dirty.subjects.extend(ids.map(Subject::Volume));
             }
+            // Its rows tell what it says.
+            Question::KeptBackends { .. } => {}
             // The account does not tell whose it is: which pods and workloads count as a driver's
             // is for facts to decide. Such answers are few.
             Question::MayPatchVolumes { .. } => {
@@ -151,6 +153,7 @@ impl Cluster {
     fn touch_backend(&self, backend: &BackendKey, dirty: &mut Dirty) {
         let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
         dirty.subjects.extend(ids.map(Subject::Volume));
+        self.touch_kept(backend, dirty);
     }
 
     /// A driver, and everything that names it: for what is not a fact.

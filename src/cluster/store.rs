@@ -9,9 +9,9 @@ use super::{
     Change, Coverage, Dirty, Gap, Reach, Seen, coverage::Coverages, index::Index, table::Table,
 };
 use crate::model::{
-    Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, Kind, Lease,
-    Node, ObjectId, ObjectKey, PodUse, Question, Role, Row, Server, Sighting, SnapshotContent,
-    StorageClass, Text, Time, Volume, VolumeSnapshot, Workload,
+    Answer, Attachment, AttributesClass, Autoscaler, BackendKey, Claim, CsiDriver, CsiNode, Event,
+    KeptBackend, Kind, Lease, Node, ObjectId, ObjectKey, PodUse, Question, Role, Row, Server,
+    Sighting, SnapshotContent, StorageClass, Text, Time, Volume, VolumeSnapshot, Workload,
 };
 
 /// Our look at a cluster, and what was not seen of it.
@@ -35,6 +35,7 @@ pub struct Cluster {
     pub(super) indexes: Indexes,
     pub(super) answers: BTreeMap<Question, Answer>,
     pub(super) sightings: BTreeMap<(Role, Text), Time>,
+    pub(super) kept: BTreeMap<BackendKey, KeptBackend>,
     pub(super) coverages: Coverages,
     pub(super) server: Option<Server>,
     clock: Option<Time>,
@@ -324,6 +325,7 @@ impl Cluster {
                     self.answers.insert(question, answer);
                 }
             }
+            Row::Kept(row) => self.keep(*row, dirty),
             Row::Sighting(sighting) => {
                 dirty.drivers.insert(Text::clone(&sighting.driver));
                 self.sightings.insert((sighting.role, sighting.driver), sighting.absent_since);

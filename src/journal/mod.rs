@@ -3,6 +3,8 @@
 //! - [`Log`] writes the journal of writes, `journal.jsonl`: what is about to be sent, before it is
 //!   sent, and what became of it (DESIGN 5).
 //! - [`history()`] reads it back, whatever happened to it since.
+//! - [`kept`] is what the record of kept backends in the cluster looks like: whoever reads clusters
+//!   reads it, and whoever writes to them writes it.
 //! - [`record`] is what its lines look like, with a version of their own.
 //! - [`sightings`] records of which controllers nothing was found.
 //!
@@ -12,6 +14,7 @@
 
 pub mod error;
 pub mod history;
+pub mod kept;
 pub mod log;
 pub mod record;
 pub mod sightings;

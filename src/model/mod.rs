@@ -14,6 +14,7 @@ mod driver;
 mod event;
 mod fact;
 mod finding;
+mod kept;
 mod kind;
 mod lease;
 mod metadata;
@@ -47,6 +48,7 @@ pub use fact::{ClaimedVersion, Fact, FactKey};
 pub use finding::{
     Evidence, Finding, Offer, RuleId, Severity, Verdict, VerdictState, VolumeColumns,
 };
+pub use kept::{KeptBackend, Recorded};
 pub use kind::{Group, Kind};
 pub use lease::Lease;
 pub use metadata::{FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
@@ -56,7 +58,7 @@ pub use pod::{Mounted, PodPhase, PodUse};
 pub use quantity::{Bytes, format_bytes, parse_quantity};
 pub use row::{Answer, ObjectId, OwnerKey, Question, Row};
 pub use server::Server;
-pub use settings::{Scope, Selector, SelectorError, Settings};
+pub use settings::{Recording, Scope, Selector, SelectorError, Settings};
 pub use sidecar::{Container, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet, split_ordinal};

@@ -1,9 +1,9 @@
 //! Everything that a look at a cluster consists of.
 
 use super::{
-    Attachment, AttributesClass, Autoscaler, Claim, ClaimKey, CsiDriver, CsiNode, Event, Kind,
-    Lease, Node, ObjectKey, PodUse, Sighting, SnapshotContent, StorageClass, Text, Uid, Volume,
-    VolumeSnapshot, Workload,
+    Attachment, AttributesClass, Autoscaler, Claim, ClaimKey, CsiDriver, CsiNode, Event,
+    KeptBackend, Kind, Lease, Node, ObjectKey, PodUse, Sighting, SnapshotContent, StorageClass,
+    Text, Uid, Volume, VolumeSnapshot, Workload,
 };
 
 /// How the tables of a cluster name an object.
@@ -31,6 +31,8 @@ pub enum Row {
     Answer(Question, Answer),
     /// What an earlier run recorded.
     Sighting(Sighting),
+    /// A backend volume that was left behind on purpose, by one of the records of it.
+    Kept(Box<KeptBackend>),
 }
 
 impl Row {
@@ -61,7 +63,7 @@ impl Row {
             Self::Event(row) => namespaced(Kind::Event, &row.namespace, &row.name),
             Self::VolumeSnapshot(row) => row.object().key,
             Self::Snapshot(row) => ObjectKey::cluster_wide(row.kind, &row.metadata.name),
-            Self::Answer(..) | Self::Sighting(_) => return None,
+            Self::Answer(..) | Self::Sighting(_) | Self::Kept(_) => return None,
         })
     }
 }
@@ -78,6 +80,8 @@ pub enum Question {
     SecretExists { namespace: Text, name: Text },
     /// May this `ServiceAccount` patch persistent volumes?
     MayPatchVolumes { namespace: Text, service_account: Text },
+    /// Is there a record of kept backends? What it says comes back as rows.
+    KeptBackends { namespace: Text },
 }
 
 /// What an owner reference names.
@@ -103,7 +107,7 @@ impl Question {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Exists(key) => key.kind,
-            Self::OwnerExists(_) => Kind::PartialObjectMetadata,
+            Self::OwnerExists(_) | Self::KeptBackends { .. } => Kind::PartialObjectMetadata,
             Self::SecretExists { .. } => Kind::Secret,
             Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
         }
@@ -114,9 +118,9 @@ impl Question {
         match self {
             Self::Exists(key) => key.namespace.as_ref(),
             Self::OwnerExists(key) => Some(&key.namespace),
-            Self::SecretExists { namespace, .. } | Self::MayPatchVolumes { namespace, .. } => {
-                Some(namespace)
-            }
+            Self::SecretExists { namespace, .. }
+            | Self::MayPatchVolumes { namespace, .. }
+            | Self::KeptBackends { namespace } => Some(namespace),
         }
     }
 }

@@ -29,6 +29,28 @@ pub struct Settings {
     pub accept_leak: bool,
     /// The user's word that `HonorPVReclaimPolicy` was switched off in the controller manager.
     pub rolled_back: bool,
+    /// Where kept backends are recorded, besides the journal.
+    pub recording: Recording,
+}
+
+/// Where kept backends are recorded, besides the journal of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// The namespace of the record in the cluster (`--record-namespace`).
+    pub namespace: Text,
+    /// The user's word that the journal is enough: nothing is written to the record.
+    pub journal_only: bool,
+}
+
+impl Recording {
+    /// Where the record is unless somebody says otherwise.
+    pub const NAMESPACE: &str = "kube-system";
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self { namespace: Self::NAMESPACE.into(), journal_only: false }
+    }
 }
 
 /// Which findings are reported.

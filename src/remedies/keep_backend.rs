@@ -41,6 +41,10 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             volume.metadata.finalizers.join(", ")
         ));
     }
+    if cx.settings().recording.journal_only {
+        notices.push("only the journal of this machine will name the backend volume".to_owned());
+        relies_on.push("--journal-only");
+    }
     Ok(Ok(Proposal {
         steps: vec![Action::DeleteVolume { volume: volume.object() }],
         effect,

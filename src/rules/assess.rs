@@ -184,6 +184,9 @@ impl Assessor {
                     cluster.volume_at(*id).and_then(|it| it.capacity).unwrap_or(0)
                 }
                 Subject::Claim(id) => cluster.claim_at(*id).and_then(|it| it.capacity).unwrap_or(0),
+                Subject::Backend(key) => {
+                    cluster.kept_backend(key).and_then(|it| it.capacity).unwrap_or(0)
+                }
                 Subject::StatefulSet(_)
                 | Subject::Attachment(_)
                 | Subject::Pod(_)

@@ -5,6 +5,7 @@
 
 mod assess;
 mod attachment;
+mod backend;
 mod claim;
 mod class;
 mod driver;
@@ -21,8 +22,8 @@ pub use judged::Judged;
 
 use crate::cluster::{Cx, Seen, Subject};
 use crate::model::{
-    Attachment, AttributesClass, Claim, Finding, Kind, PodUse, RuleId, Severity, SnapshotContent,
-    StatefulSet, StorageClass, Text, Volume,
+    Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, PodUse, RuleId, Severity,
+    SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
 use crate::remedies::Remedy;
 
@@ -74,6 +75,7 @@ pub enum Judge {
     AttributesClass(fn(&Cx, &AttributesClass) -> Seen<Option<Finding>>),
     Snapshot(fn(&Cx, &SnapshotContent) -> Seen<Option<Finding>>),
     Driver(fn(&Cx, &Text) -> Seen<Option<Finding>>),
+    Backend(fn(&Cx, &KeptBackend) -> Seen<Option<Finding>>),
 }
 
 /// The place of a kind of subjects among all of them.
@@ -88,12 +90,13 @@ const fn kind_of(subject: &Subject) -> usize {
         Subject::AttributesClass(_) => 6,
         Subject::Snapshot(_) => 7,
         Subject::Driver(_) => 8,
+        Subject::Backend(_) => 9,
     }
 }
 
 impl Judge {
     /// How many kinds of subjects there are.
-    const KINDS: usize = 9;
+    const KINDS: usize = 10;
 
     /// The kind of its subjects, as [`kind_of`] counts them.
     const fn kind(self) -> usize {
@@ -107,6 +110,7 @@ impl Judge {
             Self::AttributesClass(_) => 6,
             Self::Snapshot(_) => 7,
             Self::Driver(_) => 8,
+            Self::Backend(_) => 9,
         }
     }
 
@@ -141,6 +145,9 @@ impl Judge {
                 cluster.snapshot_at(*id).map(|it| judge(cx, it))
             }
             (Self::Driver(judge), Subject::Driver(name)) => Some(judge(cx, name)),
+            (Self::Backend(judge), Subject::Backend(key)) => {
+                cluster.kept_backend(key).map(|it| judge(cx, it))
+            }
             (
                 Self::Volume(_)
                 | Self::Claim(_)
@@ -150,7 +157,8 @@ impl Judge {
                 | Self::Class(_)
                 | Self::AttributesClass(_)
                 | Self::Snapshot(_)
-                | Self::Driver(_),
+                | Self::Driver(_)
+                | Self::Backend(_),
                 _,
             ) => None,
         }
@@ -168,6 +176,7 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
         snapshot::RULES,
         pod::RULES,
         driver::RULES,
+        backend::RULES,
     ]
     .concat()
 });

@@ -10,6 +10,7 @@ use super::{
     client::{self, ReadError, Reader, Review, Served, ServedKinds},
     dump::DumpError,
     intake::Intake,
+    kept,
     objects::{self, Object, PartialObjectMetadata},
 };
 use crate::model::{Answer, Kind, ObjectKey, OwnerKey, Question, Uid};
@@ -18,14 +19,14 @@ use crate::model::{Answer, Kind, ObjectKey, OwnerKey, Question, Uid};
 const PARALLEL: usize = 16;
 
 /// What came back.
-struct Reply {
-    answer: Answer,
+pub(super) struct Reply {
+    pub(super) answer: Answer,
     /// The object that was asked about, where it is of a kind that is kept.
-    object: Option<Box<dyn Found>>,
+    pub(super) object: Option<Box<dyn Found>>,
 }
 
 /// A decoded object on its way.
-trait Found: Send {
+pub(super) trait Found: Send {
     fn take_in(&self, intake: &mut Intake) -> Result<(), DumpError>;
 }
 
@@ -93,6 +94,9 @@ impl Asker {
         let answer = match question {
             Question::Exists(key) => return self.object(key).await,
             Question::OwnerExists(key) => self.owner(key).await,
+            Question::KeptBackends { namespace } => {
+                return kept::ask(&self.reader, namespace).await;
+            }
             Question::SecretExists { namespace, name } => {
                 let path = path("", "v1", Some(namespace), "secrets", name);
                 match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
@@ -217,7 +221,7 @@ fn unanswered(reason: &str) -> Reply {
     Reply { answer: Answer::Unanswered(reason.into()), object: None }
 }
 
-fn refusal(error: &ReadError) -> Answer {
+pub(super) fn refusal(error: &ReadError) -> Answer {
     if error.is_not_found() {
         Answer::No
     } else if error.is_forbidden() {

@@ -21,7 +21,7 @@ use desk::{Desk, Found};
 use super::{
     dump::{self, Broken, DumpError, FileSummary, Input, Piece},
     intake::Intake,
-    saved,
+    kept, saved,
 };
 use crate::cluster::{Coverage, Reach};
 use crate::model::{Interner, Kind, Text, Time};
@@ -216,6 +216,10 @@ impl Reading {
             saved::SIGHTING => {
                 let sighted = parse::<saved::Sighted>(record.body)?;
                 return Ok(desk.sighting(sighted.into_sighting(&mut self.interner)?));
+            }
+            kept::KEPT => {
+                let line = parse::<kept::Kept>(record.body)?;
+                return Ok(desk.kept(line.into_backend(&mut self.interner)?));
             }
             // A line of a later version: what it says is not needed to understand the rest.
             _ => {}

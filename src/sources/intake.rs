@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::{
     dump::{DumpError, DumpWriter},
+    kept,
     objects::{Folded, Folder, Object},
     saved,
 };
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
-use crate::model::{Answer, Kind, Question, Row, Time};
+use crate::model::{Answer, KeptBackend, Kind, Question, Row, Time};
 
 /// Owns a cluster while it is being read.
 pub struct Intake {
@@ -160,6 +161,18 @@ impl Intake {
             saving.record(saved::SIGHTING, &saved::Sighted::new(&sighting))?;
         }
         self.apply(Change::Seen(Row::Sighting(sighting)));
+        Ok(())
+    }
+
+    /// Takes in what a record says of a backend volume that was left behind.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn kept(&mut self, kept: KeptBackend) -> Result<(), DumpError> {
+        if let Some(saving) = &mut self.saving {
+            saving.record(kept::KEPT, &kept::Kept::new(&kept))?;
+        }
+        self.apply(Change::Seen(Row::Kept(Box::new(kept))));
         Ok(())
     }
 

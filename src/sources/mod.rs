@@ -3,10 +3,12 @@
 pub mod client;
 pub mod dump;
 pub mod objects;
+mod kept;
 mod saved;
 pub mod intake;
 pub mod answers;
 pub mod live;
 pub mod dumped;
 
+pub use kept::Kept;
 pub use saved::{Header, Sighted};

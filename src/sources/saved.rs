@@ -143,6 +143,9 @@ enum Asked {
         namespace: String,
         service_account: String,
     },
+    KeptBackends {
+        namespace: String,
+    },
 }
 
 impl Answered {
@@ -167,6 +170,9 @@ impl Answered {
                 namespace: namespace.to_string(),
                 service_account: service_account.to_string(),
             },
+            Question::KeptBackends { namespace } => {
+                Asked::KeptBackends { namespace: namespace.to_string() }
+            }
         };
         let (answer, uid, reason) = match answer {
             Answer::Yes => ("yes", None, None),
@@ -206,6 +212,9 @@ impl Answered {
                 namespace: interner.text(&namespace),
                 service_account: interner.text(&service_account),
             },
+            Asked::KeptBackends { namespace } => {
+                Question::KeptBackends { namespace: interner.text(&namespace) }
+            }
         };
         let answer = match self.answer.as_str() {
             "yes" => match self.uid.as_deref().and_then(Uid::parse) {
@@ -336,7 +345,9 @@ pub fn newest_stamp(row: &Row) -> Option<Time> {
             Some(set) => &set.metadata,
             None => return None,
         },
-        Row::Autoscaler(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) => return None,
+        Row::Autoscaler(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) | Row::Kept(_) => {
+            return None;
+        }
     };
     let managed = metadata.managers.iter().filter_map(|owner| owner.time).max();
     metadata.created.max(managed)

@@ -23,6 +23,7 @@ mod gc;
 mod guards;
 mod healthy;
 mod in_tree;
+mod kept;
 mod last_phase_transition;
 mod leaky;
 mod published;

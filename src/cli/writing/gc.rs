@@ -7,10 +7,10 @@ use clap::Args;
 use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
-    args::{Age, ConnectionArgs, ThresholdSetting, object_name, threshold_candidates},
+    args::{Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, threshold_candidates},
     collect::{From, collect},
 };
-use crate::model::{Kind, Scope, Selector, Settings, Text, Threshold};
+use crate::model::{Kind, Recording, Scope, Selector, Settings, Text, Threshold};
 use crate::plan::{self, Selection};
 use crate::sources::dump::Input;
 
@@ -42,6 +42,11 @@ pub struct GcArgs {
     /// Only drop the volume object; the backend volume stays, and our record names it
     #[arg(long, conflicts_with = "destroy_data")]
     keep_backend: bool,
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Leave the record of kept backends to the journal of this machine
+    #[arg(long, requires = "keep_backend")]
+    journal_only: bool,
     /// Also volumes of which nothing trustworthy tells since when they have been Released
     #[arg(long)]
     include_unknown_age: bool,
@@ -108,6 +113,8 @@ impl GcArgs {
         settings.include_recreated = self.include_recreated;
         settings.backend_verified = self.backend_verified;
         settings.destroy_data = self.destroy_data;
+        settings.recording =
+            Recording { journal_only: self.journal_only, ..self.record.recording() };
         Ok(settings)
     }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{Cluster, object_key};
-use crate::cluster::Subject;
+use crate::cluster::{Dirty, Subject};
 use crate::model::{
-    Attachment, AttributesClass, Claim, Kind, ObjectId, ObjectKey, PodUse, SnapshotContent,
-    StatefulSet, StorageClass, Text, Volume,
+    Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind, ObjectId, ObjectKey, PodUse,
+    SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
 
 impl Cluster {
@@ -113,6 +113,37 @@ impl Cluster {
     /// All snapshot contents.
     pub fn snapshots(&self) -> impl Iterator<Item = (ObjectId, &SnapshotContent)> {
         self.snapshots.iter()
+    }
+
+    /// All backend volumes that were left behind on purpose.
+    pub fn kept_backends(&self) -> impl Iterator<Item = &KeptBackend> {
+        self.kept.values()
+    }
+
+    /// The kept backend of this key, to the letter.
+    pub fn kept_backend(&self, backend: &BackendKey) -> Option<&KeptBackend> {
+        self.kept.get(backend)
+    }
+
+    /// Takes in one of the records of a kept backend.
+    pub(super) fn keep(&mut self, row: KeptBackend, dirty: &mut Dirty) {
+        let key = row.backend.clone();
+        let known = self.kept.get(&key);
+        let row = match known.cloned() {
+            Some(known) => known.and(row),
+            None => row,
+        };
+        if known != Some(&row) {
+            dirty.subjects.insert(Subject::Backend(key.clone()));
+            self.kept.insert(key, row);
+        }
+    }
+
+    /// What was kept under any of the names of a backend volume.
+    pub(in crate::cluster) fn touch_kept(&self, backend: &BackendKey, dirty: &mut Dirty) {
+        // Few enough to look at all of them.
+        let kept = self.kept.keys().filter(|it| it.lookup() == backend.lookup());
+        dirty.subjects.extend(kept.cloned().map(Subject::Backend));
     }
 
     /// Every CSI driver that any object names, and every external provisioner.

@@ -70,6 +70,10 @@ pub struct SavedSettings {
     pub accept_leak: bool,
     /// `--rolled-back`.
     pub rolled_back: bool,
+    /// `--record-namespace`.
+    pub record_namespace: String,
+    /// `--journal-only`.
+    pub journal_only: bool,
 }
 
 /// The changes added up.
@@ -207,6 +211,8 @@ fn settings(settings: &Settings) -> SavedSettings {
         destroy_data: settings.destroy_data,
         accept_leak: settings.accept_leak,
         rolled_back: settings.rolled_back,
+        record_namespace: settings.recording.namespace.to_string(),
+        journal_only: settings.recording.journal_only,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading a plan that was saved.
 
 use super::plan::{Plan, SavedSettings};
-use crate::model::{Settings, Text, Threshold, Time, parse_duration, parse_time};
+use crate::model::{Recording, Settings, Text, Threshold, Time, parse_duration, parse_time};
 use crate::output::wire::API_VERSION;
 
 /// Why a saved plan is not carried out.
@@ -65,6 +65,10 @@ impl SavedSettings {
             destroy_data: self.destroy_data,
             accept_leak: self.accept_leak,
             rolled_back: self.rolled_back,
+            recording: Recording {
+                namespace: self.record_namespace.as_str().into(),
+                journal_only: self.journal_only,
+            },
             ..Settings::default()
         };
         for (name, duration) in &self.thresholds {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Assessor;
 use crate::cluster::{Cluster, Gap, Unseen};
+use crate::journal::kept::CONFIG_MAP;
 use crate::model::{Answer, Kind, Question, RuleId};
-use crate::rules::REGISTRY;
+use crate::rules::{Judge, REGISTRY, Rule};
 
 /// Something that was not seen, with the rules that it blinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,11 @@ impl Assessor {
         for (question, answer) in cluster.answers() {
             let Some(gap) = missed(question, answer) else { continue };
             if !blind.iter().any(|known| known.gap == gap) {
-                blind.push(Blind { rules: blinded(&gap), gap });
+                let rules = match question {
+                    Question::KeptBackends { .. } => about_backends(),
+                    _ => blinded(&gap),
+                };
+                blind.push(Blind { rules, gap });
             }
         }
         blind
@@ -62,7 +67,7 @@ pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
 
 /// Returns what is not seen for want of an answer that a verdict needs; `None` when it was given.
 ///
-/// Secrets and permissions that may not be looked at are none of an audit's business. Objects and
+/// Secrets, permissions and records that may not be looked at are none of an audit's business. Objects and
 /// owners are told of by the rules that look for them.
 fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
     let what = match question {
@@ -71,6 +76,7 @@ fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
         Question::MayPatchVolumes { namespace, service_account } => {
             format!("what ServiceAccount {namespace}/{service_account} may do")
         }
+        Question::KeptBackends { namespace } => format!("configmap {namespace}/{CONFIG_MAP}"),
     };
     let reason = match answer {
         Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden => return None,
@@ -84,6 +90,12 @@ fn blinded(gap: &Gap) -> Vec<RuleId> {
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 
+/// The rules about what only a record names.
+fn about_backends() -> Vec<RuleId> {
+    let about = |rule: &&&Rule| rule.judge.iter().any(|it| matches!(it, Judge::Backend(_)));
+    REGISTRY.iter().filter(about).map(|rule| rule.id).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +107,7 @@ mod tests {
             namespace: "storage".into(),
             service_account: "provisioner".into(),
         };
+        let record = Question::KeptBackends { namespace: "kube-system".into() };
         let late = Answer::Unanswered("timed out".into());
         for (question, answer, is_gap) in [
             (&secret, &Answer::Yes, false),
@@ -103,6 +116,9 @@ mod tests {
             (&review, &Answer::Forbidden, false),
             (&secret, &late, true),
             (&review, &late, true),
+            (&record, &Answer::No, false),
+            (&record, &Answer::Forbidden, false),
+            (&record, &late, true),
         ] {
             assert_eq!(missed(question, answer).is_some(), is_gap, "{question:?} {answer:?}");
         }

@@ -22,7 +22,8 @@ pub(super) fn subjects_but_volumes(cluster: &Cluster) -> impl Iterator<Item = Su
     let attributes = cluster.attributes_classes().map(|(id, _)| Subject::AttributesClass(id));
     let snapshots = cluster.snapshots().map(|(id, _)| Subject::Snapshot(id));
     let of_claims = claims.chain(sets).chain(attachments).chain(pods);
-    of_claims.chain(classes).chain(attributes).chain(snapshots)
+    let kept = cluster.kept_backends().map(|it| Subject::Backend(it.backend.clone()));
+    of_claims.chain(classes).chain(attributes).chain(snapshots).chain(kept)
 }
 
 /// Which object a subject is.
@@ -37,6 +38,7 @@ pub(super) fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectK
         Subject::AttributesClass(id) => cluster.attributes_class_at(*id)?.object().key,
         Subject::Snapshot(id) => cluster.snapshot_at(*id)?.object().key,
         Subject::Driver(name) => ObjectKey::cluster_wide(Kind::CsiDriver, name),
+        Subject::Backend(key) => cluster.kept_backend(key)?.object().key,
     })
 }
 
@@ -49,8 +51,8 @@ fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata>
         Subject::Class(id) => cluster.class_at(*id).map(|it| &it.metadata),
         Subject::AttributesClass(id) => cluster.attributes_class_at(*id).map(|it| &it.metadata),
         Subject::Snapshot(id) => cluster.snapshot_at(*id).map(|it| &it.metadata),
-        // Of pods neither labels nor annotations are kept.
-        Subject::Pod(_) | Subject::Driver(_) => None,
+        // Of pods neither labels nor annotations are kept; of what is gone there are none.
+        Subject::Pod(_) | Subject::Driver(_) | Subject::Backend(_) => None,
     }
 }
 
@@ -76,6 +78,10 @@ fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
             crate::model::AttachmentSource::Inline { .. }
             | crate::model::AttachmentSource::None => None,
         },
+        Subject::Backend(key) => {
+            let claim = cluster.kept_backend(key)?.claim.as_ref()?;
+            Some(Text::clone(&claim.namespace))
+        }
         Subject::Class(_) | Subject::AttributesClass(_) | Subject::Driver(_) => None,
     }
 }

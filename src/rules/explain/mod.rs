@@ -70,7 +70,8 @@ pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Opt
         | Subject::Class(_)
         | Subject::AttributesClass(_)
         | Subject::Snapshot(_)
-        | Subject::Driver(_) => None,
+        | Subject::Driver(_)
+        | Subject::Backend(_) => None,
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
     versions::{Stamp, Verdict, Versions},
 };
 use crate::cluster::{Change, Reach};
-use crate::model::{Answer, Kind, ObjectKey, Question, Sighting};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting};
 
 /// Bytes that change hands at once.
 const BATCH: usize = 256 << 10;
@@ -60,6 +60,7 @@ enum Task {
     Broken(Option<Kind>, String),
     Answer(Question, Answer),
     Sighting(Sighting),
+    Kept(Box<KeptBackend>),
 }
 
 /// An object, with the places of its parts in the text of its batch.
@@ -151,6 +152,10 @@ impl Desk {
         self.task(Task::Sighting(sighting))
     }
 
+    pub(super) fn kept(&mut self, kept: KeptBackend) -> ControlFlow<()> {
+        self.task(Task::Kept(Box::new(kept)))
+    }
+
     fn task(&mut self, task: Task) -> ControlFlow<()> {
         self.batch.tasks.push(task);
         let full = self.batch.text.len() >= BATCH || self.batch.tasks.len() >= TASKS;
@@ -198,6 +203,7 @@ fn work(
                 Task::Broken(None, complaint) => intake.complain(complaint),
                 Task::Answer(question, answer) => intake.answer(question, answer)?,
                 Task::Sighting(sighting) => intake.sighting(sighting)?,
+                Task::Kept(kept) => intake.kept(*kept)?,
             }
         }
         text.clear();

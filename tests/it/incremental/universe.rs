@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::owners::{attributes_class, autoscaler, claim, set, volume_snapshot};
 use super::users::{
-    affinity, alive, answer, attachment, event, node, pod, served, snapshot, workload,
+    affinity, alive, answer, attachment, event, kept, node, pod, served, snapshot, workload,
 };
 use kubectl_storage::{
     cluster::{Change, Gap, Reach},
@@ -180,7 +180,8 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
 }
 
 fn row(dice: &mut Dice) -> Row {
-    match dice.roll(30) {
+    match dice.roll(31) {
+        30 => Row::Kept(Box::new(kept(dice))),
         0..=4 => Row::Volume(Box::new(volume(dice))),
         5..=7 => Row::Claim(Box::new(claim(dice))),
         8 | 9 => Row::Pod(Box::new(pod(dice))),
@@ -247,7 +248,7 @@ fn owners(dice: &mut Dice) -> Box<[FieldOwner]> {
     owners.into()
 }
 
-fn claim_ref(dice: &mut Dice) -> ClaimRef {
+pub(super) fn claim_ref(dice: &mut Dice) -> ClaimRef {
     let (namespace, name) = dice.pick(&CLAIMS);
     ClaimRef {
         key: ClaimKey { namespace: namespace.into(), name: name.into() },

@@ -1,12 +1,15 @@
 //! The rest of the universe: who uses volumes, who serves them, and what was said of them.
 
 use kubectl_storage::model::{
-    Answer, Attachment, AttachmentSource, ClaimKey, Container, Event, Kind, Lease, Metadata,
-    Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, OwnerKey, PodPhase, PodUse,
-    Question, Row, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
+    Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, Container, Event, KeptBackend,
+    Kind, Lease, Metadata, Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey,
+    OwnerKey, PodPhase, PodUse, Question, Recorded, Row, Sidecars, SnapshotContent, SnapshotSource,
+    Text, Uid, Workload,
 };
 
-use super::universe::{CLAIMS, DRIVERS, Dice, HANDLES, NODES, VOLUMES, at, boxed, metadata};
+use super::universe::{
+    CLAIMS, DRIVERS, Dice, HANDLES, NODES, VOLUMES, at, boxed, claim_ref, metadata,
+};
 
 const NAMESPACES: [&str; 2] = ["a", "b"];
 
@@ -263,5 +266,20 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
         ready: dice.chance(2),
         being_created: dice.chance(3),
         deletion_policy: dice.some(|_| "Retain".into()),
+    }
+}
+
+/// What was left behind, by one of the records of it.
+pub(super) fn kept(dice: &mut Dice) -> KeptBackend {
+    KeptBackend {
+        backend: BackendKey { driver: dice.text(&DRIVERS), handle: dice.pick(&HANDLES).into() },
+        volume: dice.pick(&VOLUMES).into(),
+        uid: Uid::parse(dice.pick(&["u0", "u1"])),
+        claim: dice.some(claim_ref).map(|it| it.key),
+        class: None,
+        capacity: Some(1 << 30),
+        since: dice.some(Dice::time),
+        recorded: dice.pick(&Recorded::ALL),
+        entry: None,
     }
 }

@@ -1,0 +1,107 @@
+//! Backend volumes that were left behind on purpose.
+
+use super::{BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Time, Uid};
+
+/// A backend volume whose volume object was dropped on purpose (`gc --keep-backend`): our record is
+/// all that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptBackend {
+    /// What it is at the storage system.
+    pub backend: BackendKey,
+    /// The name of the volume that named it.
+    pub volume: Box<str>,
+    /// Which incarnation of that name.
+    pub uid: Option<Uid>,
+    /// The claim that it belonged to.
+    pub claim: Option<ClaimKey>,
+    /// Its storage class.
+    pub class: Option<Text>,
+    /// Its capacity.
+    pub capacity: Option<Bytes>,
+    /// When it was left behind, by the API server.
+    pub since: Option<Time>,
+    /// Who says so.
+    pub recorded: Recorded,
+    /// Its entry in the journal of this machine.
+    pub entry: Option<u64>,
+}
+
+/// Who recorded something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Recorded {
+    /// The journal of this machine.
+    Journal,
+    /// The record in the cluster.
+    Cluster,
+    /// Both.
+    Both,
+}
+
+impl Recorded {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Journal, Self::Cluster, Self::Both];
+
+    /// As reports and dumps write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Journal => "journal",
+            Self::Cluster => "cluster",
+            Self::Both => "both",
+        }
+    }
+}
+
+impl KeptBackend {
+    /// The volume that was.
+    pub fn object(&self) -> ObjectRef {
+        let key = ObjectKey::cluster_wide(Kind::PersistentVolume, &self.volume);
+        ObjectRef { key, uid: self.uid.clone() }
+    }
+
+    /// Puts together what two records say of the same backend volume: it may have been kept, named
+    /// again and kept again, and the later time counts.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let recorded = if self.recorded == other.recorded { self.recorded } else { Recorded::Both };
+        let (later, earlier) = if other.since > self.since { (other, self) } else { (self, other) };
+        // An entry about another volume is no way back to this one.
+        let same = later.uid == earlier.uid;
+        let entry = later.entry.or(earlier.entry.filter(|_| same));
+        Self { recorded, entry, ..later }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(uid: &str, since: i64, recorded: Recorded, entry: Option<u64>) -> KeptBackend {
+        KeptBackend {
+            backend: BackendKey { driver: "d".into(), handle: "h".into() },
+            volume: "v".into(),
+            uid: Uid::parse(uid),
+            claim: None,
+            class: None,
+            capacity: None,
+            since: Time::from_timestamp(since, 0),
+            recorded,
+            entry,
+        }
+    }
+
+    #[test]
+    fn what_both_record_keeps_the_entry_only_if_it_is_about_the_same_volume() {
+        let (journal, cluster) = (Recorded::Journal, Recorded::Cluster);
+        for (there, since, entry) in [("a", 10, Some(7)), ("b", 20, None), ("b", 5, Some(7))] {
+            let one = kept("a", 10, journal, Some(7));
+            let other = kept(there, since, cluster, None);
+            for both in [one.clone().and(other.clone()), other.and(one)] {
+                assert_eq!(both.recorded, Recorded::Both);
+                assert_eq!(both.entry, entry, "{there} {since}");
+                assert_eq!(both.since, Time::from_timestamp(since.max(10), 0));
+            }
+        }
+        let again = kept("a", 10, journal, Some(7)).and(kept("a", 20, journal, Some(9)));
+        assert_eq!((again.recorded, again.entry), (journal, Some(9)));
+    }
+}

@@ -1,0 +1,60 @@
+//! F94: a backend volume that the tool left behind on purpose, and that nothing else names.
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{Age, Finding, KeptBackend, Kind, Severity, Trust, VolumeColumns, format_bytes};
+use crate::rules::judged::time;
+use crate::rules::{Judge, Rule, Stake};
+
+pub(super) static RULE: Rule = Rule {
+    id: "journal-kept-backend",
+    severity: Severity::Info,
+    // Somebody knows of it, and wished it so.
+    stake: Stake::None,
+    needs: &[Kind::PersistentVolume],
+    remedies: &[],
+    title: "A backend volume was left behind on purpose, and no volume names it any more",
+    danger: "It is paid for until somebody deletes it, which no driver does of its own accord. Our journal and \
+             the record in the cluster are all that tells where it is, so it is listed for ever, from any machine.",
+    remedy: "None by the tool. The record holds the volume as it was: written down again with the policy Retain, it \
+             leads to the data, and the finding is gone. What nobody needs is deleted at the storage system.",
+    source: "our own journal, and the ConfigMap kubectl-storage-kept-backends",
+    judge: &[Judge::Backend(judge)],
+};
+
+fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
+    if !cx.volumes_of_backend(&kept.backend)?.is_empty() {
+        return Ok(None);
+    }
+    let none = || "<none>".to_owned();
+    let age = match kept.since {
+        // Whoever may write the record may write anything into it.
+        since @ Some(_) => Age { since, trust: Trust::SingleSource },
+        None => Age::UNKNOWN,
+    };
+    let claim = kept.claim.as_ref().map(ToString::to_string);
+    let mut finding = RULE
+        .about(kept.object(), "its backend volume was kept, and nothing else names it".to_owned())
+        .aged(age)
+        .shows("driver", &*kept.backend.driver)
+        .shows("handle", &*kept.backend.handle)
+        .shows("capacity", kept.capacity.map_or_else(none, format_bytes))
+        .shows("claim", claim.clone().unwrap_or_else(none))
+        .shows("storage class", kept.class.as_deref().unwrap_or("<none>"))
+        .shows("kept since", time(kept.since))
+        .shows("recorded", kept.recorded.name());
+    if let Some(entry) = kept.entry {
+        finding = finding.shows("journal entry", entry.to_string());
+    }
+    finding.volume = Some(VolumeColumns {
+        capacity: kept.capacity,
+        claim,
+        class: kept.class.clone(),
+        driver: Some(kept.backend.driver.clone()),
+        reclaim_policy: "<none>".to_owned(),
+        phase: "<none>".to_owned(),
+    });
+    Ok(Some(finding.report_only(format!(
+        "if nobody needs it, delete {} of {} at the storage system",
+        kept.backend.handle, kept.backend.driver
+    ))))
+}
