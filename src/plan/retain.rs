@@ -11,8 +11,11 @@ pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
         let object = ObjectRef { key: key.clone(), uid: None };
         match volume_of(cx, key) {
             Ok(Ok(volume)) => {
-                // Named twice, as itself and by its claim, it is one change.
-                if !plan.changes.iter().any(|change| change.object == volume.object()) {
+                // Named twice, as itself and by its claim, it is one change, or one refusal.
+                let object = volume.object();
+                let changes = plan.changes.iter().map(|it| &it.object);
+                let refusals = plan.refusals.iter().map(|it| &it.object);
+                if !changes.chain(refusals).any(|known| *known == object) {
                     plan.take(cx, Purpose::Retain, volume, true);
                 }
             }

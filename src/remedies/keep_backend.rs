@@ -63,6 +63,7 @@ fn check(
     checks::all!(
         released::is_released(volume),
         checks::not_exempt(cx, &volume.metadata),
+        released::backend_state_known(cx, volume, relies_on),
         checks::backend_is_known(volume).map(drop),
         released::age_is_trusted(cx, volume, relies_on),
         released::claim_is_gone(cx, volume, relies_on)?,

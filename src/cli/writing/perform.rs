@@ -69,7 +69,10 @@ pub(super) async fn perform(
             }
             save(path, &shape)?;
         }
-        show(&shape, format)?;
+        // Nothing else may stand beside a plan on stdout: `apply -` reads it.
+        if args.plan_out.as_deref() != Some(Path::new("-")) {
+            show(&shape, format)?;
+        }
         tell(&collected);
         if dump && !args.only_plans() {
             terminal::note("a dump was looked at: nothing was changed");

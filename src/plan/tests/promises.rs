@@ -4,18 +4,35 @@ use super::*;
 
 /// Whether a volume may be destroyed under these settings: what `gc` promises, in other words.
 fn may_go(traits: &Traits, settings: &Settings) -> bool {
-    let untouched = match traits.against {
-        A::Nothing => true,
-        A::ClaimRecreated => settings.include_recreated,
-        A::BackendState => settings.backend_verified,
-        _ => false,
-    };
+    let untouched = is_untouched(traits.against, settings);
     if traits.phase == Phase::Available {
         // What concerns a claim that it does not name any more concerns nobody.
         let of_claim = matches!(traits.against, A::Pod | A::LiveClaim | A::ClaimRecreated);
         let asked = of_claim && traits.against != A::LiveClaim;
         return settings.destroy_data && (untouched || asked);
     }
+    untouched && is_old_and_kept(traits, settings)
+}
+
+/// Whether only its object may be dropped: nobody has to be there who would delete the backend
+/// volume, and that another volume names it too is what this is for.
+fn may_be_dropped(traits: &Traits, settings: &Settings) -> bool {
+    let of_deletion =
+        [A::SharedHandle, A::NodeGone, A::SecretMissing, A::SecretForbidden, A::Driver];
+    let untouched = is_untouched(traits.against, settings) || of_deletion.contains(&traits.against);
+    untouched && is_old_and_kept(traits, settings)
+}
+
+fn is_untouched(against: Against, settings: &Settings) -> bool {
+    match against {
+        A::Nothing => true,
+        A::ClaimRecreated => settings.include_recreated,
+        A::BackendState => settings.backend_verified,
+        _ => false,
+    }
+}
+
+fn is_old_and_kept(traits: &Traits, settings: &Settings) -> bool {
     // Times in the future are nobody's.
     let stated = traits.stated.filter(|days| *days >= 0);
     let old = match (stated, traits.managed) {
@@ -24,7 +41,7 @@ fn may_go(traits: &Traits, settings: &Settings) -> bool {
         (Some(stated), None) => stated >= 7 && settings.include_unknown_age,
         (None, None) => settings.include_unknown_age,
     };
-    untouched && old && traits.phase == Phase::Released && traits.policy == ReclaimPolicy::Retain
+    old && traits.phase == Phase::Released && traits.policy == ReclaimPolicy::Retain
 }
 
 /// What the plan would leave behind once the API server has it: nobody has acted on it yet.
@@ -62,6 +79,19 @@ proptest! {
         }
         prop_assert_eq!(plan.changes.len() + plan.refusals.len(), all.len());
         prop_assert!(plan.changes.iter().all(|it| it.purpose.destroys()));
+    }
+
+    #[test]
+    fn exactly_what_nobody_uses_is_dropped(all in vec(traits(), 1..5), settings in settings()) {
+        let settings = Settings { destroy_data: false, ..settings };
+        let selection = Selection { keep_backend: true, ..named(&all) };
+        let plan = plan(&cluster(&all), &settings, &selection);
+        let dropped = objects(&plan);
+        for (index, traits) in all.iter().enumerate() {
+            let planned = dropped.iter().any(|it| *it.key.name == *name(index));
+            prop_assert_eq!(planned, may_be_dropped(traits, &settings), "{:?}: {:#?}", traits, plan.refusals);
+        }
+        prop_assert!(plan.changes.iter().all(|it| it.purpose == Purpose::KeepBackend));
     }
 
     #[test]
@@ -130,8 +160,9 @@ proptest! {
             // Dropping one of two objects needs no look at the others, and a volume that names no
             // claim has no pods.
             let claimless = kind == Kind::Pod && change.purpose == Purpose::Condemn;
-            let redundant = kind == Kind::PersistentVolume && keep_backend;
-            !claimless && !(redundant && change.purpose == Purpose::KeepBackend)
+            let redundant =
+                kind == Kind::PersistentVolume && change.purpose == Purpose::KeepBackend;
+            !(claimless || redundant)
         });
         prop_assert_eq!(leftover, None, "without {}", kind);
     }

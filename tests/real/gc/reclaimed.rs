@@ -224,12 +224,12 @@ fn d_80_an_impossible_stamp_makes_nothing_old() {
     for name in &named[2..] {
         assert!(told.reason(name).contains("nothing tells"), "{:#}", told.json);
     }
-    let names: Vec<_> = named.iter().map(String::as_str).collect();
-    let told = admin.refused(5, &[&["gc", "--older-than", "1h", "--yes"], &names[..]].concat());
+    let typed: Vec<_> = named.iter().map(String::as_str).collect();
+    let told = admin.refused(5, &[&["gc", "--older-than", "1h", "--yes"], &typed[..]].concat());
     assert_eq!(told.refusals().len(), 4, "{:#}", told.json);
     let told = admin.run(&args("1s")).ends(0);
     assert_eq!(told.outcomes("done"), [&*named[0], &*named[1]], "{:#}", told.json);
-    assert!(names[2..].iter().all(|name| shared().driver().has(name)));
+    assert!(typed[2..].iter().all(|name| shared().driver().has(name)));
 }
 
 /// In a cluster of its own home, nobody else's: the folder of an in-tree volume goes with it.

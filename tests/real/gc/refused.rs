@@ -148,12 +148,12 @@ fn no_check_can_be_selected_away() {
     let ours = |short: &str| !["of-nobody", "static"].contains(&short);
     refusals(&admin.refused(0, &[&gc[..], &["-n", &on.name]].concat()), &|_| true);
     refusals(&admin.refused(0, &[&gc[..], &["-l", &label]].concat()), &|_| true);
-    let classed = ["-n", &*on.name, "--storage-class", &*driver.class_retain];
-    refusals(&admin.refused(0, &[&gc[..], &classed].concat()), &ours);
-    let driven = ["-n", &*on.name, "-l", &*label, "--driver", &*driver.name];
-    refusals(&admin.refused(0, &[&gc[..], &driven].concat()), &ours);
-    let nobodys = ["-n", &*on.name, "--driver", "none.csi.example"];
-    refusals(&admin.refused(0, &[&gc[..], &nobodys].concat()), &|short| short == "of-nobody");
+    let of_class = ["-n", &*on.name, "--storage-class", &*driver.class_retain];
+    refusals(&admin.refused(0, &[&gc[..], &of_class].concat()), &ours);
+    let of_driver = ["-n", &*on.name, "-l", &*label, "--driver", &*driver.name];
+    refusals(&admin.refused(0, &[&gc[..], &of_driver].concat()), &ours);
+    let of_nobody = ["-n", &*on.name, "--driver", "none.csi.example"];
+    refusals(&admin.refused(0, &[&gc[..], &of_nobody].concat()), &|short| short == "of-nobody");
     // By name, and one by one: nothing else of the cluster is selected then.
     refusals(&admin.refused(5, &[&gc[..], &typed].concat()), &|_| true);
     for short in ["attached", "shared", "held", "snapshot"] {

@@ -49,6 +49,7 @@ fn a_bound_volume_is_retained_by_its_name_or_that_of_its_claim() {
     }
     let told = admin.refused(5, &retain(&on, &["pvc/one", &volume, "--yes"]));
     assert!(told.reason(&one).contains("already Retain"), "{:#}", told.json);
+    assert_eq!(told.refusals(), [&*one]);
 
     // Its data outlives its claim now.
     let handle = on.handle(&one);
