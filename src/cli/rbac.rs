@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
-    journal::kept::CONFIG_MAP,
     model::Kind,
     output::list,
     sources::client::{self, Reader, Review},
@@ -49,8 +48,6 @@ struct RoleMetadata {
 struct PolicyRule {
     api_groups: Vec<&'static str>,
     resources: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    resource_names: Vec<&'static str>,
     verbs: Vec<&'static str>,
 }
 
@@ -60,8 +57,6 @@ struct Right {
     verb: &'static str,
     group: &'static str,
     resource: &'static str,
-    /// The one object of it that matters, in any namespace.
-    name: Option<&'static str>,
 }
 
 /// Everything that an audit asks for, except secrets: whether one exists is worth knowing, but not
@@ -69,7 +64,7 @@ struct Right {
 fn rights() -> Vec<Right> {
     let mut rights = Vec::new();
     let mut add = |verb, kind: Kind| {
-        rights.push(Right { verb, group: kind.group().name, resource: kind.plural(), name: None });
+        rights.push(Right { verb, group: kind.group().name, resource: kind.plural() });
     };
     for kind in collect::kinds() {
         match kind {
@@ -94,33 +89,26 @@ fn rights() -> Vec<Right> {
     // The uid of kube-system is the cluster's identity.
     add("get", Kind::Namespace);
     add("list", Kind::Namespace);
-    // The record of kept backends, in a namespace of the admin's choice, and no other ConfigMap.
-    rights.push(Right { verb: "get", group: "", resource: "configmaps", name: Some(CONFIG_MAP) });
     rights.sort_unstable();
     rights.dedup();
     rights
 }
 
 fn role() -> ClusterRole {
-    let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
+    let mut by_resource: BTreeMap<(&str, &str), Vec<&'static str>> = BTreeMap::new();
     for right in rights() {
-        let resource = (right.group, right.resource, right.name);
-        by_resource.entry(resource).or_default().push(right.verb);
+        by_resource.entry((right.group, right.resource)).or_default().push(right.verb);
     }
     // Resources of one group with the same verbs share a rule.
     let mut rules: Vec<PolicyRule> = Vec::new();
-    for ((group, resource, name), verbs) in by_resource {
-        let names: Vec<_> = name.into_iter().collect();
-        let twin = rules.iter_mut().find(|rule| {
-            rule.api_groups == [group] && rule.verbs == verbs && rule.resource_names == names
-        });
+    for ((group, resource), verbs) in by_resource {
+        let twin = rules.iter_mut().find(|rule| rule.api_groups == [group] && rule.verbs == verbs);
         match twin {
             Some(rule) => rule.resources.push(resource),
             None => {
                 rules.push(PolicyRule {
                     api_groups: vec![group],
                     resources: vec![resource],
-                    resource_names: names,
                     verbs,
                 });
             }
@@ -165,8 +153,6 @@ struct ResourceAttributes {
     verb: &'static str,
     group: &'static str,
     resource: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'static str>,
 }
 
 #[derive(Deserialize)]
@@ -201,7 +187,6 @@ async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
                         verb: right.verb,
                         group: right.group,
                         resource: right.resource,
-                        name: right.name,
                     },
                 },
             };
@@ -221,11 +206,9 @@ async fn check(connection: &ConnectionArgs) -> Result<Exit, Failure> {
     }
     terminal::print(|out| {
         for right in &lacking {
-            write!(out, "lacking: {} {}", right.verb, right.resource)?;
-            match (right.group, right.name) {
-                ("", None) => writeln!(out)?,
-                ("", Some(name)) => writeln!(out, "/{name}")?,
-                (group, _) => writeln!(out, ".{group}")?,
+            match right.group {
+                "" => writeln!(out, "lacking: {} {}", right.verb, right.resource)?,
+                group => writeln!(out, "lacking: {} {}.{group}", right.verb, right.resource)?,
             }
         }
         Ok::<_, std::io::Error>(())
