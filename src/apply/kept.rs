@@ -283,7 +283,7 @@ fn patch<const N: usize>(namespace: &str, live: &Value, operations: [Value; N]) 
     }
 }
 
-/// The paths of all ConfigMaps of a namespace, and of the record.
+/// The paths of all `ConfigMaps` of a namespace, and of the record.
 fn paths(namespace: &str) -> (String, String) {
     let one = answers::path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
     let all = one.trim_end_matches(CONFIG_MAP).trim_end_matches('/').to_owned();

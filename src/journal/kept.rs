@@ -1,6 +1,6 @@
 //! The record of kept backends in the cluster: version 1.
 //!
-//! What must outlive a laptop is also in a ConfigMap, [`CONFIG_MAP`]: one key for each backend volume
+//! What must outlive a laptop is also in a `ConfigMap`, [`CONFIG_MAP`]: one key for each backend volume
 //! ([`key`]), whose value is a [`Record`] as JSON. It holds the volume as far as writing it down again
 //! needs it (P-RECREATE-PV and P-TOMBSTONE, SEMANTICS 0.5), and names of secrets, never their
 //! contents. Unknown fields are left alone.
@@ -16,7 +16,7 @@ use crate::model::{
     BackendKey, ClaimKey, KeptBackend, Recorded, Time, Uid, format_time, parse_quantity, parse_time,
 };
 
-/// The name of the ConfigMap, in a namespace of the admin's choice.
+/// The name of the `ConfigMap`, in a namespace of the admin's choice.
 pub const CONFIG_MAP: &str = "kubectl-storage-kept-backends";
 /// Version of the values.
 const VERSION: u32 = 1;
@@ -163,7 +163,7 @@ impl Entry {
     }
 }
 
-/// Returns the key of a backend volume: handles hold letters that keys of a ConfigMap must not.
+/// Returns the key of a backend volume: handles hold letters that keys of a `ConfigMap` must not.
 pub fn key(driver: &str, handle: &str) -> String {
     let digest = Sha256::new_with_prefix(driver).chain_update([0]).chain_update(handle).finalize();
     let mut text = String::with_capacity(2 * KEY_BYTES);

@@ -97,7 +97,7 @@ impl Kept {
     }
 }
 
-/// A ConfigMap, as far as it is ours.
+/// A `ConfigMap`, as far as it is ours.
 #[derive(Deserialize)]
 struct ConfigMap {
     data: Option<BTreeMap<String, String>>,

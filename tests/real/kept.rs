@@ -372,3 +372,26 @@ fn the_record_of_a_deletion_that_is_not_admitted_is_taken_back() {
     assert_eq!(on.read(&volume.object)["status"]["phase"], "Released");
     audit(&on, home.path(), &["--record-namespace", &on.name]).expect_not(&volume.object, ID);
 }
+
+/// The record is one object, and objects have a largest size.
+#[test]
+fn nothing_is_deleted_when_the_record_is_full() {
+    const LARGEST: usize = 1 << 20; // bytes of data (`MaxSecretSize`, which is that of ConfigMaps too)
+    let on = Scenario::on(&CLUSTER);
+    let volumes = released(&on, &["data"]);
+    let volume = &volumes[0];
+    on.create(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kubectl-storage-kept-backends"},
+        "data": {"others": "x".repeat(LARGEST - 100)},
+    }));
+    let home = tempfile::tempdir().expect("a folder");
+    let more = [&*volume.name, "--record-namespace", &on.name];
+    let outcome = keep(home.path(), on.cluster.kubeconfig(), &more).go();
+    assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.contains("another namespace"), "{}", outcome.stdout);
+    assert_eq!(on.read(&volume.object)["status"]["phase"], "Released");
+    // What is in there is none of ours, and that is not the same as nothing.
+    let report = audit(&on, home.path(), &["--record-namespace", &on.name]);
+    assert_eq!(report.code, Some(4), "{report}");
+    assert!(report.gaps().iter().any(|gap| gap["ids"] == json!([ID])), "{report}");
+}

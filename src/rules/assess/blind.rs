@@ -48,7 +48,7 @@ impl Assessor {
                     Question::KeptBackends { .. } => about_backends(),
                     _ => blinded(&gap),
                 };
-                blind.push(Blind { rules, gap });
+                blind.push(Blind { gap, rules });
             }
         }
         blind
