@@ -28,3 +28,4 @@ mod published;
 mod released;
 mod retention;
 mod support;
+mod writing;
