@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -15,6 +15,10 @@ pub struct Testbed {
     supervisor: Child,
     /// Closing it ends everything.
     requests: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
+    asked: u64,
+    /// What the supervisor calls the cluster.
+    cluster: String,
     set: PathBuf,
     pub kubeconfig: PathBuf,
     audit_log: PathBuf,
@@ -23,33 +27,55 @@ pub struct Testbed {
 impl Testbed {
     /// Starts etcd with a seed, and the API server.
     pub fn start(seed: &Path, peers: bool) -> io::Result<Self> {
+        Self::start_with(&json!({ "version": "1.36.3", "etcd_seed": seed }), peers)
+    }
+
+    /// Starts a cluster of these components.
+    pub fn start_with(options: &Value, peers: bool) -> io::Result<Self> {
         let set = build(peers)?;
         let mut supervisor = Command::new(set.join("bin/testbed"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let (Some(mut requests), Some(replies)) =
-            (supervisor.stdin.take(), supervisor.stdout.take())
+        let (Some(requests), Some(replies)) = (supervisor.stdin.take(), supervisor.stdout.take())
         else {
             return Err(io::Error::other("the supervisor has no pipes"));
         };
-        let request =
-            json!({ "id": 1, "op": "cluster.start", "version": "1.36.3", "etcd_seed": seed });
+        let mut testbed = Self {
+            supervisor,
+            requests: Some(requests),
+            replies: BufReader::new(replies),
+            asked: 0,
+            cluster: String::new(),
+            set,
+            kubeconfig: PathBuf::new(),
+            audit_log: PathBuf::new(),
+        };
+        let reply = testbed.request("cluster.start", options.clone())?;
+        let text = |field: &str| reply[field].as_str().unwrap_or_default().to_owned();
+        testbed.cluster = text("cluster");
+        testbed.kubeconfig = text("kubeconfig").into();
+        testbed.audit_log = text("audit_log").into();
+        Ok(testbed)
+    }
+
+    /// Asks the supervisor for something in the cluster.
+    pub fn request(&mut self, op: &str, mut request: Value) -> io::Result<Value> {
+        self.asked += 1;
+        request["id"] = json!(self.asked);
+        request["op"] = json!(op);
+        if !self.cluster.is_empty() {
+            request["cluster"] = json!(self.cluster);
+        }
+        let requests = self.requests.as_mut().ok_or_else(|| io::Error::other("it has ended"))?;
         writeln!(requests, "{request}")?;
         let mut reply = String::new();
-        BufReader::new(replies).read_line(&mut reply)?;
-        let reply: Value = serde_json::from_str(&reply)?;
-        let path = |field: &str| {
-            let text = reply["ok"][field].as_str();
-            text.map(PathBuf::from).ok_or_else(|| io::Error::other(format!("no cluster: {reply}")))
-        };
-        Ok(Self {
-            kubeconfig: path("kubeconfig")?,
-            audit_log: path("audit_log")?,
-            requests: Some(requests),
-            supervisor,
-            set,
-        })
+        self.replies.read_line(&mut reply)?;
+        let mut reply: Value = serde_json::from_str(&reply)?;
+        match reply["ok"].take() {
+            Value::Null => Err(io::Error::other(format!("{op}: {reply}"))),
+            ok => Ok(ok),
+        }
     }
 
     pub fn binary(&self, name: &str) -> PathBuf {

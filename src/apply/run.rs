@@ -111,6 +111,7 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
         run: &id,
         dry_run: run.options.dry_run,
         events: run.options.events,
+        patience: plan.settings.thresholds.get(Threshold::Resync),
         wait: Some(wait).filter(|_| run.options.wait),
     };
     let batch = RefCell::new(Batch::default());

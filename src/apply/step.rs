@@ -1,6 +1,6 @@
 //! One change, from the last look to the verified end.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -11,6 +11,9 @@ use super::{Outcome, Request, event, request, verify};
 use crate::journal::{Backend, Intent, Log, Request as Sent};
 use crate::model::{Action, format_bytes};
 use crate::plan::Change;
+
+/// How often what cannot be seen at the moment is looked for again.
+const GLANCE: Duration = Duration::from_millis(500);
 
 /// What carries out changes.
 pub(super) struct Hand<'a> {
@@ -24,6 +27,8 @@ pub(super) struct Hand<'a> {
     pub(super) dry_run: DryRun,
     /// Whether Events are written about what is done.
     pub(super) events: bool,
+    /// How long to wait for what cannot be seen at the moment.
+    pub(super) patience: Duration,
     /// How long to wait for what follows a write; `None` for not at all.
     pub(super) wait: Option<Duration>,
 }
@@ -96,23 +101,31 @@ impl Hand<'_> {
     }
 
     /// Reads the object again and proposes again: only the identical proposal goes on.
+    ///
+    /// What a watch lost is listed again within moments: until then it is waited for.
     async fn judge_again(&self, change: &Change) -> Result<Value, Ended> {
-        let looked = match change.purpose.subject(&change.object) {
-            Some(object) => self.view.look(object).await.map_err(|error| unread(&error))?,
-            None => Some(Value::Null),
-        };
-        let Some(live) = looked else {
-            return Err(Ended::new(Outcome::Stale, "it is gone"));
-        };
-        let proposed = self.view.propose(&change.purpose, &change.object).await;
-        match proposed.map_err(|error| unread(&error.into()))? {
-            Ok(Ok(proposal)) if proposal == change.proposal => Ok(live),
-            Ok(Ok(proposal)) => {
-                let detail = difference(&change.proposal, &proposal);
-                Err(Ended::new(Outcome::Stale, detail))
+        let began = Instant::now();
+        loop {
+            let live = match change.purpose.subject(&change.object) {
+                Some(object) => self.view.look(object).await.map_err(|error| unread(&error))?,
+                None => Some(Value::Null),
+            };
+            let Some(live) = live else {
+                return Err(Ended::new(Outcome::Stale, "it is gone"));
+            };
+            let proposed = self.view.propose(&change.purpose, &change.object).await;
+            match proposed.map_err(|error| unread(&error.into()))? {
+                Ok(Ok(proposal)) if proposal == change.proposal => return Ok(live),
+                Ok(Ok(proposal)) => {
+                    let detail = difference(&change.proposal, &proposal);
+                    return Err(Ended::new(Outcome::Stale, detail));
+                }
+                Ok(Err(refusal)) => return Err(Ended::new(Outcome::Stale, refusal.reason)),
+                Err(unseen) if began.elapsed() >= self.patience => {
+                    return Err(Ended::new(Outcome::Refused, unseen.reason));
+                }
+                Err(_) => tokio::time::sleep(GLANCE).await,
             }
-            Ok(Err(refusal)) => Err(Ended::new(Outcome::Stale, refusal.reason)),
-            Err(unseen) => Err(Ended::new(Outcome::Refused, unseen.reason)),
         }
     }
 

@@ -8,7 +8,6 @@ use std::{
 
 use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
 use crate::{
-    cluster::Change,
     journal::{self, sightings},
     model::{Kind, ObjectKey, Question, Settings, Sighting, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
@@ -150,8 +149,8 @@ impl Collected {
             namespace: kind.is_namespaced().then(|| namespace.as_str().into()),
             name: name.as_str().into(),
         };
-        let server = live::server(reader, self.server_url()).await.map_err(live_failure)?;
-        self.intake.apply(Change::Server(server));
+        let url = self.server_url().to_owned();
+        live::identify(reader, &url, &mut self.intake).await.map_err(live_failure)?;
         let named = objects.iter().map(|it| Question::Exists(key(it)));
         answers::ask(reader, named, &mut self.intake).await.map_err(dump_failure)?;
         let volumes: Vec<_> = self

@@ -54,6 +54,10 @@ impl Intake {
 
     /// Takes in a change that is no object.
     pub fn apply(&mut self, change: Change) {
+        if let Change::Begin(reach) = &change {
+            // What was broken in an earlier list counts no more: it will be met again if it is there.
+            self.broken.remove(reach);
+        }
         self.cluster.apply(change, &mut self.dirty);
     }
 
@@ -69,7 +73,37 @@ impl Intake {
     /// # Errors
     /// When it cannot be saved.
     pub fn object<T: Object>(&mut self, object: &T) -> Result<(), DumpError> {
-        self.object_at(object, &String::new)
+        self.object_within(&Reach::all(T::KIND), object)
+    }
+
+    /// Takes in an object of a list that reaches so far.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn object_within<T: Object>(&mut self, reach: &Reach, object: &T) -> Result<(), DumpError> {
+        self.read_object(reach, object, &String::new)
+    }
+
+    /// Takes in an object of which a watch tells that it came or changed: one that is of no more
+    /// interest is gone, and one that cannot be read makes everything within reach unseen.
+    ///
+    /// It is neither saved nor counted: a dump holds what the lists showed.
+    pub fn watched<T: Object>(&mut self, reach: &Reach, object: &T) {
+        let folded = match object.fold(&mut self.folder) {
+            Ok(Folded::Row(row)) => {
+                self.newest = self.newest.max(saved::newest_stamp(&row));
+                Ok(Change::Seen(row))
+            }
+            Ok(Folded::Counted) => object.key(&mut self.folder).map(Change::Gone),
+            Err(error) => Err(error),
+        };
+        let change = folded.unwrap_or_else(|error| {
+            let reason = error.to_string();
+            self.broke(reach.clone(), reason.clone());
+            let Reach { kind, namespace } = reach.clone();
+            Change::Lost(Gap { kind, namespace, reason })
+        });
+        self.apply(change);
     }
 
     /// Takes in an object that stands at a place: what precedes its name if it is broken.
@@ -78,6 +112,15 @@ impl Intake {
     /// When it cannot be saved.
     pub fn object_at<T: Object>(
         &mut self,
+        object: &T,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), DumpError> {
+        self.read_object(&Reach::all(T::KIND), object, place)
+    }
+
+    fn read_object<T: Object>(
+        &mut self,
+        reach: &Reach,
         object: &T,
         place: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
@@ -91,7 +134,7 @@ impl Intake {
                 self.apply(Change::Seen(row));
             }
             Ok(Folded::Counted) => {}
-            Err(error) => self.broke(Reach::all(T::KIND), format!("{}{error}", place())),
+            Err(error) => self.broke(reach.clone(), format!("{}{error}", place())),
         }
         Ok(())
     }

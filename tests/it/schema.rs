@@ -1,7 +1,11 @@
 //! The public shape of reports: its schema, and real output held against it.
 
 use kubectl_storage::{
-    output::{explanation::Explanation, wire::AuditReport},
+    output::{
+        explanation::Explanation,
+        wire::AuditReport,
+        writing::{Plan, Receipt},
+    },
     rules::REGISTRY,
 };
 
@@ -26,6 +30,50 @@ fn the_shipped_schema_of_explanations_is_that_of_the_code() {
     let schema = schemars::schema_for!(Explanation);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(EXPLANATION), &format!("{text}\n"));
+}
+
+const PLAN: &str = "docs/schema/plan.v1alpha1.json";
+const RECEIPT: &str = "docs/schema/receipt.v1alpha1.json";
+
+#[test]
+fn the_shipped_schemas_of_plans_and_receipts_are_those_of_the_code() {
+    let schemas = [(PLAN, schemars::schema_for!(Plan)), (RECEIPT, schemars::schema_for!(Receipt))];
+    for (path, schema) in schemas {
+        let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+        expect_file(&root().join(path), &format!("{text}\n"));
+    }
+}
+
+/// What gc would do with the shipped dump, and with every fixture about Released volumes.
+#[test]
+fn plans_keep_to_their_schema() {
+    let schema = serde_json::from_str(&read(&root().join(PLAN))).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let shipped = root().join("examples/leaky-cluster.json.gz");
+    let mut paths = vec![shipped.to_string_lossy().into_owned()];
+    for id in ["pv-released-past-threshold", "pv-released-unknown-age", "pv-available-was-bound"] {
+        let rule = kubectl_storage::rules::find(id).expect("because it is a rule");
+        let of_rule = dumps(rule, "found").into_iter().chain(dumps(rule, "clean"));
+        paths.extend(of_rule.map(|it| folder(rule).join(it).to_string_lossy().into_owned()));
+    }
+    let (mut changes, mut refusals) = (0, 0);
+    for path in paths {
+        for flags in
+            [&[][..], &["--keep-backend"], &["--include-unknown-age", "--include-recreated"]]
+        {
+            let call = ["gc", "--older-than", "1s", "-o", "json", "-f", &path];
+            let ran = Call::new(call.into_iter().chain(flags.iter().copied())).run();
+            ran.is_decent(&path);
+            let said: serde_json::Value = serde_json::from_str(&ran.stdout)
+                .unwrap_or_else(|error| panic!("{path}: {error}: {}", ran.stderr));
+            let wrong: Vec<_> = validator.iter_errors(&said).map(|it| it.to_string()).collect();
+            assert!(wrong.is_empty(), "{path}: {wrong:#?}");
+            let plan: Plan = serde_json::from_value(said).expect("its own shape");
+            changes += plan.changes.len();
+            refusals += plan.refusals.len();
+        }
+    }
+    assert!(changes > 10 && refusals > 10, "{changes} changes, {refusals} refusals");
 }
 
 /// Every claim, volume and set of every fixture is explained, in JSON that keeps to the schema.

@@ -28,4 +28,5 @@ mod published;
 mod released;
 mod retention;
 mod support;
+mod watches;
 mod writing;

@@ -54,7 +54,7 @@ pub(super) async fn plan(
 
 /// Shows a plan, asks, and carries it out.
 pub(super) async fn perform(
-    collected: Collected,
+    mut collected: Collected,
     plan: Plan,
     args: &WriteArgs,
     format: &Format,
@@ -99,12 +99,25 @@ pub(super) async fn perform(
         return Err(refusal("nobody is there to confirm it: stdin or stderr is no terminal")
             .hint(Some("--yes answers the question, --dry-run=client only shows the plan")));
     } else {
-        match confirm::ask(plan).await? {
+        match ask(&mut collected, plan).await? {
             Answer::Yes(plan) => Confirmed::by_user(plan),
             Answer::No => return Err(refusal("not confirmed: nothing was changed")),
         }
     };
     carry_out(collected, confirmed, &log, args, format, interrupt).await
+}
+
+/// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
+async fn ask(collected: &mut Collected, plan: Plan) -> Result<Answer, Failure> {
+    let mut asked = std::pin::pin!(confirm::ask(plan));
+    let watches = collected.live.as_mut().and_then(|live| live.watches.as_mut());
+    let Some(watches) = watches else { return asked.await };
+    loop {
+        tokio::select! {
+            answer = &mut asked => return answer,
+            taken = watches.next(&mut collected.intake) => taken.map_err(dump_failure)?,
+        }
+    }
 }
 
 async fn carry_out(

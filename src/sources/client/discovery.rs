@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::question::Accept;
 use super::read_error::ReadError;
-use super::reader::Reader;
+use super::reader::{Answer, Reader};
 use super::retry::Patience;
 
 /// Which resources a server serves, and in which versions.
@@ -112,12 +112,13 @@ pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
 /// # Errors
 ///
 /// [`ReadError`], also if what it says is no version.
-pub async fn version(reader: &Reader) -> Result<ServerVersion, ReadError> {
-    let info: VersionInfo = reader.get_json("/version").await?.value;
-    info.parse().ok_or_else(|| ReadError::Undecodable {
+pub async fn version(reader: &Reader) -> Result<Answer<ServerVersion>, ReadError> {
+    let Answer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
+    let value = value.parse().ok_or_else(|| ReadError::Undecodable {
         path: "/version".to_owned(),
         detail: "it holds no version number".to_owned(),
-    })
+    })?;
+    Ok(Answer { value, date })
 }
 
 /// Asks for the uid of the namespace kube-system, which serves as the identity of a cluster; `None` when we may not.

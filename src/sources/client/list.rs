@@ -126,6 +126,11 @@ impl ListRequest {
         path
     }
 
+    /// The path of the collection with its selectors.
+    pub(super) fn selecting_path(&self) -> String {
+        self.page_path(None, "")
+    }
+
     fn page_path(&self, limit: Option<u32>, token: &str) -> String {
         let limit = limit.map(|limit| limit.to_string());
         let pairs = [

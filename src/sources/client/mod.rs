@@ -17,6 +17,7 @@ mod request_timeout;
 mod retry;
 mod status;
 pub mod stream;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -36,3 +37,4 @@ pub use reader::{Answer, Reader};
 pub use request_timeout::RequestTimeout;
 pub use retry::Limits;
 pub use status::refusal;
+pub use watch::{Watch, WatchEvent, watch};

@@ -23,7 +23,7 @@ pub(super) struct Opened {
     pub(super) content_type: String,
     body: Body,
     road: Road,
-    _permit: OwnedSemaphorePermit,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// What is needed to read on, and to say what went wrong.
@@ -45,8 +45,15 @@ impl Opened {
             content_type,
             body,
             road,
-            _permit: permit,
+            permit: Some(permit),
         }
+    }
+
+    /// Makes this the answer of a watch, which is idle for long and has no end of its own.
+    pub(super) fn make_lasting(&mut self) {
+        drop(self.permit.take());
+        self.road.limits.idle = self.road.limits.silence;
+        self.road.limits.whole = None;
     }
 
     /// Waits for the next bytes; `None` at the end.

@@ -1,7 +1,7 @@
 //! What a reader may ask, and the check that it asks nothing else.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request};
 use kube::client::Body;
 
@@ -15,6 +15,8 @@ pub(super) enum Accept {
     Either,
     /// JSON.
     Json,
+    /// JSON that is not packed: a packer would keep back what arrives until there is enough of it.
+    Watch,
     /// Aggregated discovery, or the plain old documents.
     Discovery,
     /// The metadata of an object and nothing else of it.
@@ -58,7 +60,7 @@ impl Accept {
     fn header(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Either => "application/vnd.kubernetes.protobuf, application/json;q=0.9",
-            Self::Json => "application/json",
+            Self::Json | Self::Watch => "application/json",
             Self::Discovery => {
                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                  application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
@@ -94,6 +96,9 @@ impl Question {
             .header(ACCEPT, self.accept.header());
         if self.method == Method::POST {
             request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if self.accept == Accept::Watch {
+            request = request.header(ACCEPT_ENCODING, "identity");
         }
         request.body(Body::from(self.body.clone())).map_err(|error| ReadError::Undecodable {
             path: self.path.clone(),

@@ -127,6 +127,13 @@ impl Reader {
         Ok(Answer { value: from_json(&body, &path)?, date: opened.date })
     }
 
+    /// The same reader with a limit on parallel requests of its own: for those who wait for somebody
+    /// in the midst of an answer, which must not keep that somebody from asking.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { permits: Arc::new(Semaphore::new(self.limits.parallel)), ..self.clone() }
+    }
+
     /// How patient this reader is.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -154,6 +161,13 @@ impl Reader {
         self.patiently(&question, |opened| async { Ok((opened, ())) })
             .await
             .map(|(opened, ())| opened)
+    }
+
+    /// Asks until a watch begins, which then takes no place among the parallel requests and may last.
+    pub(super) async fn open_watch(&self, path: &str) -> Result<Opened, ReadError> {
+        let mut opened = self.open(path, Accept::Watch, Patience::Full).await?;
+        opened.make_lasting();
+        Ok(opened)
     }
 
     /// Asks until a whole answer has come.

@@ -17,6 +17,8 @@ pub struct Limits {
     pub longest_retry_after: Duration,
     /// How long to wait for the answer to begin, or for its next byte.
     pub idle: Duration,
+    /// How long a watch may stay silent: servers send a bookmark about every minute.
+    pub silence: Duration,
     /// How long a whole request may take, body included: `--request-timeout`.
     pub whole: Option<Duration>,
     /// How many requests are under way at once.
@@ -31,6 +33,7 @@ impl Default for Limits {
             longest_pause: Duration::from_secs(8),
             longest_retry_after: Duration::from_secs(30),
             idle: Duration::from_secs(60),
+            silence: Duration::from_secs(180),
             whole: None,
             parallel: 16,
         }
@@ -90,7 +93,7 @@ impl Limits {
     }
 
     /// The pause after `done` failures, if nobody wishes for another.
-    pub(super) fn own_pause(&self, done: u32) -> Duration {
+    pub fn own_pause(&self, done: u32) -> Duration {
         self.first_pause.saturating_mul(1 << done.saturating_sub(1).min(16)).min(self.longest_pause)
     }
 }

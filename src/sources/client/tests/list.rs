@@ -300,7 +300,7 @@ async fn the_server_introduces_itself() {
     })
     .await;
     let reader = server.reader().await;
-    assert_eq!(version(&reader).await.map(|version| version.minor).ok(), Some(36));
+    assert_eq!(version(&reader).await.map(|version| version.value.minor).ok(), Some(36));
     assert_eq!(cluster_uid(&reader).await.ok(), Some(Some("1-2-3".to_owned())));
     assert_eq!(cluster_uid(&reader).await.ok(), Some(None));
     assert!(server.asked()[1].head.contains("as=partialobjectmetadata"));

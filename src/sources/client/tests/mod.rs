@@ -7,3 +7,4 @@ mod namespaces;
 mod reader;
 mod server;
 mod stream;
+mod watches;

@@ -29,6 +29,8 @@ pub(super) enum Reply {
     Reset(Vec<u8>),
     /// These bytes, and then silence.
     Hang(Vec<u8>),
+    /// These, each by itself, and then silence.
+    Pieces(Vec<Vec<u8>>),
 }
 
 pub(super) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
@@ -58,6 +60,17 @@ pub(super) fn chunked(headers: &str, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\n{headers}transfer-encoding: chunked\r\n\r\n");
     [head.as_bytes(), format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
+}
+
+/// The head of an answer in chunks.
+pub(super) fn begun() -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\ntransfer-encoding: chunked\r\n\r\n").into_bytes()
+}
+
+/// A chunk; the empty one ends the answer.
+pub(super) fn chunk(body: impl AsRef<[u8]>) -> Vec<u8> {
+    let body = body.as_ref();
+    [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
 }
 
 pub(super) struct Server {
@@ -111,6 +124,7 @@ pub(super) fn quick() -> Limits {
         longest_pause: Duration::from_millis(80),
         longest_retry_after: Duration::from_millis(300),
         idle: Duration::from_millis(600),
+        silence: Duration::from_millis(600),
         ..Limits::default()
     }
 }
@@ -135,6 +149,14 @@ async fn serve<A: Fn(&Asked) -> Reply>(
             }
             Reply::Hang(bytes) => {
                 let _ = socket.write_all(&bytes).await;
+                return std::future::pending().await;
+            }
+            Reply::Pieces(pieces) => {
+                let _ = socket.set_nodelay(true);
+                for piece in pieces {
+                    let _ = socket.write_all(&piece).await;
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
                 return std::future::pending().await;
             }
             Reply::Cut(bytes) => (bytes, false),

@@ -1,0 +1,290 @@
+//! Watches: what happens to the objects of a collection after a version of it, line by line.
+//!
+//! JSON, one event a line, as API servers have framed them ever since; what is a few objects now and
+//! then gains nothing from protobuf.
+
+use std::collections::hash_map::RandomState;
+use std::fmt::Write as _;
+use std::hash::BuildHasher;
+use std::marker::PhantomData;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::list::{ListRequest, encode};
+use super::opened::Opened;
+use super::read_error::ReadError;
+use super::reader::Reader;
+use super::status::Refusal;
+
+/// How long a watch is asked for at least, and at most, in seconds: those of many kinds and of many
+/// users must not end all at once. client-go asks for five to ten minutes.
+const SHORTEST: u64 = 240;
+const LONGEST: u64 = 480;
+
+/// More than this is no event: an object has at most 1.5 MiB in etcd.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// Something that happened to one object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WatchEvent<T> {
+    /// It is there and looks like this: it was added or changed.
+    Seen(T),
+    /// It is gone, or is no longer among those that were asked for.
+    Gone {
+        /// Its namespace; empty for cluster-wide kinds.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// Nothing happened up to the version that the watch is at now.
+    Bookmark,
+    /// Something happened to an object, which could not be decoded.
+    Broken(String),
+}
+
+/// A watch that the server has agreed to.
+pub struct Watch<T> {
+    /// The server's clock when it began.
+    pub date: Option<DateTime<Utc>>,
+    opened: Opened,
+    path: String,
+    /// Where the next watch goes on.
+    version: String,
+    lines: Lines,
+    object: PhantomData<fn() -> T>,
+}
+
+/// Asks what happens to the items of a list after `version`.
+///
+/// It takes no place among the parallel requests once it has begun, and may stay silent for as long as
+/// [`Limits::silence`](super::Limits::silence) allows.
+///
+/// # Errors
+///
+/// [`ReadError`], after the retries that [`Limits`](super::Limits) allow; one that
+/// [is gone](ReadError::is_gone) when the server no longer knows the version.
+pub async fn watch<T: DeserializeOwned>(
+    reader: &Reader,
+    request: &ListRequest,
+    version: &str,
+) -> Result<Watch<T>, ReadError> {
+    let path = watch_path(request, version);
+    let opened = reader.open_watch(&path).await?;
+    Ok(Watch {
+        date: opened.date,
+        opened,
+        path,
+        version: version.to_owned(),
+        lines: Lines::default(),
+        object: PhantomData,
+    })
+}
+
+fn watch_path(request: &ListRequest, version: &str) -> String {
+    let mut path = request.selecting_path();
+    path.push(if path.contains('?') { '&' } else { '?' });
+    path.push_str("watch=1&resourceVersion=");
+    encode(&mut path, version);
+    // Randomness enough to keep watches apart, without a crate for it.
+    let seconds = SHORTEST + RandomState::new().hash_one(version) % (LONGEST - SHORTEST + 1);
+    write!(path, "&allowWatchBookmarks=true&timeoutSeconds={seconds}")
+        .expect("because a String grows");
+    path
+}
+
+impl<T: DeserializeOwned> Watch<T> {
+    /// The version up to which everything was handed over.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Waits for the next event; `None` when the server has ended the watch. Nothing is lost when it
+    /// is not waited for to the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`]: a cut connection, a silence that is too long, the server's own ERROR event as
+    /// [`ReadError::Api`], or a line that is no event, behind which anything may have been.
+    pub async fn next(&mut self) -> Result<Option<WatchEvent<T>>, ReadError> {
+        loop {
+            if let Some(line) = self.lines.next() {
+                return self.decode(&line).map(Some);
+            }
+            // Half an event is left behind at the end: it was not handed over, and comes again.
+            let Some(chunk) = self.opened.next().await? else { return Ok(None) };
+            self.lines.push(&chunk);
+            if self.lines.unfinished() > LONGEST_LINE {
+                return Err(self.no_event("a line that does not end"));
+            }
+        }
+    }
+
+    fn decode(&mut self, line: &[u8]) -> Result<WatchEvent<T>, ReadError> {
+        let event: Line = serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
+        let text = event.object.get();
+        let head = || serde_json::from_str::<Head>(text).map(|head| head.metadata);
+        match event.r#type {
+            "ADDED" | "MODIFIED" => {
+                let head = head();
+                let object = serde_json::from_str(text);
+                Ok(match (head, object) {
+                    (Ok(head), Ok(object)) => {
+                        self.reach(head.resource_version);
+                        WatchEvent::Seen(object)
+                    }
+                    (Ok(head), Err(error)) => {
+                        let broken = format!("{}: {error}", head.place());
+                        self.reach(head.resource_version);
+                        WatchEvent::Broken(broken)
+                    }
+                    (Err(error), _) => WatchEvent::Broken(error.to_string()),
+                })
+            }
+            // Only its name counts: whatever else it was, it is no more.
+            "DELETED" => match head() {
+                Ok(head) => {
+                    let Metadata { namespace, name, resource_version } = head;
+                    self.reach(resource_version);
+                    Ok(WatchEvent::Gone { namespace, name })
+                }
+                Err(error) => Ok(WatchEvent::Broken(error.to_string())),
+            },
+            "BOOKMARK" => {
+                let head = head().map_err(|error| self.no_event(&error))?;
+                self.reach(head.resource_version);
+                Ok(WatchEvent::Bookmark)
+            }
+            "ERROR" => {
+                let Code { code } = serde_json::from_str(text).unwrap_or_default();
+                let Refusal { reason, message } = Refusal::read(code, text.as_bytes());
+                Err(ReadError::Api { code, reason, message, path: self.path.clone() })
+            }
+            other => Err(self.no_event(&format!("an event of type {other:?}"))),
+        }
+    }
+
+    fn reach(&mut self, version: String) {
+        if !version.is_empty() {
+            self.version = version;
+        }
+    }
+
+    fn no_event(&self, detail: &(impl ToString + ?Sized)) -> ReadError {
+        ReadError::Undecodable { path: self.path.clone(), detail: detail.to_string() }
+    }
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What names an object and its version. Unlike a slim type it is read of every kind.
+#[derive(Deserialize)]
+struct Head {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    namespace: String,
+    name: String,
+    resource_version: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Code {
+    code: u16,
+}
+
+impl Metadata {
+    fn place(&self) -> String {
+        match self.namespace.as_str() {
+            "" => self.name.clone(),
+            namespace => format!("{namespace}/{}", self.name),
+        }
+    }
+}
+
+/// Bytes of any cut, made lines again.
+#[derive(Debug, Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// Up to here there is no line end.
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn unfinished(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes the first whole line out; lines of blanks are none.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
+                self.searched = self.bytes.len();
+                return None;
+            };
+            let rest = self.bytes.split_off(self.searched + found + 1);
+            let line = std::mem::replace(&mut self.bytes, rest);
+            self.searched = 0;
+            if !line.trim_ascii().is_empty() {
+                return Some(line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, Lines, SHORTEST, watch_path};
+    use crate::sources::client::ListRequest;
+
+    #[test]
+    fn lines_are_found_however_they_are_cut() {
+        let text = b"one\n\n \r\ntwo\nthr";
+        for size in 1..=text.len() {
+            let (mut lines, mut found) = (Lines::default(), Vec::new());
+            for chunk in text.chunks(size) {
+                lines.push(chunk);
+                while let Some(line) = lines.next() {
+                    found.push(line);
+                }
+            }
+            assert_eq!(found, [b"one\n", b"two\n"], "in chunks of {size}");
+            assert_eq!(lines.unfinished(), 3);
+        }
+    }
+
+    #[test]
+    fn a_watch_asks_for_what_the_list_asked_for() {
+        let claims = ListRequest {
+            namespace: Some("shop".to_owned()),
+            field_selector: Some("metadata.name=a".to_owned()),
+            page: Some(5),
+            ..ListRequest::new("", "v1", "persistentvolumeclaims")
+        };
+        let path = watch_path(&claims, "7&8");
+        let (rest, seconds) = path.rsplit_once('=').expect("because it has parameters");
+        assert_eq!(
+            rest,
+            "/api/v1/namespaces/shop/persistentvolumeclaims?fieldSelector=metadata.name%3Da\
+             &watch=1&resourceVersion=7%268&allowWatchBookmarks=true&timeoutSeconds"
+        );
+        let seconds: u64 = seconds.parse().expect("because it is a number");
+        assert!((SHORTEST..=LONGEST).contains(&seconds), "{seconds}");
+        assert!(watch_path(&ListRequest::new("", "v1", "nodes"), "1").contains("/nodes?watch=1&"));
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a list could not be had, in the words of a report.
+
+use crate::sources::client::ReadError;
+
+pub(super) fn reason(error: &ReadError) -> String {
+    match error {
+        ReadError::Api { code: 403, message, .. } => format!("forbidden: {}", denial(message)),
+        _ => error.to_string(),
+    }
+}
+
+/// The part of an authorizer's denial that a reader needs: who may not do what, and where.
+fn denial(message: &str) -> String {
+    let said = message.split_once(" is forbidden: ").map_or(message, |(_, said)| said);
+    match said.split_once(" in API group ") {
+        // `"" at the cluster scope`, or `"apps" in the namespace "x"`.
+        Some((what, rest)) => match rest.split_once("\" ") {
+            Some((_, place)) => format!("{what} {place}"),
+            None => said.to_owned(),
+        },
+        None => said.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::denial;
+
+    #[test]
+    fn a_denial_says_who_may_not_do_what() {
+        let message = "persistentvolumes is forbidden: User \"u\" cannot list resource \"persistentvolumes\" in API group \"\" at the cluster scope";
+        assert_eq!(
+            denial(message),
+            "User \"u\" cannot list resource \"persistentvolumes\" at the cluster scope"
+        );
+        assert_eq!(denial("a webhook says no"), "a webhook says no");
+    }
+}

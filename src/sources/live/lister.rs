@@ -1,0 +1,127 @@
+//! Everything within reach, asked for by one list or by several.
+
+use crate::cluster::{Change, Reach};
+use crate::model::Kind;
+use crate::sources::{
+    client::{self, ListEvent, ListRequest, ListSink, ReadError, Reader},
+    objects::Object,
+};
+
+use super::message::{Message, Outbox};
+
+/// The events that are looked at.
+pub const EVENTS: [&str; 5] = [
+    "involvedObject.kind=PersistentVolume",
+    "involvedObject.kind=PersistentVolumeClaim",
+    "involvedObject.kind=StatefulSet",
+    "involvedObject.kind=Pod,reason=FailedAttachVolume",
+    "involvedObject.kind=Pod,reason=FailedMount",
+];
+/// Objects per message: enough to make messages rare, few enough to keep memory flat. One chunk
+/// of bytes may hold a few more.
+const BATCH: usize = 64;
+
+/// How everything within reach is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Lists {
+    pub(super) reach: Reach,
+    requests: Vec<ListRequest>,
+}
+
+impl Lists {
+    pub(super) fn new(reach: Reach, version: &str, page: Option<u32>) -> Self {
+        let kind = reach.kind;
+        let mut request = ListRequest::new(kind.group().name, version, kind.plural());
+        request.namespace = reach.namespace.as_deref().map(str::to_owned);
+        request.page = page;
+        // Of all events only these are looked at, and there may be very many others.
+        let requests = match kind {
+            Kind::Event => {
+                let selecting = |selector: &str| Some(selector.to_owned());
+                let one = |selector| ListRequest {
+                    field_selector: selecting(selector),
+                    ..request.clone()
+                };
+                EVENTS.into_iter().map(one).collect()
+            }
+            _ => vec![request],
+        };
+        Self { reach, requests }
+    }
+
+    pub(super) fn requests(&self) -> &[ListRequest] {
+        &self.requests
+    }
+
+    /// Reads everything within reach, and returns the versions from which to watch, one a request.
+    pub(super) async fn read<T: Object + 'static>(
+        &self,
+        reader: &Reader,
+        outbox: &Outbox,
+    ) -> Result<Vec<String>, ReadError> {
+        outbox.tell(Message::Change(Change::Begin(self.reach.clone())));
+        let mut sink = Sink::<T> {
+            lists: self,
+            outbox,
+            objects: Vec::with_capacity(BATCH),
+            others: Vec::new(),
+        };
+        let mut versions = Vec::with_capacity(self.requests.len());
+        let mut taken = None;
+        for request in &self.requests {
+            let listed = client::list(reader, request, &mut sink).await?;
+            taken = listed.date;
+            versions.push(listed.resource_version);
+            // What this one told stays true should the next begin anew.
+            sink.send_all().await;
+        }
+        outbox.tell(Message::Complete(self.reach.clone(), taken));
+        Ok(versions)
+    }
+}
+
+/// Collects decoded objects into messages.
+struct Sink<'a, T> {
+    lists: &'a Lists,
+    outbox: &'a Outbox,
+    objects: Vec<T>,
+    others: Vec<Message>,
+}
+
+impl<T: Object + 'static> ListSink<T> for Sink<'_, T> {
+    fn event(&mut self, event: ListEvent<T>) {
+        let reach = &self.lists.reach;
+        match event {
+            ListEvent::Item(object) => self.objects.push(object),
+            ListEvent::Broken(error) => {
+                let reason = format!("{}: {error}", reach.kind.plural());
+                self.others.push(Message::Broken(reach.clone(), reason));
+            }
+            // What one of several lists said before stays as true as what the others said.
+            ListEvent::Restart if self.lists.requests.len() > 1 => self.objects.clear(),
+            ListEvent::Restart => {
+                self.objects.clear();
+                self.others.clear();
+                self.others.push(Message::Change(Change::Begin(reach.clone())));
+            }
+        }
+    }
+
+    async fn flush(&mut self) {
+        if self.objects.len() >= BATCH || !self.others.is_empty() {
+            self.send_all().await;
+        }
+    }
+}
+
+impl<T: Object + 'static> Sink<'_, T> {
+    async fn send_all(&mut self) {
+        for message in std::mem::take(&mut self.others) {
+            self.outbox.tell(message);
+        }
+        if !self.objects.is_empty() {
+            let batch = std::mem::replace(&mut self.objects, Vec::with_capacity(BATCH));
+            self.outbox.tell_objects(&self.lists.reach, batch).await;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the tasks that list and watch tell the owner of the cluster, and the way it takes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::cluster::{Change, Gap, Reach};
+use crate::model::{Kind, ObjectKey, Text, Time};
+use crate::sources::{dump::DumpError, intake::Intake, objects::Object};
+
+/// What a task tells.
+pub(super) enum Message {
+    Change(Change),
+    /// Some of what a list holds, and the room that they take.
+    Objects(Reach, Box<dyn Batch>, OwnedSemaphorePermit),
+    /// Something within reach that a list or a watch told of could not be decoded.
+    Broken(Reach, String),
+    /// A list has ended; the server's clock when it began.
+    Complete(Reach, Option<Time>),
+    /// An object as a watch tells of it.
+    Seen(Reach, Box<dyn News>),
+    /// An object that a watch says is gone: its namespace and name.
+    Gone(Reach, String, String),
+    /// The server's clock, and when it was told.
+    Date(Time, Instant),
+}
+
+impl Message {
+    /// Whether the list of all objects of a kind ends with this, well or not.
+    pub(super) fn ends(&self, kind: Kind) -> bool {
+        match self {
+            Self::Complete(reach, _) => reach.kind == kind,
+            Self::Change(Change::Lost(gap)) => gap.kind == kind,
+            _ => false,
+        }
+    }
+
+    /// Takes in what it tells. Of the times of several answers the latest counts.
+    pub(super) fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
+        match self {
+            Self::Change(change) => intake.apply(change),
+            Self::Objects(reach, batch, room) => {
+                batch.take_in(&reach, intake)?;
+                drop(room);
+            }
+            Self::Broken(reach, reason) => intake.broke(reach, reason),
+            Self::Complete(reach, date) => {
+                intake.complete(reach);
+                advance(intake, date);
+            }
+            Self::Seen(reach, news) => news.take_in(&reach, intake),
+            Self::Gone(reach, namespace, name) => {
+                let namespace = reach.kind.is_namespaced().then(|| Text::from(namespace));
+                let key = ObjectKey { kind: reach.kind, namespace, name: name.into() };
+                intake.apply(Change::Gone(key));
+            }
+            Self::Date(date, _) => advance(intake, Some(date)),
+        }
+        Ok(())
+    }
+}
+
+fn advance(intake: &mut Intake, date: Option<Time>) {
+    if let Some(date) = intake.cluster.clock().max(date) {
+        intake.apply(Change::Clock(date));
+    }
+}
+
+/// Decoded objects of one kind on their way.
+pub(super) trait Batch: Send {
+    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake) -> Result<(), DumpError>;
+}
+
+impl<T: Object + 'static> Batch for Vec<T> {
+    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake) -> Result<(), DumpError> {
+        self.iter().try_for_each(|object| intake.object_within(reach, object))
+    }
+}
+
+/// One object that a watch tells of.
+pub(super) trait News: Send {
+    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake);
+}
+
+impl<T: Object + 'static> News for T {
+    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake) {
+        intake.watched(reach, &*self);
+    }
+}
+
+/// The way to the owner.
+///
+/// What watches tell is never held up, so that everything that has arrived is there when the owner
+/// looks; lists, which may be longer than memory, wait for room.
+#[derive(Clone)]
+pub(super) struct Outbox {
+    sender: mpsc::UnboundedSender<Message>,
+    room: Arc<Semaphore>,
+}
+
+/// Batches on their way: a slow reader of messages slows the lists down.
+const ROOM: usize = 8;
+
+impl Outbox {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Message>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self { sender, room: Arc::new(Semaphore::new(ROOM)) }, receiver)
+    }
+
+    pub(super) fn tell(&self, message: Message) {
+        // Nobody listens only when reading was given up.
+        let _ = self.sender.send(message);
+    }
+
+    pub(super) fn lose(&self, reach: &Reach, reason: String) {
+        let Reach { kind, namespace } = reach.clone();
+        self.tell(Message::Change(Change::Lost(Gap { kind, namespace, reason })));
+    }
+
+    pub(super) async fn tell_objects<T: Object + 'static>(&self, reach: &Reach, batch: Vec<T>) {
+        let room = Arc::clone(&self.room).acquire_owned().await;
+        let room = room.expect("because this semaphore is never closed");
+        self.tell(Message::Objects(reach.clone(), Box::new(batch), room));
+    }
+}
