@@ -1,9 +1,10 @@
 //! One of three volumes meets an answer that it should not meet: what is sent, what is not, and what is said of it.
 
 use kubectl_storage::journal::Outcome;
+use serde_json::json;
 
-use super::{Case, dry, read, real};
-use crate::support::Fault;
+use super::{Case, Told, dry, read, real};
+use crate::support::{Fault, eventually};
 
 /// What is expected of the second of three volumes.
 struct Expect<'a> {
@@ -55,6 +56,9 @@ fn one_of_three(fault: impl FnOnce(&str) -> Fault, expect: &Expect) {
     let told = case.again();
     assert_eq!(told.outcome(second) == "done", !taken_effect, "{told}");
     assert_eq!(told.outcome(third) == "done", !expect.goes_on, "{told}");
+    let explained = format!("about pv/{second}, is open");
+    let open = expect.recorded == Some(Outcome::Unanswered);
+    assert_eq!(told.stderr.contains(&explained), open, "{told}");
 }
 
 const NOT_SENT: Expect =
@@ -167,6 +171,68 @@ fn its_claim_cannot_be_read_again() {
     one_of_three(fault, &Expect { says: &["could not be read again", "500"], ..NOT_SENT });
 }
 
+/// What is under way beside it is finished, and nothing else is begun.
+#[test]
+fn the_server_has_an_error_beside_another_volume() {
+    let case = Case::of(3);
+    let [first, second, third] = case.volumes.as_slice() else { panic!("three were asked for") };
+    case.proxy.fault(real(Fault::status(500), first));
+    let held = case.proxy.hold(real(Fault::hold(), second));
+    let running = case.gc().more(&["--parallel", "2"]).start();
+    held.wait();
+    eventually("the first was sent", || case.sent(first) == ["dry", "real"]);
+    held.release();
+    let told = Told::of(running.finish()).ends(6);
+    told.became(first, "unanswered", &["500"]);
+    told.became(second, "done", &[]);
+    told.not_begun(third);
+    assert_eq!(case.sent(third), [""; 0]);
+    case.is_reclaimed(second);
+    case.is_untouched(first);
+    case.is_untouched(third);
+    case.again();
+}
+
+/// That others cannot read of it in the cluster is told, and is no reason to stop.
+#[test]
+fn no_event_can_be_written() {
+    let case = Case::of(2);
+    case.proxy.fault(Fault::status(500).on("POST", "/events$").times(1));
+    case.proxy.fault(Fault::reset_before().on("POST", "/events$").times(1));
+    let told = case.run().ends(0);
+    for volume in &case.volumes {
+        told.became(volume, "done", &[]);
+        told.notes(&format!("no event about pv/{volume}"));
+    }
+    case.are_reclaimed(&case.volumes);
+    let events = case.proxy.requests().into_iter().filter(|it| it.path.ends_with("/events"));
+    assert_eq!(events.filter(|it| it.method == "POST").count(), 2, "each is sent once");
+}
+
+/// Somebody's finalizer keeps the object for longer than anybody waits. That is understood, and no reason to stop.
+#[test]
+fn the_object_does_not_go() {
+    let case = Case::of(2);
+    let [first, second] = case.volumes.as_slice() else { panic!("two were asked for") };
+    let finalizers = case.on.read(&format!("pv/{first}"))["metadata"]["finalizers"].clone();
+    let mut more = finalizers.as_array().cloned().unwrap_or_default();
+    more.push(json!("example.com/keep"));
+    case.edit(first, &json!({"metadata": {"finalizers": more}}));
+    let told = Told::of(case.gc().more(&["--timeout", "4s"]).go()).ends(6);
+    told.became(first, "pending", &["it is still there after 4s"]);
+    told.became(second, "done", &[]);
+    assert_eq!(case.sent(first), ["dry", "real"]);
+    assert!(!case.driver.has(first));
+    let recorded = [(first, Outcome::Pending), (second, Outcome::Done)];
+    let recorded = recorded.map(|(volume, outcome)| (volume.clone(), Some(outcome)));
+    assert_eq!(case.recorded(), recorded);
+
+    let told = case.run().ends(5);
+    assert_eq!(told.refusal(first), "it is terminating");
+    case.edit(first, &json!({"metadata": {"finalizers": null}}));
+    case.are_reclaimed(&case.volumes);
+}
+
 /// Nobody waits for ever, and what arrives after that is still carried out.
 #[test]
 fn the_request_arrives_after_the_tool_has_given_up() {
@@ -175,7 +241,7 @@ fn the_request_arrives_after_the_tool_has_given_up() {
     let held = case.proxy.hold(real(Fault::hold(), first));
     let running = case.gc().more(&["--request-timeout", "5s"]).start();
     held.wait();
-    let told = super::Told::of(running.finish()).ends(6);
+    let told = Told::of(running.finish()).ends(6);
     told.became(first, "unanswered", &["not known", "no answer came within 5s"]);
     told.not_begun(second);
     assert_eq!(case.recorded(), [(first.clone(), Some(Outcome::Unanswered))]);
@@ -197,19 +263,13 @@ fn the_request_arrives_when_another_run_has_done_it() {
     let held = case.proxy.hold(real(Fault::hold(), volume));
     let running = case.gc().more(&["--request-timeout", "5s"]).start();
     held.wait();
-    super::Told::of(running.finish()).ends(6).became(volume, "unanswered", &[]);
-    let told = super::Told::of(case.gc().go()).ends(0);
+    Told::of(running.finish()).ends(6).became(volume, "unanswered", &[]);
+    let told = Told::of(case.gc().go()).ends(0);
     told.became(volume, "done", &[]);
     case.is_reclaimed(volume);
     held.release();
-    eventually_seen(&case, volume, "404");
-    assert_eq!(case.seen(volume), ["dry 200", "dry 200", "200", "404"]);
+    let seen = ["dry 200", "dry 200", "200", "404"];
+    eventually("what was held has arrived", || case.seen(volume) == seen);
     let recorded = [Outcome::Unanswered, Outcome::Done].map(|it| (volume.clone(), Some(it)));
     assert_eq!(case.recorded(), recorded);
-}
-
-fn eventually_seen(case: &Case, volume: &str, answer: &str) {
-    crate::support::eventually("what was held has arrived", || {
-        case.seen(volume).last().is_some_and(|it| it == answer)
-    });
 }

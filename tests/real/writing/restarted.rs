@@ -1,5 +1,7 @@
 //! The API server goes away in the middle, or the watches that keep the view current do.
 
+use std::thread;
+
 use super::pool::Pool;
 use super::{Case, Told, real};
 use crate::support::{Fault, eventually};
@@ -22,61 +24,67 @@ fn once_at_most(case: &Case, told: &Told, volume: &String) {
     }
 }
 
+/// One after the other, since they disturb each other, and each in a corner of its own.
 #[test]
-fn the_server_restarts_in_the_middle_of_a_batch() {
+fn the_server_restarts_and_watches_break() {
     let pool = Pool::start(1, 11);
-    let case = |count| {
-        let (driver, volumes) = pool.take(count);
-        Case::on(&pool.cluster, driver, volumes)
+    let in_turn = |name: &str, count: usize, happens: &(dyn Fn(&Case) + Sync)| {
+        thread::scope(|scope| {
+            let corner = thread::Builder::new().name(name.to_owned());
+            let case = || {
+                let (driver, volumes) = pool.take(count);
+                happens(&Case::on(&pool.cluster, driver, volumes));
+            };
+            let ended = corner.spawn_scoped(scope, case).expect("because there is room").join();
+            assert!(ended.is_ok(), "{name}: see above");
+        });
     };
-
-    // Before the request arrives.
-    let before = case(3);
-    let held = before.proxy.hold(real(Fault::hold(), &before.volumes[0]));
-    let running = before.gc().start();
-    held.wait();
-    pool.cluster.restart_server();
-    held.release();
-    let told = Told::of(running.finish());
-    before.volumes.iter().for_each(|volume| once_at_most(&before, &told, volume));
-    told.became(&before.volumes[0], "done", &[]);
-    before.again();
-
-    // Between the patch and its verification.
-    let after = case(3);
-    let held = after.proxy.hold(real(Fault::hold_after(), &after.volumes[0]));
-    let running = after.gc().start();
-    held.wait();
-    pool.cluster.restart_server();
-    held.release();
-    let told = Told::of(running.finish());
-    after.volumes.iter().for_each(|volume| once_at_most(&after, &told, volume));
-    told.became(&after.volumes[0], "done", &[]);
-    after.again();
-
-    the_watch_is_refused_from_the_start(&case(2));
-    the_watch_breaks_for_good(&case(3), &pool);
+    in_turn("before_the_write_arrives", 3, &|case| restarted(case, &pool, Fault::hold()));
+    in_turn("before_it_is_verified", 3, &|case| restarted(case, &pool, Fault::hold_after()));
+    in_turn("the_watch_is_refused", 2, &the_watch_is_refused);
+    in_turn("the_watch_breaks_for_good", 3, &|case| the_watch_breaks_for_good(case, &pool));
 }
 
-const CLAIMS: &str = "/persistentvolumeclaims$";
-
-/// What cannot be kept current is not seen.
-fn the_watch_is_refused_from_the_start(case: &Case) {
-    case.proxy.fault(Fault::status(403).on("GET", CLAIMS).query("watch="));
-    let told = case.run().ends(5);
-    for volume in &case.volumes {
-        assert_ne!(told.outcome(volume), "done", "{told}");
-        assert_eq!(case.sent(volume), [""; 0], "{told}");
-        case.is_untouched(volume);
+/// The server restarts while the first of three volumes is written.
+fn restarted(case: &Case, pool: &Pool, fault: Fault) {
+    let [first, others @ ..] = case.volumes.as_slice() else { panic!("three were asked for") };
+    let held = case.proxy.hold(real(fault, first));
+    let running = case.gc().start();
+    held.wait();
+    pool.cluster.restart_server();
+    held.release();
+    let told = Told::of(running.finish());
+    told.became(first, "done", &[]);
+    case.is_reclaimed(first);
+    for volume in others {
+        once_at_most(case, &told, volume);
     }
+    let all = told.outcomes("done").len() == case.volumes.len();
+    assert_eq!(told.code, Some(if all { 0 } else { 6 }), "{told}");
     case.again();
 }
 
-/// It is kept current for a while.
+const CLAIMS: &str = "/persistentvolumeclaims$";
+/// How long to wait for what is not seen at the moment.
+const SOON: [&str; 2] = ["--threshold", "resync=2s"];
+
+/// What cannot be kept current is not seen.
+fn the_watch_is_refused(case: &Case) {
+    case.proxy.fault(Fault::status(403).on("GET", CLAIMS).query("watch="));
+    let told = Told::of(case.gc().more(&SOON).go()).ends(5);
+    for volume in &case.volumes {
+        assert_ne!(told.outcome(volume), "done", "{told}");
+        assert_eq!(case.sent(volume), [""; 0], "{told}");
+    }
+    case.are_untouched(&case.volumes);
+    case.again();
+}
+
+/// It was kept current for a while.
 fn the_watch_breaks_for_good(case: &Case, pool: &Pool) {
     let [first, others @ ..] = case.volumes.as_slice() else { panic!("three were asked for") };
     let held = case.proxy.hold(real(Fault::hold(), first));
-    let running = case.gc().start();
+    let running = case.gc().more(&SOON).start();
     held.wait();
     case.proxy.fault(Fault::status(500).on("GET", CLAIMS));
     pool.cluster.restart_server(); // ends the watch that was there
@@ -90,7 +98,8 @@ fn the_watch_breaks_for_good(case: &Case, pool: &Pool) {
     for volume in others {
         told.became(volume, "refused", &["persistentvolumeclaims"]);
         assert_eq!(case.sent(volume), [""; 0], "{told}");
-        case.is_untouched(volume);
     }
+    case.are_untouched(others);
+    assert!(case.history().open().next().is_none());
     case.again();
 }
