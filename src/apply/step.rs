@@ -147,18 +147,17 @@ impl Hand<'_> {
     /// The server's dry run: admission and RBAC have their say before anything is written.
     async fn rehearse(&self, request: &Request) -> Result<(), Ended> {
         let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
+        if let Some(detail) = error.overtaken() {
+            return Err(Ended::new(Outcome::Stale, detail));
+        }
         Err(match error {
-            WriteError::Rejected { code: 409 | 422, message, .. } => {
-                Ended::new(Outcome::Stale, message)
-            }
-            WriteError::Rejected { code: 404, .. } => Ended::new(Outcome::Stale, "it is gone"),
             error @ WriteError::Rejected { code: 429, .. } => {
                 Ended::new(Outcome::Failed, error.to_string()).ends_batch()
             }
             error @ WriteError::Rejected { .. } => Ended::new(Outcome::Refused, error.to_string()),
-            // Nothing was written, but why it was not answered is not understood.
+            // Nothing was written, but what is the matter is not understood.
             WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
-                let detail = format!("the dry run was not answered: {detail}");
+                let detail = format!("its dry run came to nothing: {detail}");
                 Ended::new(Outcome::Failed, detail).ends_batch()
             }
         })
@@ -200,9 +199,12 @@ impl Hand<'_> {
     fn end(&self, ended: &mut Ended, entry: u64) {
         let at = self.view.clock();
         if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
-            let note = format!("the end of entry {entry} is not in the journal: {error}");
+            let note = error.to_string();
             ended.ends_batch.get_or_insert_with(|| note.clone());
-            ended.notes.push(note);
+            // What keeps the first outcome out most likely keeps out the second.
+            if !ended.notes.contains(&note) {
+                ended.notes.push(note);
+            }
         }
     }
 
@@ -241,11 +243,10 @@ fn unread(error: &LookError) -> Ended {
 
 /// What became of a write that was not answered with success.
 fn unsent(error: &WriteError) -> Ended {
+    if let Some(detail) = error.overtaken() {
+        return Ended::new(Outcome::Stale, detail);
+    }
     match error {
-        WriteError::Rejected { code: 409 | 422, message, .. } => {
-            Ended::new(Outcome::Stale, message.clone())
-        }
-        WriteError::Rejected { code: 404, .. } => Ended::new(Outcome::Stale, "it is gone"),
         // The dry run passed a moment ago: that this does not is nothing that is understood.
         WriteError::Rejected { .. } | WriteError::NotSent(_) => {
             Ended::new(Outcome::Failed, error.to_string()).ends_batch()

@@ -50,6 +50,30 @@ pub(super) enum WriteError {
     Unanswered(String),
 }
 
+/// What the API server says of a JSON patch whose test failed, and of nothing else (apimachinery,
+/// `NewGenericServerResponse`; apiserver, `jsonPatcher.applyJSPatch`).
+const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
+
+impl WriteError {
+    /// What it says of the object where somebody else was faster: it is gone, or no longer what it
+    /// was. `None` where it says anything else.
+    pub(super) fn overtaken(&self) -> Option<String> {
+        let Self::Rejected { code, message, .. } = self else { return None };
+        // Admission answers with whatever code it likes, and policies with 422 (apiserver,
+        // `ToStatusErr` of webhooks and `validatingAdmissionPolicy`).
+        let denied = message.contains(" denied the request") || message.contains(" denied request");
+        match code {
+            _ if denied => None,
+            404 => Some("it is gone".to_owned()),
+            409 => Some(format!("somebody else changed it meanwhile: {message}")),
+            422 if message == TEST_FAILED => {
+                Some("somebody else changed it meanwhile: a test of the patch failed".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Writer {
     /// Builds a writer to what `connection` leads to.
     pub(super) fn new(connection: &Connection, field_manager: &str) -> Self {

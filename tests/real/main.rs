@@ -31,3 +31,4 @@ mod released;
 mod retention;
 mod support;
 mod watches;
+mod writing;

@@ -7,6 +7,7 @@ mod interrupt;
 mod outcome;
 mod perform;
 pub(super) mod retain;
+mod unfinished;
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,13 +1,16 @@
 //! From a plan to a receipt.
 
-use std::{cell::RefCell, path::Path};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{
     HowDry, Interrupt, WriteArgs,
     confirm::{self, Answer},
-    outcome,
+    outcome, unfinished,
 };
 use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View};
 use crate::cli::{
@@ -60,6 +63,7 @@ pub(super) async fn perform(
     let shape = writing::plan(&plan, &collected.intake.cluster);
     let gaps = !collected.blind.is_empty();
     let dump = collected.live.is_none();
+    unfinished::tell(&collected, &plan);
     if dump || args.only_plans() {
         if let Some(path) = &args.plan_out {
             if dump {
@@ -238,7 +242,7 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
     }
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
-    let temporary = std::path::PathBuf::from(name);
+    let temporary = PathBuf::from(name);
     let written =
         std::fs::write(&temporary, &text).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|error| {
@@ -273,11 +277,7 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 
 /// Opens the journal before anybody is asked: without it, nothing is written.
 fn open_journal(collected: &Collected) -> Result<Log, Failure> {
-    let folder = collected.live.as_ref().and_then(|live| {
-        let uid = collected.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
-        journal::folder(uid.as_deref(), &live.connection.server, &live.connection.authority)
-    });
-    let Some(folder) = folder else {
+    let Some(folder) = journal_folder(collected) else {
         return Err(refusal("there is no home for the journal: nothing was changed")
             .hint(Some("set XDG_STATE_HOME to a folder that can be written")));
     };
@@ -285,6 +285,13 @@ fn open_journal(collected: &Collected) -> Result<Log, Failure> {
         let error = anyhow::Error::new(error);
         Failure { exit: Exit::Refused, error, hint: None }
     })
+}
+
+/// Our folder for the cluster, if there is a cluster and a home.
+pub(super) fn journal_folder(collected: &Collected) -> Option<PathBuf> {
+    let live = collected.live.as_ref()?;
+    let uid = collected.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
+    journal::folder(uid.as_deref(), &live.connection.server, &live.connection.authority)
 }
 
 fn refusal(reason: &str) -> Failure {

@@ -1,7 +1,7 @@
 //! Running the tool as users run it.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -34,6 +34,8 @@ pub(crate) struct Outcome {
 /// A run that is not over.
 pub(crate) struct Running {
     child: Child,
+    /// What was read of its stderr so far.
+    heard: Vec<u8>,
     _home: tempfile::TempDir,
 }
 
@@ -121,7 +123,7 @@ impl Run {
         let mut pipe = child.stdin.take().expect("because it is piped");
         // A run that does not read its stdin is no failure of the test.
         let _ = pipe.write_all(self.stdin.as_bytes());
-        Running { child, _home: self.home }
+        Running { child, heard: Vec::new(), _home: self.home }
     }
 }
 
@@ -132,12 +134,31 @@ impl Running {
         self.finish()
     }
 
+    /// Sends it a signal: `INT` as Ctrl-C does, or `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.is_ok_and(|it| it.success()), "it is not there any more");
+    }
+
+    /// Waits until it has said something on stderr.
+    pub(crate) fn says(&mut self, text: &str) {
+        let pipe = self.child.stderr.as_mut().expect("because it is piped");
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&self.heard).contains(text) {
+            let read = pipe.read(&mut byte).expect("because it is piped");
+            assert_eq!(read, 1, "it ended: {}", String::from_utf8_lossy(&self.heard));
+            self.heard.extend(byte);
+        }
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(self) -> Outcome {
         let output = self.child.wait_with_output().expect("because it was started");
+        let stderr = [self.heard, output.stderr].concat();
         Outcome {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
             code: output.status.code(),
         }
     }

@@ -1,0 +1,34 @@
+//! What earlier runs began on the same objects, and did not see the end of.
+
+use super::perform::journal_folder;
+use crate::cli::{collect::Collected, terminal};
+use crate::journal::{self, Entry, Outcome};
+use crate::model::{escape_control, format_time};
+use crate::plan::Plan;
+
+/// Tells of every open entry of the journal about an object that a plan changes or refuses. Nothing
+/// is sent again on its account: what is there now was judged anew.
+pub(super) fn tell(collected: &Collected, plan: &Plan) {
+    // Whoever goes on to write learns from opening it what is wrong with the journal.
+    let Some(history) = journal_folder(collected).and_then(|it| journal::history(&it).ok()) else {
+        return;
+    };
+    let changed = plan.changes.iter().map(|it| &it.object.key);
+    let concerned: Vec<_> = changed.chain(plan.refusals.iter().map(|it| &it.object.key)).collect();
+    for entry in history.open().filter(|it| concerned.contains(&&it.intent.object.key)) {
+        terminal::note(&format!("note: {}", escape_control(&told(entry))));
+    }
+}
+
+fn told(entry: &Entry) -> String {
+    let state = match entry.last() {
+        Some(Outcome::Sent) => "it was sent, and nobody saw what followed",
+        Some(Outcome::Unanswered) => "it was sent, and no answer came",
+        _ => "whether it was sent is not known",
+    };
+    let at = entry.at.as_ref().map_or_else(String::new, |at| format!(" at {}", format_time(at)));
+    format!(
+        "entry {} of the journal, about {}, is open: {}{at}, {state}; nothing is sent again for it, what is there now was judged anew",
+        entry.sequence, entry.intent.object, entry.intent.command
+    )
+}

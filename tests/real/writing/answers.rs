@@ -1,0 +1,275 @@
+//! One of three volumes meets an answer that it should not meet: what is sent, what is not, and what is said of it.
+
+use kubectl_storage::journal::Outcome;
+use serde_json::json;
+
+use super::{Case, Told, dry, read, real};
+use crate::support::{Fault, eventually};
+
+/// What is expected of the second of three volumes.
+struct Expect<'a> {
+    outcome: &'a str,
+    says: &'a [&'a str],
+    /// The patches that the tool sends.
+    sent: &'a [&'static str],
+    /// What the API server answers to those that come to it.
+    seen: &'a [&'a str],
+    /// What the journal says, if it has an entry.
+    recorded: Option<Outcome>,
+    /// Whether the third volume is begun nevertheless.
+    goes_on: bool,
+}
+
+/// Runs `gc` on three volumes of which the second meets a fault, then once more without it.
+fn one_of_three(fault: impl FnOnce(&str) -> Fault, expect: &Expect) {
+    let case = Case::of(3);
+    let [first, second, third] = case.volumes.as_slice() else { panic!("three were asked for") };
+    case.proxy.fault(fault(second));
+    let told = case.run().ends(6);
+
+    told.became(first, "done", &[]);
+    told.became(second, expect.outcome, expect.says);
+    assert_eq!(case.sent(second), expect.sent, "{told}");
+    assert_eq!(case.seen(second), expect.seen, "{told}");
+    let taken_effect = expect.seen.contains(&"200");
+    if taken_effect {
+        case.are_reclaimed(&case.volumes[..2]);
+    } else {
+        case.is_reclaimed(first);
+        case.is_untouched(second);
+    }
+    let mut recorded = vec![(first.clone(), Some(Outcome::Done))];
+    recorded.extend(expect.recorded.map(|it| (second.clone(), Some(it))));
+    assert_eq!(told.entry(second).is_some(), expect.recorded.is_some(), "{told}");
+    if expect.goes_on {
+        told.became(third, "done", &[]);
+        case.is_reclaimed(third);
+        recorded.push((third.clone(), Some(Outcome::Done)));
+    } else {
+        told.not_begun(third);
+        told.notes("the batch ended early");
+        assert_eq!(case.sent(third), [""; 0]);
+        case.is_untouched(third);
+    }
+    assert_eq!(case.recorded(), recorded);
+
+    let told = case.again();
+    assert_eq!(told.outcome(second) == "done", !taken_effect, "{told}");
+    assert_eq!(told.outcome(third) == "done", !expect.goes_on, "{told}");
+    let explained = format!("about pv/{second}, is open");
+    let open = expect.recorded == Some(Outcome::Unanswered);
+    assert_eq!(told.stderr.contains(&explained), open, "{told}");
+}
+
+const NOT_SENT: Expect =
+    Expect { outcome: "failed", says: &[], sent: &[], seen: &[], recorded: None, goes_on: false };
+const NO_ANSWER: Expect = Expect {
+    outcome: "unanswered",
+    says: &["whether it was carried out is not known"],
+    sent: &["dry", "real"],
+    seen: &["dry 200"],
+    recorded: Some(Outcome::Unanswered),
+    goes_on: false,
+};
+
+#[test]
+fn the_dry_run_is_one_too_many() {
+    let fault = |volume: &str| dry(Fault::status(429).retry_after(1), volume);
+    one_of_three(fault, &Expect { says: &["429"], sent: &["dry"], ..NOT_SENT });
+}
+
+#[test]
+fn the_dry_run_meets_an_error() {
+    let fault = |volume: &str| dry(Fault::status(500), volume);
+    one_of_three(fault, &Expect { says: &["dry run", "500"], sent: &["dry"], ..NOT_SENT });
+}
+
+#[test]
+fn the_dry_run_is_lost() {
+    let fault = |volume: &str| dry(Fault::reset_after(), volume);
+    let seen = &["dry 200"];
+    one_of_three(fault, &Expect { says: &["dry run"], sent: &["dry"], seen, ..NOT_SENT });
+}
+
+/// As an admission webhook of before v1 may say it; now the API server takes none that does.
+#[test]
+fn a_webhook_cannot_be_asked_for_a_dry_run() {
+    let message = r#"admission webhook "old.example" does not support dry run"#;
+    let fault =
+        |volume: &str| dry(Fault::status(400).reason("BadRequest").message(message), volume);
+    let says = &["old.example", "does not support dry run"];
+    let expect = Expect { outcome: "refused", says, sent: &["dry"], goes_on: true, ..NOT_SENT };
+    one_of_three(fault, &expect);
+}
+
+#[test]
+fn the_real_one_is_one_too_many() {
+    let fault = |volume: &str| real(Fault::status(429).retry_after(1), volume);
+    let expect = Expect { outcome: "failed", says: &["429"], ..NO_ANSWER };
+    one_of_three(fault, &Expect { recorded: Some(Outcome::Failed), ..expect });
+}
+
+#[test]
+fn only_the_real_one_is_forbidden() {
+    let fault = |volume: &str| real(Fault::status(403).message("not today"), volume);
+    let expect = Expect { outcome: "failed", says: &["403", "not today"], ..NO_ANSWER };
+    one_of_three(fault, &Expect { recorded: Some(Outcome::Failed), ..expect });
+}
+
+#[test]
+fn somebody_else_was_faster() {
+    let fault = |volume: &str| real(Fault::status(409).message("it has been modified"), volume);
+    let expect = Expect { outcome: "stale", says: &["modified"], goes_on: true, ..NO_ANSWER };
+    one_of_three(fault, &Expect { recorded: Some(Outcome::Stale), ..expect });
+}
+
+#[test]
+fn the_server_has_an_error() {
+    let fault = |volume: &str| real(Fault::status(500), volume);
+    one_of_three(fault, &Expect { says: &["not known", "500"], ..NO_ANSWER });
+}
+
+#[test]
+fn the_server_is_not_available() {
+    let fault = |volume: &str| real(Fault::status(503).retry_after(1), volume);
+    one_of_three(fault, &Expect { says: &["not known", "503"], ..NO_ANSWER });
+}
+
+#[test]
+fn the_answer_comes_too_late_for_a_gateway() {
+    let fault = |volume: &str| real(Fault::status_after(504), volume);
+    one_of_three(fault, &Expect { says: &["504"], seen: &["dry 200", "200"], ..NO_ANSWER });
+}
+
+#[test]
+fn the_connection_is_reset_before_the_write() {
+    one_of_three(|volume| real(Fault::reset_before(), volume), &NO_ANSWER);
+}
+
+#[test]
+fn the_connection_is_reset_after_the_write() {
+    let fault = |volume: &str| real(Fault::reset_after(), volume);
+    one_of_three(fault, &Expect { seen: &["dry 200", "200"], ..NO_ANSWER });
+}
+
+#[test]
+fn the_volume_cannot_be_read_again() {
+    let fault = |volume: &str| read(Fault::status(500), volume);
+    one_of_three(fault, &Expect { says: &["could not be read again", "500"], ..NOT_SENT });
+}
+
+#[test]
+fn the_volume_may_not_be_read_again() {
+    let fault = |volume: &str| read(Fault::status(403).message("not today"), volume);
+    one_of_three(fault, &Expect { says: &["could not be read again", "not today"], ..NOT_SENT });
+}
+
+#[test]
+fn its_claim_cannot_be_read_again() {
+    let claim = |volume: &str| format!("/namespaces/left/persistentvolumeclaims/{volume}$");
+    let fault = |volume: &str| Fault::status(500).on("GET", &claim(volume));
+    one_of_three(fault, &Expect { says: &["could not be read again", "500"], ..NOT_SENT });
+}
+
+/// What is under way beside it is finished, and nothing else is begun.
+#[test]
+fn the_server_has_an_error_beside_another_volume() {
+    let case = Case::of(3);
+    let [first, second, third] = case.volumes.as_slice() else { panic!("three were asked for") };
+    case.proxy.fault(real(Fault::status(500), first));
+    let held = case.proxy.hold(real(Fault::hold(), second));
+    let running = case.gc().more(&["--parallel", "2"]).start();
+    held.wait();
+    eventually("the first was sent", || case.sent(first) == ["dry", "real"]);
+    held.release();
+    let told = Told::of(running.finish()).ends(6);
+    told.became(first, "unanswered", &["500"]);
+    told.became(second, "done", &[]);
+    told.not_begun(third);
+    assert_eq!(case.sent(third), [""; 0]);
+    case.is_reclaimed(second);
+    case.is_untouched(first);
+    case.is_untouched(third);
+    case.again();
+}
+
+/// That others cannot read of it in the cluster is told, and is no reason to stop.
+#[test]
+fn no_event_can_be_written() {
+    let case = Case::of(2);
+    case.proxy.fault(Fault::status(500).on("POST", "/events$").times(1));
+    case.proxy.fault(Fault::reset_before().on("POST", "/events$").times(1));
+    let told = case.run().ends(0);
+    for volume in &case.volumes {
+        told.became(volume, "done", &[]);
+        told.notes(&format!("no event about pv/{volume}"));
+    }
+    case.are_reclaimed(&case.volumes);
+    let events = case.proxy.requests().into_iter().filter(|it| it.path.ends_with("/events"));
+    assert_eq!(events.filter(|it| it.method == "POST").count(), 2, "each is sent once");
+}
+
+/// Somebody's finalizer keeps the object for longer than anybody waits. That is understood, and no reason to stop.
+#[test]
+fn the_object_does_not_go() {
+    let case = Case::of(2);
+    let [first, second] = case.volumes.as_slice() else { panic!("two were asked for") };
+    let finalizers = case.on.read(&format!("pv/{first}"))["metadata"]["finalizers"].clone();
+    let mut more = finalizers.as_array().cloned().unwrap_or_default();
+    more.push(json!("example.com/keep"));
+    case.edit(first, &json!({"metadata": {"finalizers": more}}));
+    let told = Told::of(case.gc().more(&["--timeout", "4s"]).go()).ends(6);
+    told.became(first, "pending", &["it is still there after 4s"]);
+    told.became(second, "done", &[]);
+    assert_eq!(case.sent(first), ["dry", "real"]);
+    assert!(!case.driver.has(first));
+    let recorded = [(first, Outcome::Pending), (second, Outcome::Done)];
+    let recorded = recorded.map(|(volume, outcome)| (volume.clone(), Some(outcome)));
+    assert_eq!(case.recorded(), recorded);
+
+    let told = case.run().ends(5);
+    assert_eq!(told.refusal(first), "it is terminating");
+    case.edit(first, &json!({"metadata": {"finalizers": null}}));
+    case.are_reclaimed(&case.volumes);
+}
+
+/// Nobody waits for ever, and what arrives after that is still carried out.
+#[test]
+fn the_request_arrives_after_the_tool_has_given_up() {
+    let case = Case::of(2);
+    let [first, second] = case.volumes.as_slice() else { panic!("two were asked for") };
+    let held = case.proxy.hold(real(Fault::hold(), first));
+    let running = case.gc().more(&["--request-timeout", "5s"]).start();
+    held.wait();
+    let told = Told::of(running.finish()).ends(6);
+    told.became(first, "unanswered", &["not known", "no answer came within 5s"]);
+    told.not_begun(second);
+    assert_eq!(case.recorded(), [(first.clone(), Some(Outcome::Unanswered))]);
+    case.are_untouched(&case.volumes);
+
+    held.release();
+    case.is_reclaimed(first);
+    assert_eq!(case.sent(first), ["dry", "real"]);
+    case.is_untouched(second);
+    let told = case.again();
+    assert_eq!(told.refusal(first), "there is no such volume");
+}
+
+/// The second run does not know that the request of the first is still on its way.
+#[test]
+fn the_request_arrives_when_another_run_has_done_it() {
+    let case = Case::of(1);
+    let volume = &case.volumes[0];
+    let held = case.proxy.hold(real(Fault::hold(), volume));
+    let running = case.gc().more(&["--request-timeout", "5s"]).start();
+    held.wait();
+    Told::of(running.finish()).ends(6).became(volume, "unanswered", &[]);
+    let told = Told::of(case.gc().go()).ends(0);
+    told.became(volume, "done", &[]);
+    case.is_reclaimed(volume);
+    held.release();
+    let seen = ["dry 200", "dry 200", "200", "404"];
+    eventually("what was held has arrived", || case.seen(volume) == seen);
+    let recorded = [Outcome::Unanswered, Outcome::Done].map(|it| (volume.clone(), Some(it)));
+    assert_eq!(case.recorded(), recorded);
+}
