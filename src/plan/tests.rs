@@ -235,7 +235,7 @@ fn signs(traits: &Traits, index: usize) -> Option<Row> {
             let Row::Claim(mut other) = claim(traits, index, "other", Some(volume_name)) else {
                 return None;
             };
-            other.metadata.name = "other".into();
+            other.metadata.name = format!("other-{index}").into();
             other.namespace = "c".into();
             Row::Claim(other)
         }
