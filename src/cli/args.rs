@@ -211,18 +211,18 @@ pub fn threshold_candidates() -> ArgValueCandidates {
 pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failure> {
     let known: Vec<_> = kinds.iter().map(|kind| format!("{}/NAME", kind.short())).collect();
     let expected = || Some(format!("expected {}", known.join(" or ")));
-    let shown = escape_control(text);
+    let shown = format!("\"{}\"", escape_control(text));
     let Some((resource, name)) = text.split_once('/') else {
-        return Err(Failure::usage(format!("{shown:?} does not say what it is")).hint(expected()));
+        return Err(Failure::usage(format!("{shown} does not say what it is")).hint(expected()));
     };
     let kind = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind));
     let Some(kind) = kind else {
         return Err(
-            Failure::usage(format!("{shown:?} is of no kind that this is for")).hint(expected())
+            Failure::usage(format!("{shown} is of no kind that this is for")).hint(expected())
         );
     };
     let name = plain_name(name)
-        .ok_or_else(|| Failure::usage(format!("{shown:?} names no object")).hint(expected()))?;
+        .ok_or_else(|| Failure::usage(format!("{shown} names no object")).hint(expected()))?;
     Ok((kind, name))
 }
 
@@ -235,7 +235,7 @@ pub fn object_name(text: &str, kind: Kind) -> Result<String, Failure> {
         return typed_object(text, &[kind]).map(|(_, name)| name);
     }
     plain_name(text)
-        .ok_or_else(|| Failure::usage(format!("{:?} names no object", escape_control(text))))
+        .ok_or_else(|| Failure::usage(format!("\"{}\" names no object", escape_control(text))))
 }
 
 /// A name that the API server could have accepted (RFC 1123, `IsDNS1123Subdomain`).

@@ -108,14 +108,7 @@ impl AuditArgs {
         if self.filename.is_empty() {
             return Ok(From::Live { connection, namespace: self.namespace.as_deref() });
         }
-        let taken_at = self.taken_at.as_deref().map(time).transpose()?;
-        let complete =
-            self.complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
-        Ok(From::Dumps {
-            inputs: self.filename.iter().map(Input::parse).collect(),
-            complete: complete.into_iter().flatten().collect(),
-            taken_at,
-        })
+        dumps(&self.filename, self.taken_at.as_deref(), &self.complete)
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
@@ -190,6 +183,21 @@ impl AuditArgs {
         tell(collected);
         Ok(())
     }
+}
+
+/// Where to look when dumps were given.
+pub(super) fn dumps<'a>(
+    files: &[PathBuf],
+    taken_at: Option<&str>,
+    complete: &[String],
+) -> Result<From<'a>, Failure> {
+    let taken_at = taken_at.map(time).transpose()?;
+    let complete = complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(From::Dumps {
+        inputs: files.iter().map(Input::parse).collect(),
+        complete: complete.into_iter().flatten().collect(),
+        taken_at,
+    })
 }
 
 /// Parses `-o`, and reads and parses its template.

@@ -8,11 +8,11 @@ use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, threshold_candidates},
+    audit::dumps,
     collect::{From, collect},
 };
 use crate::model::{Kind, Recording, Scope, Selector, Settings, Text, Threshold};
 use crate::plan::{self, Selection};
-use crate::sources::dump::Input;
 
 /// Arguments of `gc`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
@@ -65,6 +65,13 @@ pub struct GcArgs {
     /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
+    /// When a dump was taken, if it does not tell
+    #[arg(long, value_name = "TIME", requires = "filename")]
+    taken_at: Option<String>,
+    /// Kinds of which the dump holds every object, or `all`
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
+          add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
+    complete: Vec<String>,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -81,11 +88,7 @@ impl GcArgs {
         let from = if self.filename.is_empty() {
             From::Watched { connection, namespace: self.namespace.as_deref() }
         } else {
-            From::Dumps {
-                inputs: self.filename.iter().map(Input::parse).collect(),
-                complete: std::collections::BTreeSet::new(),
-                taken_at: None,
-            }
+            dumps(&self.filename, self.taken_at.as_deref(), &self.complete)?
         };
         let mut collected = collect(from, &settings, None).await?;
         let plan = perform::plan(&mut collected, &settings, |cx| plan::gc(cx, &selection)).await?;

@@ -13,8 +13,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use super::{Failure, args::Age};
-use crate::output::format::Format;
+use super::Failure;
+use crate::{output::format::Format, sources::client::RequestTimeout};
 
 pub use interrupt::Interrupt;
 
@@ -48,9 +48,9 @@ pub(super) struct WriteArgs {
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
           num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
     wait: bool,
-    /// How long to wait for each change; the same as --threshold delete-wait=DURATION
+    /// How long to wait for each change; 0 means the threshold delete-wait, which is 5m
     #[arg(long, value_name = "DURATION")]
-    timeout: Option<Age>,
+    timeout: Option<RequestTimeout>,
     /// The name under which the API server notes who changed what
     #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
     field_manager: String,
@@ -101,7 +101,7 @@ impl WriteArgs {
 
     /// How long to wait for what follows a change, where the user said so.
     fn deadline(&self) -> Option<Duration> {
-        self.timeout.map(|Age(timeout)| timeout)
+        self.timeout.and_then(|it| it.0)
     }
 
     /// Whether nothing is to be written, whatever the plan says.

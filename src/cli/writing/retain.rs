@@ -1,11 +1,14 @@
 //! `kubectl storage retain`: the first verb that a frightened admin looks for.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, typed_object},
+    audit::dumps,
     collect::{From, collect},
 };
 use crate::model::{Kind, ObjectKey, Settings};
@@ -20,6 +23,9 @@ pub struct RetainArgs {
     /// The namespace of the claims [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
+    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -31,12 +37,22 @@ impl RetainArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
+        if self.write.max_percent.is_some() {
+            let told =
+                "--max-percent needs all volumes, and retain only looks at those that are named";
+            return Err(Failure::usage(told));
+        }
         let named = self.named()?;
         let settings = Settings::default();
-        let from =
-            From::Named { connection, namespace: self.namespace.as_deref(), objects: &named };
+        let from = if self.filename.is_empty() {
+            From::Named { connection, namespace: self.namespace.as_deref(), objects: &named }
+        } else {
+            dumps(&self.filename, None, &[])?
+        };
         let mut collected = collect(from, &settings, None).await?;
-        let namespace = collected.namespace.clone().unwrap_or_default();
+        // A dump has no context that could name a namespace.
+        let given = self.namespace.clone().or_else(|| collected.namespace.clone());
+        let namespace = given.unwrap_or_else(|| "default".to_owned());
         let keys: Vec<_> = named.iter().map(|(kind, name)| key(*kind, &namespace, name)).collect();
         let plan = perform::plan(&mut collected, &settings, |cx| plan::retain(cx, &keys)).await?;
         perform::perform(collected, plan, &self.write, &format, interrupt).await
