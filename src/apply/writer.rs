@@ -159,3 +159,31 @@ fn body(request: &Request, dry_run: bool) -> Value {
     }
     body
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{TEST_FAILED, WriteError};
+
+    #[test]
+    fn what_admission_denies_is_nobodys_haste() {
+        let policy = "persistentvolumes \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+        let webhook = "admission webhook \"w.example\" denied the request: no";
+        for (code, message, overtaken) in [
+            (404, "persistentvolumes \"a\" not found", true),
+            (409, "Operation cannot be fulfilled: the object has been modified", true),
+            (422, TEST_FAILED, true),
+            (422, policy, false),
+            (409, policy, false),
+            (404, webhook, false),
+            (409, webhook, false),
+            (422, "PersistentVolume \"a\" is invalid: spec.capacity: Required value", false),
+            (403, "persistentvolumes \"a\" is forbidden", false),
+            (429, "too many requests", false),
+        ] {
+            let (reason, message) = (String::new(), message.to_owned());
+            let error = WriteError::Rejected { code, reason, message };
+            assert_eq!(error.overtaken().is_some(), overtaken, "{error}");
+        }
+        assert_eq!(WriteError::Unanswered(TEST_FAILED.to_owned()).overtaken(), None);
+    }
+}

@@ -11,8 +11,8 @@ struct Left<'a> {
     sent: &'a [&'static str],
     /// What the server had answered, once all had come to it.
     seen: &'a [&'a str],
-    /// What the journal says: nothing, or one entry with this outcome.
-    recorded: Option<Option<Outcome>>,
+    /// What the journal says last of its entry, if it has one.
+    recorded: &'a [Option<Outcome>],
 }
 
 /// Kills the tool where it waits for the answer to a request. Whatever was on its way comes to the server or is lost,
@@ -60,43 +60,43 @@ fn sorted(mut all: Vec<(String, Option<Outcome>)>) -> Vec<(String, Option<Outcom
 
 #[test]
 fn while_the_volume_is_read_again() {
-    let left = Left { sent: &[], seen: &[], recorded: None };
+    let left = Left { sent: &[], seen: &[], recorded: &[] };
     killed_at(|volume| read(Fault::hold(), volume), false, &left);
 }
 
 #[test]
 fn before_the_dry_run_arrives() {
-    let left = Left { sent: &["dry"], seen: &[], recorded: None };
+    let left = Left { sent: &["dry"], seen: &[], recorded: &[] };
     killed_at(|volume| dry(Fault::hold(), volume), false, &left);
 }
 
 #[test]
 fn between_the_dry_run_and_the_journal() {
-    let left = Left { sent: &["dry"], seen: &["dry 200"], recorded: None };
+    let left = Left { sent: &["dry"], seen: &["dry 200"], recorded: &[] };
     killed_at(|volume| dry(Fault::hold_after(), volume), true, &left);
 }
 
 #[test]
 fn after_the_journal_and_the_write_is_lost() {
-    let left = Left { sent: &["dry", "real"], seen: &["dry 200"], recorded: Some(None) };
+    let left = Left { sent: &["dry", "real"], seen: &["dry 200"], recorded: &[None] };
     killed_at(|volume| real(Fault::hold(), volume), false, &left);
 }
 
 #[test]
 fn after_the_journal_and_the_write_arrives() {
-    let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded: Some(None) };
+    let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded: &[None] };
     killed_at(|volume| real(Fault::hold(), volume), true, &left);
 }
 
 #[test]
 fn before_the_answer_to_the_write_arrives() {
-    let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded: Some(None) };
+    let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded: &[None] };
     killed_at(|volume| real(Fault::hold_after(), volume), true, &left);
 }
 
 #[test]
 fn while_the_event_is_written() {
-    let recorded = Some(Some(Outcome::Sent));
+    let recorded = &[Some(Outcome::Sent)];
     let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded };
     let event = |volume: &str| Fault::hold().on("POST", "/events$").body(volume);
     killed_at(event, false, &left);
@@ -104,7 +104,7 @@ fn while_the_event_is_written() {
 
 #[test]
 fn while_what_follows_is_verified() {
-    let recorded = Some(Some(Outcome::Sent));
+    let recorded = &[Some(Outcome::Sent)];
     let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded };
     let asked = |volume: &str| Fault::hold().on("GET", &one(volume)).after(1);
     killed_at(asked, true, &left);
