@@ -18,7 +18,7 @@ use super::{
     explain::ExplainArgs,
     rbac::RbacArgs,
     version::VersionArgs,
-    writing::{apply::ApplyArgs, gc::GcArgs, retain::RetainArgs},
+    writing::{apply::ApplyArgs, gc::GcArgs, journal::JournalArgs, retain::RetainArgs},
 };
 use crate::{
     model::{Kind, Threshold, escape_control, parse_duration},
@@ -49,6 +49,8 @@ pub enum Command {
     Retain(Box<RetainArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
+    /// List what was done, and what became of it
+    Journal(JournalArgs),
     /// Save what an audit needs to a file, for offline work
     Dump(DumpArgs),
     /// Explain a finding, or why an object is in its state and what would happen if

@@ -4,6 +4,7 @@ pub(super) mod apply;
 mod confirm;
 pub(super) mod gc;
 mod interrupt;
+pub(super) mod journal;
 mod outcome;
 mod perform;
 pub(super) mod retain;

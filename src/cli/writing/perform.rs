@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{
     HowDry, Interrupt, WriteArgs,
     confirm::{self, Answer},
-    outcome,
+    journal as earlier, outcome,
 };
 use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View, Writer};
 use crate::cli::{
@@ -16,8 +16,8 @@ use crate::cli::{
     terminal,
 };
 use crate::cluster::Cx;
-use crate::journal::{self, Log};
-use crate::model::{Settings, escape_control};
+use crate::journal::{self, Entry, Log};
+use crate::model::{BackendKey, Settings, escape_control, format_time};
 use crate::output::{
     format::Format,
     list,
@@ -83,6 +83,7 @@ pub(super) async fn perform(
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
     let log = open_journal(&collected)?;
+    tell_of_open_entries(&collected, &plan);
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
     let width = terminal::width().map_or(80, usize::from);
@@ -257,11 +258,7 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 
 /// Opens the journal before anybody is asked: without it, nothing is written.
 fn open_journal(collected: &Collected) -> Result<Log, Failure> {
-    let folder = collected.live.as_ref().and_then(|live| {
-        let uid = collected.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
-        journal::folder(uid.as_deref(), &live.connection.server, &live.connection.authority)
-    });
-    let Some(folder) = folder else {
+    let Some(folder) = earlier::folder(collected) else {
         return Err(refusal("there is no home for the journal: nothing was changed")
             .hint(Some("set XDG_STATE_HOME to a folder that can be written")));
     };
@@ -269,6 +266,35 @@ fn open_journal(collected: &Collected) -> Result<Log, Failure> {
         let error = anyhow::Error::new(error);
         Failure { exit: Exit::Refused, error, hint: None }
     })
+}
+
+/// Says which entries of earlier runs about these objects are open, before anybody is asked.
+fn tell_of_open_entries(collected: &Collected, plan: &Plan) {
+    let Some(folder) = earlier::folder(collected) else { return };
+    // That it can be written to was proven a moment ago; what is wrong with it, `journal` tells.
+    let Ok(history) = journal::history(&folder) else { return };
+    let touches = |entry: &&Entry| {
+        let object = &entry.intent.object.key;
+        let same = |backend: &BackendKey| {
+            let known = entry.intent.backend.as_ref();
+            known.is_some_and(|it| *it.driver == *backend.driver && *it.handle == *backend.handle)
+        };
+        let mut changes = plan.changes.iter();
+        changes.any(|it| it.object.key == *object || it.about.backend.as_ref().is_some_and(same))
+    };
+    for entry in history.open().filter(touches) {
+        let look = earlier::to_look_at(entry, &earlier::now(&collected.intake.cluster, entry));
+        let (sequence, object) = (entry.sequence, &entry.intent.object);
+        let told =
+            format!("note: entry {sequence} of {} about {object} is open: {look}", begun(entry));
+        terminal::note(&escape_control(&told));
+    }
+}
+
+/// When an entry was begun, and by what.
+fn begun(entry: &Entry) -> String {
+    let when = entry.at.as_ref().map_or_else(|| "an unknown time".to_owned(), format_time);
+    format!("{when} ({})", entry.intent.command)
 }
 
 fn refusal(reason: &str) -> Failure {
