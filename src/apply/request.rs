@@ -29,8 +29,7 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const JSON: &str = "application/json";
 /// Says that a deletion at the backend was stopped half way (SEMANTICS T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
-/// A claim of this name never exists: what names it is Released (D-31, P-TOMBSTONE).
-pub const NO_CLAIM: (&str, &str) = ("default", "kubectl-storage-reclaimed");
+pub use crate::model::NO_CLAIM;
 
 /// Renders an action on an object as it was just read, which is `Null` for one that is created.
 ///

@@ -6,9 +6,9 @@ use std::cell::RefCell;
 use serde_json::Value;
 
 use super::request;
-use crate::cluster::{Change as Seen_, Lookup, Seen};
+use crate::cluster::{Change as Seen_, Lookup, Seen, Subject};
 use crate::model::{
-    Kind, ObjectKey, ObjectRef, Proposal, Question, Refusal, Settings, Time, Volume,
+    Claim, Kind, ObjectKey, ObjectRef, Proposal, Question, Refusal, Settings, Time, Volume,
 };
 use crate::plan::Purpose;
 use crate::rules::Assessor;
@@ -188,6 +188,16 @@ impl View {
         event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
     }
 
+    /// Looks at a claim as it was last seen.
+    pub(super) fn claim<T>(&self, key: &ObjectKey, look: impl FnOnce(Option<&Claim>) -> T) -> T {
+        let state = self.state.borrow();
+        let claim = match state.intake.cluster.subject(key) {
+            Some(Subject::Claim(id)) => state.intake.cluster.claim_at(id),
+            _ => None,
+        };
+        look(claim)
+    }
+
     /// Whether an object of this key, or another one of its name, is there now, by asking.
     pub(super) async fn is_gone(&self, object: &ObjectRef) -> Result<bool, ReadError> {
         match self.reader.get_json::<Value>(&request::path(&object.key)).await {
@@ -202,7 +212,7 @@ impl View {
 }
 
 /// The claim that a volume names.
-fn claim_of(live: &Value) -> Option<ObjectKey> {
+pub(super) fn claim_of(live: &Value) -> Option<ObjectKey> {
     let claim = live["spec"].get("claimRef")?;
     Some(ObjectKey {
         kind: Kind::PersistentVolumeClaim,

@@ -28,7 +28,7 @@ pub struct Writer {
 const WAIT: Duration = Duration::from_secs(60);
 
 /// What the server answered to a write that it carried out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Written {
     /// The object afterwards, or a Status.
     pub(super) value: Value,

@@ -88,6 +88,8 @@ impl Cli {
             Command::Gc(args) => args.run(&self.connection, interrupt).await,
             Command::Retain(args) => args.run(&self.connection, interrupt).await,
             Command::Apply(args) => args.run(&self.connection, interrupt).await,
+            Command::DestroyOrphan(args) => args.run(&self.connection, interrupt).await,
+            Command::Undo(args) => args.run(&self.connection, interrupt).await,
             Command::Journal(args) => args.run(&self.connection).await,
             Command::Dump(args) => args.run(&self.connection).await,
             Command::Explain(args) => args.run(&self.connection).await,

@@ -5,9 +5,11 @@ mod confirm;
 pub(super) mod gc;
 mod interrupt;
 pub(super) mod journal;
+pub(super) mod orphan;
 mod outcome;
 mod perform;
 pub(super) mod retain;
+pub(super) mod undo;
 
 use std::{path::PathBuf, time::Duration};
 

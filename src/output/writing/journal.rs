@@ -220,7 +220,7 @@ fn facts(entry: &JournalEntry) -> Vec<String> {
         detail => format!(": {detail}"),
     };
     facts.push(format!("{}, {}{undoes}{undone}{detail}", entry.command, entry.action));
-    if let Some(backend) = entry.backend.as_ref().filter(|_| entry.keeps_backend) {
+    if let Some(backend) = entry.backend.as_ref().filter(|_| entry.keeps_backend && !entry.undone) {
         let capacity = entry.capacity.as_deref().unwrap_or("?");
         facts.push(format!("keeps {} {}, {capacity}", backend.driver, backend.handle));
     }
