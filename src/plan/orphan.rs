@@ -209,8 +209,10 @@ fn credentials(
             return Err("with which secret its driver deletes it is not known: say --secret NAMESPACE/NAME, or --no-secret if it needs none".to_owned());
         }
         _ if known => {
-            return Err("the journal tells its deletion secret: leave out --secret and --no-secret"
-                .to_owned());
+            return Err(
+                "the journal tells its deletion secret: leave out --secret and --no-secret"
+                    .to_owned(),
+            );
         }
         SecretWord::None => {
             relies_on.push("--no-secret");

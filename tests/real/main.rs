@@ -27,3 +27,4 @@ mod published;
 mod released;
 mod retention;
 mod support;
+mod undo;

@@ -12,6 +12,7 @@ mod run;
 mod scenario;
 mod testbed;
 
+pub(crate) use audit_log::Mark;
 pub(crate) use cluster::{Cluster, Options, shared};
 pub(crate) use driver::{Driver, DriverOptions};
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_path_class, pod};
