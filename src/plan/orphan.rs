@@ -236,3 +236,6 @@ fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
     let others = volumes().map(|it| &it.intent.object.key.name);
     others.filter(|name| !suspects.contains(name)).cloned().collect()
 }
+
+#[cfg(test)]
+mod table;

@@ -342,7 +342,6 @@ fn a_handle_alone_takes_the_users_word_for_everything() {
     let writes = desk.writes(mark);
     let [first, second] = writes.as_slice() else { panic!("{writes:#?}") };
     assert!(first.ends_with(" 201") && second.ends_with(" 409"), "{writes:#?}");
-
 }
 
 #[test]

@@ -103,13 +103,13 @@ impl JournalArgs {
         connection: &ConnectionArgs,
     ) -> Result<ClusterJournal, Failure> {
         let from = From::Named { connection, namespace: None, objects: &[] };
-        let collected = collect(from, &Settings::default(), None).await.map_err(|failure| {
-            match failure.hint {
-                Some(_) => failure,
-                None => {
-                    failure.hint(Some("--all lists the journals of this machine without a cluster"))
-                }
-            }
+        let mut collected = collect(from, &Settings::default(), None).await.map_err(|failure| {
+            let here = "`journal --all` lists the journals of this machine without a cluster";
+            let hint = match &failure.hint {
+                Some(hint) => format!("{hint}; {here}"),
+                None => here.to_owned(),
+            };
+            failure.hint(Some(hint))
         })?;
         let (folder, history) = read(&collected)?;
         if let Some(wanted) = self.entry
@@ -117,7 +117,6 @@ impl JournalArgs {
         {
             return Err(no_entry(&history, wanted));
         }
-        let mut collected = collected;
         ask(&mut collected, history.open().filter(|it| self.wants(it))).await?;
         let cluster = &collected.intake.cluster;
         let file = journal::file(&folder).display().to_string();

@@ -1,6 +1,6 @@
 //! `kubectl storage destroy-orphan`: has a driver delete a backend volume that no volume names.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::{Interrupt, WriteArgs, journal, perform};
 use crate::cli::{
@@ -14,6 +14,7 @@ use crate::plan::{self, SecretWord, Which};
 
 /// Arguments of `destroy-orphan`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true))]
 pub struct OrphanArgs {
     /// The CSI driver of the backend volume
     #[arg(
@@ -28,7 +29,7 @@ pub struct OrphanArgs {
     #[arg(long, value_name = "HANDLE", requires = "driver")]
     handle: Option<String>,
     /// The backend volume that this entry of the journal kept
-    #[arg(long, value_name = "ENTRY")]
+    #[arg(long, value_name = "ENTRY", group = "which")]
     from_journal: Option<u64>,
     /// Your word that no other cluster uses the backend of this driver
     #[arg(long)]
