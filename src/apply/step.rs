@@ -100,15 +100,14 @@ impl Hand<'_> {
 
     /// Reads the object again and proposes again: only the identical proposal goes on.
     async fn judge_again(&self, change: &Change) -> Result<Value, Ended> {
-        let looked = match change.purpose.subject(&change.object) {
-            Some(object) => self.view.look(object).await.map_err(|error| unread(&error))?,
-            None => {
-                for key in change.purpose.counterparts(&change.object) {
-                    let object = ObjectRef { key, uid: None };
-                    self.view.look(&object).await.map_err(|error| unread(&error))?;
-                }
-                Some(Value::Null)
+        let looked = if let Some(object) = change.purpose.subject(&change.object) {
+            self.view.look(object).await.map_err(|error| unread(&error))?
+        } else {
+            for key in change.purpose.counterparts(&change.object) {
+                let object = ObjectRef { key, uid: None };
+                self.view.look(&object).await.map_err(|error| unread(&error))?;
             }
+            Some(Value::Null)
         };
         let Some(live) = looked else {
             return Err(Ended::new(Outcome::Stale, "it is gone"));
@@ -128,8 +127,10 @@ impl Hand<'_> {
     /// The server's dry run: admission and RBAC have their say before anything is written.
     async fn rehearse(&self, change: &Change, request: &Request) -> Result<(), Ended> {
         let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
+        if is_there_already(change, &error) {
+            return Ok(());
+        }
         Err(match error {
-            error if is_there_already(change, &error) => return Ok(()),
             WriteError::Rejected { code: 409 | 422, message, .. } => {
                 Ended::new(Outcome::Stale, message)
             }

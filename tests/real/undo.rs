@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Cluster, Driver, DriverOptions, Mark, Options, Outcome, PersistentVolume, Run, Scenario, claim,
-    eventually,
+    eventually, host_path_class,
 };
 
 /// A cluster, a driver, and the journal of whoever works with it.
@@ -301,6 +301,28 @@ fn the_backend_volume_that_was_kept_is_destroyed() {
     desk.refuses(&orphan, "its backend volume destroyed, already");
     let undo = desk.ends(0, &["undo", "--yes"]);
     assert!(undo.stderr.contains("nothing in the journal can be undone"), "{}", undo.stderr);
+}
+
+/// Of an in-tree volume the whole source is kept, and the controller manager deletes the folder.
+#[test]
+fn the_folder_of_an_in_tree_volume_that_was_kept_is_destroyed() {
+    let cluster = Cluster::start(Options::CONTROLLERS);
+    let desk = Desk::at(&cluster);
+    let class = desk.on.named("class");
+    desk.on.create(&host_path_class(&class, "Retain"));
+    desk.on.create(&claim("data", &class));
+    let name = desk.on.bound("data");
+    let folder = desk.on.folder(&name);
+    desk.on.delete("pvc/data");
+    desk.on.wait_phase(&format!("pv/{name}"), "Released");
+    eventually("the claim is gone", || desk.on.get("pvc/data").is_none());
+    sleep(Duration::from_secs(2));
+    let entry = desk.keep(&name);
+    assert!(folder.is_dir());
+    let mark = cluster.mark();
+    desk.ends(0, &["destroy-orphan", "--from-journal", &entry, "--yes", "--timeout", "30s"]);
+    assert!(!folder.exists());
+    assert_eq!(desk.writes(mark).len(), 1, "{:#?}", desk.writes(mark));
 }
 
 #[test]

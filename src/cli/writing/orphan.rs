@@ -17,13 +17,7 @@ use crate::plan::{self, SecretWord, Which};
 #[command(group = ArgGroup::new("which").required(true))]
 pub struct OrphanArgs {
     /// The CSI driver of the backend volume
-    #[arg(
-        long,
-        value_name = "DRIVER",
-        requires = "handle",
-        conflicts_with = "from_journal",
-        required_unless_present = "from_journal"
-    )]
+    #[arg(long, value_name = "DRIVER", requires = "handle", group = "which")]
     driver: Option<String>,
     /// Its volume handle
     #[arg(long, value_name = "HANDLE", requires = "driver")]
@@ -67,7 +61,7 @@ impl OrphanArgs {
         }
         let orphan = |cx: &crate::cluster::Cx| plan::orphan(cx, &history, &which, &secret);
         let plan = perform::plan(&mut collected, &settings, orphan).await?;
-        perform::perform(collected, plan, &self.write, &format, interrupt).await
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
     fn which(&self) -> Result<Which, Failure> {
@@ -92,15 +86,11 @@ impl OrphanArgs {
         let whole = |(namespace, name): &(&str, &str)| {
             !namespace.is_empty() && !name.is_empty() && !name.contains('/')
         };
-        match parts.filter(whole) {
-            Some((namespace, name)) => {
-                Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
-            }
-            None => {
-                let shown = escape_control(secret);
-                Err(Failure::usage(format!("{shown:?} names no secret"))
-                    .hint(Some("expected NAMESPACE/NAME")))
-            }
-        }
+        let Some((namespace, name)) = parts.filter(whole) else {
+            let shown = escape_control(secret);
+            return Err(Failure::usage(format!("{shown:?} names no secret"))
+                .hint(Some("expected NAMESPACE/NAME")));
+        };
+        Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
     }
 }

@@ -9,6 +9,7 @@ use crate::cli::{
     collect::{From, collect},
     terminal,
 };
+use crate::journal::History;
 use crate::model::{Settings, Threshold, escape_control};
 use crate::plan;
 
@@ -40,28 +41,27 @@ impl UndoArgs {
         for note in &history.notes {
             terminal::note(&escape_control(&format!("note: journal: {note}")));
         }
-        let wanted = match self.entry {
-            Some(wanted) => wanted,
-            None => {
-                let undoable = plan::undoable(&history);
-                for (entry, reason) in undoable.passed.iter().take(NAMED) {
-                    let told = format!("note: entry {entry} cannot be undone: {reason}");
-                    terminal::note(&escape_control(&told));
-                }
-                let Some(last) = undoable.entry else {
-                    terminal::note("nothing in the journal can be undone");
-                    return Ok(Exit::Done);
-                };
-                last
-            }
+        let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {
+            terminal::note("nothing in the journal can be undone");
+            return Ok(Exit::Done);
         };
         let Some(entry) = history.entry(wanted) else {
             return Err(journal::no_entry(&history, wanted));
         };
         let undo = |cx: &crate::cluster::Cx| plan::undo(cx, &history, entry);
         let plan = perform::plan(&mut collected, &settings, undo).await?;
-        perform::perform(collected, plan, &self.write, &format, interrupt).await
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
+}
+
+/// The last entry that can be undone; says why later ones cannot.
+fn last_undoable(history: &History) -> Option<u64> {
+    let undoable = plan::undoable(history);
+    for (entry, reason) in undoable.passed.iter().take(NAMED) {
+        let told = format!("note: entry {entry} cannot be undone: {reason}");
+        terminal::note(&escape_control(&told));
+    }
+    undoable.entry
 }
 
 impl WriteArgs {
