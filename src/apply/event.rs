@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::json;
 
 use super::Request;
-use crate::model::{Action, ReclaimPolicy, Time, format_time};
-use crate::plan::Change;
+use crate::model::{Action, ObjectRef, ReclaimPolicy, Time, format_time};
+use crate::plan::{Change, Purpose};
 
 /// The namespace of Events about objects that have none (client-go, `recorder.makeEvent`).
 const NAMESPACE: &str = "default";
@@ -14,13 +14,17 @@ const NAMESPACE: &str = "default";
 pub(super) fn request(
     change: &Change,
     action: &Action,
+    object: &ObjectRef,
     command: &str,
     entry: u64,
     now: Option<Time>,
 ) -> Request {
-    let object = action.object();
     let namespace = object.key.namespace.as_deref().unwrap_or(NAMESPACE);
     let (reason, what) = match action {
+        _ if matches!(change.purpose, Purpose::Revert(_) | Purpose::Recreate(_)) => {
+            ("StorageUndone", change.proposal.effect.what.clone())
+        }
+        Action::CreateVolume { .. } => ("StorageReclaimed", change.proposal.effect.what.clone()),
         Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => {
             ("StorageRetained", "the reclaim policy was set to Retain".to_owned())
         }
@@ -30,8 +34,7 @@ pub(super) fn request(
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::ReserveVolume { .. }
         | Action::RemoveFinalizer { .. }
-        | Action::AddFinalizer { .. }
-        | Action::CreateVolume { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
+        | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };
     let time = now.as_ref().map(format_time);
     Request {

@@ -17,6 +17,7 @@
 //! Changes of one driver are made one after the other. The first outcome that is not understood
 //! (no answer, an error of the server) ends the batch.
 
+mod created;
 mod event;
 mod kept;
 mod receipt;

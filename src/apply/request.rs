@@ -29,8 +29,7 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const JSON: &str = "application/json";
 /// Says that a deletion at the backend was stopped half way (SEMANTICS T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
-/// A claim of this name never exists: what names it is Released (D-31, P-TOMBSTONE).
-pub const NO_CLAIM: (&str, &str) = ("default", "kubectl-storage-reclaimed");
+pub use crate::model::NO_CLAIM;
 
 /// Renders an action on an object as it was just read, which is `Null` for one that is created.
 ///
@@ -96,8 +95,8 @@ fn reserve(volume: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
         patch.push(json!({"op": "remove", "path": "/spec/claimRef/resourceVersion"}));
     }
     if live["metadata"]["annotations"].get(BOUND_BY_CONTROLLER).is_some() {
-        let path = format!("/metadata/annotations/{}", escaped(BOUND_BY_CONTROLLER));
-        patch.push(json!({"op": "remove", "path": path}));
+        let annotation = format!("/metadata/annotations/{}", escaped(BOUND_BY_CONTROLLER));
+        patch.push(json!({"op": "remove", "path": annotation}));
     }
     Ok(patch.request())
 }

@@ -185,12 +185,11 @@ async fn one(
         }
         batch.over.clone()
     };
-    let ended = match over {
-        Some(over) => not_begun(&over),
-        None => {
-            (run.progress)(Progress::Begun(change));
-            hand.carry_out(change).await
-        }
+    let ended = if let Some(over) = over {
+        not_begun(&over)
+    } else {
+        (run.progress)(Progress::Begun(change));
+        hand.carry_out(change).await
     };
     let Ended { outcome, detail, entry, ends_batch, notes } = ended;
     (run.progress)(Progress::Ended(change, outcome, &detail));

@@ -10,7 +10,7 @@ use super::view::{LookError, View};
 use super::writer::{WriteError, Writer, Written};
 use super::{Outcome, Request, event, request, verify};
 use crate::journal::{Backend, Intent, Log, Request as Sent};
-use crate::model::{Action, format_bytes};
+use crate::model::{Action, ObjectRef, Uid, format_bytes};
 use crate::plan::Change;
 
 /// How often what cannot be seen at the moment is looked for again.
@@ -82,7 +82,7 @@ impl Hand<'_> {
         let live = self.judge_again(change).await?;
         let request = request::request(action, &live)
             .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
-        self.rehearse(&request).await?;
+        self.rehearse(change, &request).await?;
         let record = self.rehearse_record(change, &live).await?;
         if self.dry_run == DryRun::Server {
             return Ok(Ended::new(Outcome::Done, "the API server would accept it"));
@@ -93,7 +93,10 @@ impl Hand<'_> {
             self.end(&mut ended, entry);
             ended
         })?;
-        let sent = self.writer.send(&request, false).await;
+        let sent = match self.writer.send(&request, false).await {
+            Err(error) if is_there_already(change, &error) => Ok(Written::default()),
+            sent => sent,
+        };
         let mut ended = match &sent {
             Ok(_) => Ended::new(Outcome::Sent, ""),
             Err(error) => unsent(error),
@@ -110,7 +113,7 @@ impl Hand<'_> {
             return Err(ended);
         };
         if self.events {
-            ended.notes.extend(self.announce(change, action, entry).await);
+            ended.notes.extend(self.announce(change, action, &written, entry).await);
         }
         let (outcome, detail) = self.verify(change, action, &written).await;
         (ended.outcome, ended.detail) = (outcome, detail);
@@ -145,8 +148,11 @@ impl Hand<'_> {
     }
 
     /// The server's dry run: admission and RBAC have their say before anything is written.
-    async fn rehearse(&self, request: &Request) -> Result<(), Ended> {
+    async fn rehearse(&self, change: &Change, request: &Request) -> Result<(), Ended> {
         let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
+        if is_there_already(change, &error) {
+            return Ok(());
+        }
         if let Some(detail) = error.overtaken() {
             return Err(Ended::new(Outcome::Stale, detail));
         }
@@ -209,8 +215,18 @@ impl Hand<'_> {
     }
 
     /// Writes an Event about the object; that it could not be written is no reason to stop.
-    async fn announce(&self, change: &Change, action: &Action, entry: u64) -> Option<String> {
-        let request = event::request(change, action, self.command, entry, self.view.clock());
+    async fn announce(
+        &self,
+        change: &Change,
+        action: &Action,
+        written: &Written,
+        entry: u64,
+    ) -> Option<String> {
+        let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
+        let uid = change.object.uid.clone().or(created);
+        let object = ObjectRef { uid, key: action.object().key.clone() };
+        let request =
+            event::request(change, action, &object, self.command, entry, self.view.clock());
         match self.writer.send(&request, false).await {
             Ok(_) => None,
             Err(error) => Some(format!("no event about {}: {error}", change.object)),
@@ -239,6 +255,12 @@ pub(super) fn backend(change: &Change) -> Option<Backend> {
 
 fn unread(error: &LookError) -> Ended {
     Ended::new(Outcome::Failed, format!("it could not be read again: {error}")).ends_batch()
+}
+
+/// Whether an earlier run has created what this one would: then there is only its end to wait for.
+fn is_there_already(change: &Change, error: &WriteError) -> bool {
+    let exists = matches!(error, WriteError::Rejected { reason, .. } if reason == "AlreadyExists");
+    exists && change.purpose.resumes()
 }
 
 /// What became of a write that was not answered with success.

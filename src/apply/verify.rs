@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Outcome;
 use super::view::View;
+use super::{Outcome, created};
 use crate::model::{Action, ReclaimPolicy};
-use crate::plan::Change;
+use crate::plan::{Change, Purpose};
 
 /// How often what the watches bring is looked through.
-const GLANCE: Duration = Duration::from_millis(100);
+pub(super) const GLANCE: Duration = Duration::from_millis(100);
 /// How often the server is asked where no watch tells.
-const ASK: Duration = Duration::from_secs(2);
+pub(super) const ASK: Duration = Duration::from_secs(2);
 
 /// Waits for what follows a write that the server has answered with `written`.
 pub(super) async fn verify(
@@ -23,12 +23,20 @@ pub(super) async fn verify(
     wait: Option<Duration>,
 ) -> (Outcome, String) {
     let policy = written["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
+    let only_written = matches!(change.purpose, Purpose::Revert(_));
     match action {
-        Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => match policy {
-            "Retain" => (Outcome::Done, "its policy is Retain".to_owned()),
+        // Nothing follows from it.
+        Action::SetReclaimPolicy { to, .. } if only_written || *to == ReclaimPolicy::Retain => {
+            if policy == to.to_string() {
+                return (Outcome::Done, format!("its policy is {to}"));
+            }
             // Somebody in between answered something else.
-            other => (Outcome::Pending, format!("the API server shows the policy {other:?}")),
-        },
+            (Outcome::Pending, format!("the API server shows the policy {policy:?}"))
+        }
+        Action::CreateVolume { .. } if change.purpose.destroys() => {
+            created::until_reclaimed(view, change, wait).await
+        }
+        Action::CreateVolume { .. } => created::until_settled(view, change, wait).await,
         Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
             let gone = "the object is gone, which its provisioner removes after the driver has answered DeleteVolume";
             until_gone(view, change, wait, gone).await
@@ -39,8 +47,7 @@ pub(super) async fn verify(
         }
         Action::ReserveVolume { .. }
         | Action::RemoveFinalizer { .. }
-        | Action::AddFinalizer { .. }
-        | Action::CreateVolume { .. } => (Outcome::Done, "the API server has it so".to_owned()),
+        | Action::AddFinalizer { .. } => (Outcome::Done, "the API server has it so".to_owned()),
     }
 }
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::request;
-use crate::cluster::{Change as Seen_, Lookup, Seen};
+use crate::cluster::{Change as Seen_, Lookup, Seen, Subject};
 use crate::model::{
-    Kind, ObjectKey, ObjectRef, Proposal, Question, Refusal, Settings, Time, Volume,
+    Claim, Kind, ObjectKey, ObjectRef, Proposal, Question, Refusal, Settings, Time, Volume,
 };
 use crate::plan::Purpose;
 use crate::rules::Assessor;
@@ -95,7 +95,7 @@ impl View {
     }
 
     /// Reads an object, and the claim that it names, anew.
-    async fn look(&self, object: &ObjectRef) -> Result<Live, LookError> {
+    pub(super) async fn look(&self, object: &ObjectRef) -> Result<Live, LookError> {
         let live = self.read(&object.key).await?;
         let claim = live.as_ref().and_then(claim_of);
         let claim = match claim {
@@ -165,9 +165,13 @@ impl View {
         let mut rounds = ROUNDS;
         loop {
             self.ask_again(purpose, object).await?;
-            let live = match purpose.subject(object) {
-                Some(subject) => self.look(subject).await?,
-                None => Some(Value::Null),
+            let live = if let Some(subject) = purpose.subject(object) {
+                self.look(subject).await?
+            } else {
+                for key in purpose.counterparts(object) {
+                    self.look(&ObjectRef { key, uid: None }).await?;
+                }
+                Some(Value::Null)
             };
             let (proposed, questions) = self.propose(purpose, object, false);
             rounds -= 1;
@@ -225,6 +229,16 @@ impl View {
         event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
     }
 
+    /// Looks at a claim as it was last seen.
+    pub(super) fn claim<T>(&self, key: &ObjectKey, look: impl FnOnce(Option<&Claim>) -> T) -> T {
+        let state = self.state.borrow();
+        let claim = match state.intake.cluster.subject(key) {
+            Some(Subject::Claim(id)) => state.intake.cluster.claim_at(id),
+            _ => None,
+        };
+        look(claim)
+    }
+
     /// Whether an object of this key, or another one of its name, is there now, by asking.
     pub(super) async fn is_gone(&self, object: &ObjectRef) -> Result<bool, ReadError> {
         match self.reader.get_json::<Value>(&request::path(&object.key)).await {
@@ -239,7 +253,7 @@ impl View {
 }
 
 /// The claim that a volume names.
-fn claim_of(live: &Value) -> Option<ObjectKey> {
+pub(super) fn claim_of(live: &Value) -> Option<ObjectKey> {
     let claim = live["spec"].get("claimRef")?;
     Some(ObjectKey {
         kind: Kind::PersistentVolumeClaim,

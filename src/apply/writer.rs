@@ -28,7 +28,7 @@ pub(super) struct Writer {
 const WAIT: Duration = Duration::from_secs(60);
 
 /// What the server answered to a write that it carried out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Written {
     /// The object afterwards, or a Status.
     pub(super) value: Value,
@@ -106,13 +106,11 @@ impl Writer {
             let body = body.collect().await.map_err(|error| self.lost(&error, path))?.to_bytes();
             Ok((head, body))
         };
-        let (head, body) = match timeout(self.wait, answer).await {
-            Ok(answer) => answer?,
-            Err(_) => {
-                let seconds = self.wait.as_secs();
-                return Err(WriteError::Unanswered(format!("no answer came within {seconds}s")));
-            }
+        let Ok(answer) = timeout(self.wait, answer).await else {
+            let seconds = self.wait.as_secs();
+            return Err(WriteError::Unanswered(format!("no answer came within {seconds}s")));
         };
+        let (head, body) = answer?;
         let code = head.status.as_u16();
         if head.status.is_success() {
             let value = serde_json::from_slice(&body).unwrap_or_default();

@@ -18,7 +18,10 @@ use super::{
     explain::ExplainArgs,
     rbac::RbacArgs,
     version::VersionArgs,
-    writing::{apply::ApplyArgs, gc::GcArgs, retain::RetainArgs},
+    writing::{
+        apply::ApplyArgs, gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs, retain::RetainArgs,
+        undo::UndoArgs,
+    },
 };
 use crate::{
     model::{Kind, Recording, Threshold, escape_control, parse_duration},
@@ -49,6 +52,12 @@ pub enum Command {
     Retain(Box<RetainArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
+    /// Have a driver delete a backend volume that no volume names any more
+    DestroyOrphan(Box<OrphanArgs>),
+    /// Reverse what an entry of the journal changed, where Kubernetes allows it
+    Undo(Box<UndoArgs>),
+    /// List what was done, and what became of it
+    Journal(JournalArgs),
     /// Save what an audit needs to a file, for offline work
     Dump(DumpArgs),
     /// Explain a finding, or why an object is in its state and what would happen if

@@ -85,9 +85,12 @@ impl Cli {
     async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
         match self.command {
             Command::Audit(args) => args.run(&self.connection).await,
-            Command::Gc(args) => args.run(&self.connection, interrupt).await,
-            Command::Retain(args) => args.run(&self.connection, interrupt).await,
-            Command::Apply(args) => args.run(&self.connection, interrupt).await,
+            Command::Gc(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
             Command::Dump(args) => args.run(&self.connection).await,
             Command::Explain(args) => args.run(&self.connection).await,
             Command::Rbac(args) => args.run(&self.connection).await,

@@ -220,13 +220,13 @@ fn role(command: For, secrets: &[(String, String)]) -> Vec<Role> {
         by_namespace.entry(namespace).or_default().push(secret.clone());
     }
     let of_secrets = by_namespace.into_iter().map(|(namespace, resource_names)| {
-        let rule = PolicyRule {
+        let get = PolicyRule {
             api_groups: vec![""],
             resources: vec!["secrets"],
             resource_names,
             verbs: vec!["get"],
         };
-        role("Role", Some(namespace), vec![rule])
+        role("Role", Some(namespace), vec![get])
     });
     std::iter::once(role("ClusterRole", None, rules)).chain(of_secrets).collect()
 }

@@ -120,7 +120,8 @@ impl History {
         kept
     }
 
-    fn undone(&self) -> HashSet<u64> {
+    /// Returns the sequences of the entries that a later one reversed, verified.
+    pub fn undone(&self) -> HashSet<u64> {
         let mut undone = HashSet::new();
         for entry in self.entries.iter().rev() {
             if let Some(earlier) = entry.intent.undoes

@@ -39,8 +39,7 @@ const JOURNAL: &str = "journal.jsonl";
 ///
 /// `None` when there is no home.
 pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) -> Option<PathBuf> {
-    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
+    let home = home()?;
     let plain = |uid: &&str| uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     let id = cluster_uid.filter(plain).filter(|uid| !uid.is_empty()).map_or_else(
         || {
@@ -54,7 +53,40 @@ pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) ->
         },
         str::to_owned,
     );
-    Some(state.join("kubectl-storage").join(id))
+    Some(home.join(id))
+}
+
+/// Returns where our folders of all clusters are; `None` when there is no home.
+pub fn home() -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
+    Some(state.join("kubectl-storage"))
+}
+
+/// Returns our folders of all clusters that hold a journal of writes, in the order of their names.
+///
+/// # Errors
+/// When they cannot be listed; that there are none yet is no error.
+pub fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = match fs::read_dir(home) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut folders = Vec::new();
+    for entry in listed {
+        let folder = entry?.path();
+        if folder.join(JOURNAL).exists() {
+            folders.push(folder);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// The file that holds the journal of writes in our folder for a cluster.
+pub fn file(folder: &Path) -> PathBuf {
+    folder.join(JOURNAL)
 }
 
 /// Creates a folder that only its owner may enter.

@@ -2,6 +2,9 @@
 
 use super::{ObjectRef, Phase, ReclaimPolicy, Text, Uid};
 
+/// A claim of this namespace and name never exists: what names it is Released (D-31, P-TOMBSTONE).
+pub const NO_CLAIM: (&str, &str) = ("default", "kubectl-storage-reclaimed");
+
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {

@@ -35,7 +35,7 @@ mod uid;
 mod volume;
 mod workload;
 
-pub use action::{Action, Effect, Guard, Proposal, Refusal, Undo};
+pub use action::{Action, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
 pub use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{BackendKey, migrated_driver};

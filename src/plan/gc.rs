@@ -37,7 +37,7 @@ pub fn gc(cx: &Cx, selection: &Selection) -> Plan {
                 plan.take(cx, purpose, volume, true);
             }
             Ok(None) => {
-                plan.refuse(object, usual.id(), "there is no such volume".to_owned(), false)
+                plan.refuse(object, usual.id(), "there is no such volume".to_owned(), false);
             }
             Err(unseen) => plan.refuse(object, usual.id(), unseen.reason, true),
         }

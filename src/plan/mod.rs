@@ -4,19 +4,24 @@
 //! at the moment of writing: only the identical proposal is carried out.
 
 mod gc;
+mod orphan;
 mod purpose;
 mod retain;
+mod undo;
 
 use std::collections::BTreeSet;
 
-use crate::cluster::Cx;
+use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Age, BackendKey, Bytes, ObjectRef, Proposal, Settings, Text, Time, Volume, VolumeColumns,
+    Age, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text, Time, Volume,
+    VolumeColumns,
 };
 
 pub use gc::{Selection, gc};
+pub use orphan::{SecretWord, Which, orphan};
 pub use purpose::Purpose;
 pub use retain::retain;
+pub use undo::{Undoable, undo, undoable};
 
 /// What would be changed, and what would not, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,10 +107,33 @@ impl Plan {
 
     /// Takes up a change or a refusal.
     fn take(&mut self, cx: &Cx, purpose: Purpose, volume: &Volume, named: bool) {
-        let object = volume.object();
+        let proposed = purpose.propose_for(cx, volume);
+        self.sort_in(proposed, purpose, volume.object(), About::of(cx, volume), named);
+    }
+
+    /// Takes up a change, or a refusal, of an object that need not be there yet.
+    fn take_proposed(
+        &mut self,
+        cx: &Cx,
+        purpose: Purpose,
+        object: ObjectRef,
+        about: About,
+        named: bool,
+    ) {
+        let proposed = purpose.propose(cx, &object);
+        self.sort_in(proposed, purpose, object, about, named);
+    }
+
+    fn sort_in(
+        &mut self,
+        proposed: Seen<Result<Proposal, Refusal>>,
+        purpose: Purpose,
+        object: ObjectRef,
+        about: About,
+        named: bool,
+    ) {
         let because = purpose.id();
-        let about = About::of(cx, volume);
-        match purpose.propose_for(cx, volume) {
+        match proposed {
             Ok(Ok(proposal)) => self.changes.push(Change { purpose, object, about, proposal }),
             Ok(Err(refusal)) => {
                 let reason = refusal.reason;

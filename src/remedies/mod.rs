@@ -9,11 +9,15 @@ mod add_protection;
 mod checks;
 mod condemn;
 mod keep_backend;
+mod manifest;
 mod reclaim;
+pub mod recreate;
 mod released;
 mod remove_finalizer;
 mod reserve;
 mod retain;
+pub mod revert;
+pub mod tombstone;
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
@@ -21,13 +25,17 @@ use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume
 pub use add_protection::REMEDY as ADD_PROTECTION;
 pub use condemn::REMEDY as CONDEMN;
 pub use keep_backend::REMEDY as KEEP_BACKEND;
+pub use manifest::Manifest;
 pub use reclaim::REMEDY as RECLAIM;
+pub use recreate::Recreation;
 pub use remove_finalizer::{
     ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
     IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER,
 };
 pub use reserve::REMEDY as RESERVE;
 pub use retain::REMEDY as RETAIN;
+pub use revert::Reversal;
+pub use tombstone::Orphan;
 
 /// One thing that can be done about a volume.
 #[derive(Debug)]

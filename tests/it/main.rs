@@ -4,6 +4,7 @@ mod architecture;
 mod cli;
 mod completions;
 mod incremental;
+mod journal;
 mod krew_manifest;
 mod readme;
 mod registry;

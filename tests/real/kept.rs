@@ -195,7 +195,7 @@ fn kept_backends_are_known_to_every_machine_until_a_volume_names_them_again() {
     }
 }
 
-/// The rights of somebody who may read what `gc` reads and delete volumes, and knows no ConfigMaps.
+/// The rights of somebody who may read what `gc` reads and delete volumes, and knows no `ConfigMap`s.
 fn grant_all_but_config_maps(on: &Scenario, user: &str) {
     let core = [
         "persistentvolumes",
@@ -226,7 +226,7 @@ fn grant_all_but_config_maps(on: &Scenario, user: &str) {
     );
 }
 
-/// Lets a user do something to ConfigMaps of the scenario's namespace.
+/// Lets a user do something to `ConfigMap`s of the scenario's namespace.
 fn grant_config_maps(on: &Scenario, user: &str, verbs: &[&str]) {
     let name = format!("{user}-{}", verbs.join("-"));
     on.create(&json!({
@@ -310,7 +310,7 @@ fn two_runs_at_once_lose_no_key_of_each_other() {
         keep(home.path(), on.cluster.kubeconfig(), &more).start()
     };
     let running = [start(&homes[0], &volumes[..2]), start(&homes[1], &volumes[2..])];
-    for outcome in running.map(|it| it.finish()) {
+    for outcome in running.map(crate::support::Running::finish) {
         assert_eq!(outcome.code, Some(0), "{}{}", outcome.stdout, outcome.stderr);
     }
     assert_recorded_first(&on.name, on.cluster.requests_since(before), &volumes);

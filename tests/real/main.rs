@@ -30,5 +30,6 @@ mod published;
 mod released;
 mod retention;
 mod support;
+mod undo;
 mod watches;
 mod writing;

@@ -42,7 +42,7 @@ impl ApplyArgs {
         self.check(&saved, &collected)?;
         let plan =
             perform::plan(&mut collected, &settings, |cx| again(cx, &settings, &saved)).await?;
-        perform::perform(collected, plan, &self.write, &format, interrupt).await
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
     fn read(&self) -> Result<SavedPlan, Failure> {

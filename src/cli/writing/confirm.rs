@@ -13,7 +13,7 @@ const HANDFUL: usize = 5;
 
 /// What the user said.
 pub(super) enum Answer {
-    Yes(Plan),
+    Yes(Box<Plan>),
     No,
 }
 
@@ -66,7 +66,7 @@ fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
         let objects = if count == 1 { "this object" } else { "these objects" };
         Confirm::new().with_prompt(format!("Change {objects}?")).default(false).interact()?
     };
-    Ok(if yes { Answer::Yes(plan) } else { Answer::No })
+    Ok(if yes { Answer::Yes(Box::new(plan)) } else { Answer::No })
 }
 
 /// What has to be typed: how many volumes, and how much they hold.

@@ -92,7 +92,7 @@ impl GcArgs {
         };
         let mut collected = collect(from, &settings, None).await?;
         let plan = perform::plan(&mut collected, &settings, |cx| plan::gc(cx, &selection)).await?;
-        perform::perform(collected, plan, &self.write, &format, interrupt).await
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
     fn settings(&self) -> Result<Settings, Failure> {

@@ -4,9 +4,12 @@ pub(super) mod apply;
 mod confirm;
 pub(super) mod gc;
 mod interrupt;
+pub(super) mod journal;
+pub(super) mod orphan;
 mod outcome;
 mod perform;
 pub(super) mod retain;
+pub(super) mod undo;
 mod unfinished;
 
 use std::{path::PathBuf, time::Duration};

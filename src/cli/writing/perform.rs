@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{
     HowDry, Interrupt, WriteArgs,
     confirm::{self, Answer},
-    outcome, unfinished,
+    journal as earlier, outcome, unfinished,
 };
 use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View};
 use crate::cli::{
@@ -19,7 +19,7 @@ use crate::cli::{
     terminal,
 };
 use crate::cluster::Cx;
-use crate::journal::{self, Log};
+use crate::journal::Log;
 use crate::model::{Settings, escape_control};
 use crate::output::{
     format::Format,
@@ -37,14 +37,13 @@ pub(super) async fn plan(
 ) -> Result<Plan, Failure> {
     for _ in 0..ROUNDS {
         collected.judge(settings);
-        let (made, questions) = {
+        let (plan, questions) = {
             let cx = collected.assessor.cx(&collected.intake.cluster, settings);
-            let made = make(&cx);
-            (made, cx.take_questions())
+            (make(&cx), cx.take_questions())
         };
-        let Some(live) = &collected.live else { return Ok(made) };
+        let Some(live) = &collected.live else { return Ok(plan) };
         if questions.is_empty() {
-            return Ok(made);
+            return Ok(plan);
         }
         answers::ask(&live.reader, questions, &mut collected.intake).await.map_err(dump_failure)?;
     }
@@ -90,6 +89,7 @@ pub(super) async fn perform(
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
     let log = open_journal(&collected)?;
+
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
     let width = terminal::width().map_or(80, usize::from);
@@ -103,7 +103,7 @@ pub(super) async fn perform(
             .hint(Some("--yes answers the question, --dry-run=client only shows the plan")));
     } else {
         match ask(&mut collected, plan).await? {
-            Answer::Yes(plan) => Confirmed::by_user(plan),
+            Answer::Yes(plan) => Confirmed::by_user(*plan),
             Answer::No => return Err(refusal("not confirmed: nothing was changed")),
         }
     };
@@ -277,7 +277,7 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 
 /// Opens the journal before anybody is asked: without it, nothing is written.
 fn open_journal(collected: &Collected) -> Result<Log, Failure> {
-    let Some(folder) = journal_folder(collected) else {
+    let Some(folder) = earlier::folder(collected) else {
         return Err(refusal("there is no home for the journal: nothing was changed")
             .hint(Some("set XDG_STATE_HOME to a folder that can be written")));
     };
@@ -285,13 +285,6 @@ fn open_journal(collected: &Collected) -> Result<Log, Failure> {
         let error = anyhow::Error::new(error);
         Failure { exit: Exit::Refused, error, hint: None }
     })
-}
-
-/// Our folder for the cluster, if there is a cluster and a home.
-pub(super) fn journal_folder(collected: &Collected) -> Option<PathBuf> {
-    let live = collected.live.as_ref()?;
-    let uid = collected.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
-    journal::folder(uid.as_deref(), &live.connection.server, &live.connection.authority)
 }
 
 fn refusal(reason: &str) -> Failure {

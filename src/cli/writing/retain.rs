@@ -55,7 +55,7 @@ impl RetainArgs {
         let namespace = given.unwrap_or_else(|| "default".to_owned());
         let keys: Vec<_> = named.iter().map(|(kind, name)| key(*kind, &namespace, name)).collect();
         let plan = perform::plan(&mut collected, &settings, |cx| plan::retain(cx, &keys)).await?;
-        perform::perform(collected, plan, &self.write, &format, interrupt).await
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
     fn named(&self) -> Result<Vec<(Kind, String)>, Failure> {

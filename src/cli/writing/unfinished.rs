@@ -1,6 +1,6 @@
 //! What earlier runs began on the same objects, and did not see the end of.
 
-use super::perform::journal_folder;
+use super::journal::folder;
 use crate::cli::{collect::Collected, terminal};
 use crate::journal::{self, Entry, Outcome};
 use crate::model::{escape_control, format_time};
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 /// is sent again on its account: what is there now was judged anew.
 pub(super) fn tell(collected: &Collected, plan: &Plan) {
     // Whoever goes on to write learns from opening it what is wrong with the journal.
-    let Some(history) = journal_folder(collected).and_then(|it| journal::history(&it).ok()) else {
+    let Some(history) = folder(collected).and_then(|it| journal::history(&it).ok()) else {
         return;
     };
     let changed = plan.changes.iter().map(|it| &it.object.key);

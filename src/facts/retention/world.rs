@@ -66,6 +66,7 @@ impl Claim<'_> {
     }
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
 struct Pod {
     uid: Option<Uid>,
     member: bool,

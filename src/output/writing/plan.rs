@@ -51,6 +51,7 @@ pub struct PlanMetadata {
 }
 
 /// What a plan was judged under.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedSettings {

@@ -97,9 +97,9 @@ pub fn receipt_table(out: &mut dyn Write, receipt: &Receipt, width: usize) -> io
 ///
 /// # Errors
 /// When writing fails.
-pub fn names<'a>(
+pub fn names(
     out: &mut dyn Write,
-    objects: &mut dyn Iterator<Item = &'a ObjectReference>,
+    objects: &mut dyn Iterator<Item = &ObjectReference>,
 ) -> io::Result<()> {
     for object in objects {
         writeln!(out, "{}", named(&resource_name(object)))?;

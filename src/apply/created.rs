@@ -1,0 +1,101 @@
+//! Whether what was meant to follow has followed from an object that was created.
+
+use std::time::{Duration, Instant};
+
+use super::view::{View, claim_of};
+use super::{Outcome, verify};
+use crate::model::{ObjectRef, format_duration};
+use crate::plan::Change;
+
+/// Waits until a volume object that was created again is what it has to become: Bound where its
+/// claim is there, else Released.
+pub(super) async fn until_settled(
+    view: &View,
+    change: &Change,
+    wait: Option<Duration>,
+) -> (Outcome, String) {
+    let Some(wait) = wait else { return unwaited() };
+    let began = Instant::now();
+    let object = ObjectRef { key: change.object.key.clone(), uid: None };
+    loop {
+        let seen = match view.look(&object).await {
+            Ok(Some(live)) => {
+                let phase = live["status"]["phase"].as_str().unwrap_or_default().to_owned();
+                let uid = live["spec"]["claimRef"]["uid"].as_str().map(str::to_owned);
+                let claimed = claim_of(&live).is_some_and(|key| {
+                    view.claim(&key, |claim| {
+                        let found = claim.and_then(|it| it.metadata.uid.as_ref());
+                        found.map(ToString::to_string) == uid && uid.is_some()
+                    })
+                });
+                match (phase.as_str(), claimed) {
+                    ("Bound", true) => {
+                        return (Outcome::Done, "it is bound to its claim again".to_owned());
+                    }
+                    ("Released", false) => {
+                        let told = "it is Released, with the policy Retain, and names the same backend volume";
+                        return (Outcome::Done, told.to_owned());
+                    }
+                    ("Available", _) => {
+                        let told = "it is Available: somebody took its claimRef away, and any claim may get it";
+                        return (Outcome::Pending, told.to_owned());
+                    }
+                    (phase, _) => format!("its phase is {phase:?}"),
+                }
+            }
+            Ok(None) => return (Outcome::Pending, "it is gone again".to_owned()),
+            Err(error) => error.to_string(),
+        };
+        if began.elapsed() >= wait {
+            let waited = format_duration(wait);
+            return (Outcome::Pending, format!("it was created, and after {waited} {seen}"));
+        }
+        tokio::time::sleep(verify::GLANCE).await;
+    }
+}
+
+/// Waits until a provisioner has removed an object that was created for it to reclaim.
+pub(super) async fn until_reclaimed(
+    view: &View,
+    change: &Change,
+    wait: Option<Duration>,
+) -> (Outcome, String) {
+    let Some(wait) = wait else { return unwaited() };
+    let began = Instant::now();
+    let name = &change.object.key.name;
+    let object = ObjectRef { key: change.object.key.clone(), uid: None };
+    let mut pause = verify::GLANCE;
+    loop {
+        let seen = match view.look(&object).await {
+            // Its provisioner removes it after the driver's answer, and not before.
+            Ok(None) => {
+                let told = "the driver answered DeleteVolume, and its provisioner removed the object; what the storage system has done, only it can tell";
+                return (Outcome::Done, told.to_owned());
+            }
+            Ok(Some(live)) => {
+                let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str();
+                if policy != Some("Delete") {
+                    let told = format!(
+                        "somebody set the policy of pv/{name} to {policy:?}: the backend volume may be half deleted"
+                    );
+                    return (Outcome::Pending, told);
+                }
+                let complaint = view.last_complaint(name);
+                let last = complaint.map_or_else(String::new, |it| format!("; last heard: {it}"));
+                format!("pv/{name} is still there{last}")
+            }
+            Err(error) => error.to_string(),
+        };
+        if began.elapsed() >= wait {
+            let told =
+                format!("after {} {seen}; the same command goes on waiting", format_duration(wait));
+            return (Outcome::Pending, told);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(verify::ASK);
+    }
+}
+
+fn unwaited() -> (Outcome, String) {
+    (Outcome::Pending, "nobody waited for what follows".to_owned())
+}

@@ -1,0 +1,226 @@
+//! `kubectl storage journal`: what was done, and what became of it.
+
+use clap::Args;
+
+use crate::cli::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{Collected, From, collect, dump_failure},
+    terminal,
+};
+use crate::cluster::Cluster;
+use crate::journal::{self, Entry, History, Outcome};
+use crate::model::{Answer, Kind, Question, Settings, escape_control};
+use crate::output::{
+    format::Format,
+    list,
+    writing::{self, ClusterJournal},
+};
+use crate::sources::answers;
+
+/// Arguments of `journal`.
+#[derive(Debug, Args)]
+pub struct JournalArgs {
+    /// Only this entry, whole: with -o yaml, what was sent and what the object was before
+    #[arg(value_name = "ENTRY")]
+    entry: Option<u64>,
+    /// Only entries of which it is not known what became of them
+    #[arg(long, conflicts_with = "entry")]
+    open: bool,
+    /// The journals of all clusters that are on this machine, without asking any cluster
+    #[arg(long, conflicts_with = "entry")]
+    all: bool,
+    /// Output format: table, json or yaml
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
+}
+
+impl JournalArgs {
+    pub(in crate::cli) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let format = self.format()?;
+        let journals = if self.all {
+            self.of_all_clusters()?
+        } else {
+            vec![self.of_this_cluster(connection).await?]
+        };
+        let shape = writing::journal(journals);
+        let width = terminal::width().map_or(80, usize::from);
+        terminal::print(|out| match format {
+            Format::Json => list::json(out, &shape),
+            Format::Yaml => list::yaml(out, &shape),
+            _ => writing::journal_table(out, &shape, width),
+        })
+        .map_err(Failure::error)?;
+        for of in &shape.journals {
+            if of.entries.is_empty() {
+                let what = if self.open { "is open in" } else { "is written down in" };
+                terminal::note(&format!("nothing {what} {}", escape_control(&of.file)));
+            }
+            for note in &of.notes {
+                terminal::note(&escape_control(&format!("note: {}: {note}", of.file)));
+            }
+        }
+        if shape.journals.is_empty() {
+            terminal::note("there is no journal on this machine");
+        }
+        Ok(Exit::Done)
+    }
+
+    fn format(&self) -> Result<Format, Failure> {
+        let parsed = self.output.parse::<Format>();
+        match parsed.map_err(|error| Failure::usage(error.to_string()))? {
+            format @ (Format::Table | Format::Json | Format::Yaml) => Ok(format),
+            _ => Err(Failure::usage(format!(
+                "journals are not printed as {:?}; there are table, json and yaml",
+                self.output
+            ))),
+        }
+    }
+
+    fn of_all_clusters(&self) -> Result<Vec<ClusterJournal>, Failure> {
+        let Some(home) = journal::home() else { return Err(no_home()) };
+        let folders = journal::folders(&home).map_err(|error| {
+            let context = format!("failed to list {}", home.display());
+            Failure::error(anyhow::Error::new(error).context(context))
+        })?;
+        let mut journals = Vec::new();
+        for folder in folders {
+            // One that cannot be read must not hide the others.
+            let file = journal::file(&folder).display().to_string();
+            journals.push(match journal::history(&folder) {
+                Ok(history) => self.shape(file, history, &mut |_| unknown("no cluster was asked")),
+                Err(error) => {
+                    let note = format!("{:#}", anyhow::Error::new(error));
+                    ClusterJournal { file, entries: Vec::new(), notes: vec![note] }
+                }
+            });
+        }
+        Ok(journals)
+    }
+
+    async fn of_this_cluster(
+        &self,
+        connection: &ConnectionArgs,
+    ) -> Result<ClusterJournal, Failure> {
+        let from = From::Named { connection, namespace: None, objects: &[] };
+        let mut collected = collect(from, &Settings::default(), None).await.map_err(|failure| {
+            let here = "`journal --all` lists the journals of this machine without a cluster";
+            let hint = match &failure.hint {
+                Some(hint) => format!("{hint}; {here}"),
+                None => here.to_owned(),
+            };
+            failure.hint(Some(hint))
+        })?;
+        let (folder, history) = read(&collected)?;
+        if let Some(wanted) = self.entry
+            && history.entry(wanted).is_none()
+        {
+            return Err(no_entry(&history, wanted));
+        }
+        ask(&mut collected, history.open().filter(|it| self.wants(it))).await?;
+        let cluster = &collected.intake.cluster;
+        let file = journal::file(&folder).display().to_string();
+        Ok(self.shape(file, history, &mut |entry| now(cluster, entry)))
+    }
+
+    fn wants(&self, entry: &Entry) -> bool {
+        self.entry.is_none_or(|wanted| entry.sequence == wanted) && (!self.open || entry.is_open())
+    }
+
+    fn shape(
+        &self,
+        file: String,
+        history: History,
+        state: &mut dyn FnMut(&Entry) -> String,
+    ) -> ClusterJournal {
+        let whole = self.entry.is_some();
+        let wanted = history.entries.iter().filter(|it| self.wants(it));
+        let entries = wanted
+            .map(|it| writing::journal_entry(it, &history, whole, |it| to_look_at(it, &state(it))))
+            .collect();
+        ClusterJournal { file, entries, notes: history.notes }
+    }
+}
+
+/// Reads the journal of the cluster that was looked at.
+pub(super) fn read(collected: &Collected) -> Result<(std::path::PathBuf, History), Failure> {
+    let Some(folder) = folder(collected) else { return Err(no_home()) };
+    let history = journal::history(&folder).map_err(Failure::error)?;
+    Ok((folder, history))
+}
+
+/// Our folder for the cluster that was looked at.
+pub(super) fn folder(collected: &Collected) -> Option<std::path::PathBuf> {
+    let live = collected.live.as_ref()?;
+    let uid = collected.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
+    journal::folder(uid.as_deref(), &live.connection.server, &live.connection.authority)
+}
+
+/// Complains that there is no such entry.
+pub(super) fn no_entry(history: &History, wanted: u64) -> Failure {
+    let twice = history.entries.iter().any(|it| it.sequence == wanted);
+    let told = match twice {
+        true => format!(
+            "more than one entry of the journal has the number {wanted}: somebody edited it"
+        ),
+        false => format!("there is no entry {wanted} in the journal"),
+    };
+    Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: None }
+        .hint(Some("`journal` lists all entries"))
+}
+
+fn no_home() -> Failure {
+    Failure::error(anyhow::anyhow!("there is no home for the journal"))
+        .hint(Some("set XDG_STATE_HOME to the folder that has it"))
+}
+
+/// Asks for the objects of entries, by name.
+pub(super) async fn ask(
+    collected: &mut Collected,
+    entries: impl Iterator<Item = &Entry>,
+) -> Result<(), Failure> {
+    let keys: std::collections::BTreeSet<_> =
+        entries.map(|it| it.intent.object.key.clone()).collect();
+    let Some(live) = &collected.live else { return Ok(()) };
+    let questions = keys.into_iter().map(Question::Exists);
+    answers::ask(&live.reader, questions, &mut collected.intake).await.map_err(dump_failure)
+}
+
+/// What to look at where it is not known what became of an entry.
+pub(super) fn to_look_at(entry: &Entry, state: &str) -> String {
+    let known = match entry.last() {
+        None => "the run ended before it could tell whether the request was sent",
+        Some(Outcome::Sent) => "it was carried out, and the run ended before it was verified",
+        _ => "the request was sent and not answered: it was carried out or not",
+    };
+    format!("{known}; look at its object: {state}")
+}
+
+fn unknown(why: &str) -> String {
+    format!("what it is now is unknown, since {why}")
+}
+
+/// What the object of an entry is now, as far as it bears on the entry.
+pub(super) fn now(cluster: &Cluster, entry: &Entry) -> String {
+    let object = &entry.intent.object;
+    let volume = match object.key.kind {
+        Kind::PersistentVolume => cluster.volume_named(&object.key.name),
+        _ => None,
+    };
+    let Some(volume) = volume else {
+        let seen = cluster.reach(object.key.kind, object.key.namespace.as_ref());
+        return match cluster.answers().get(&Question::Exists(object.key.clone())) {
+            Some(Answer::No) => "it does not exist now".to_owned(),
+            Some(Answer::Yes | Answer::Is(_)) => "it exists".to_owned(),
+            Some(Answer::Forbidden) => unknown("reading it is forbidden"),
+            Some(Answer::Unanswered(why)) => unknown(why),
+            None if seen.is_ok() => "it does not exist now".to_owned(),
+            None => unknown("nobody asked for it"),
+        };
+    };
+    if object.uid.is_some() && volume.metadata.uid != object.uid {
+        return "it was deleted, and another of its name exists now".to_owned();
+    }
+    let going = if volume.metadata.deleting.is_some() { ", and is terminating" } else { "" };
+    format!("its policy is {} now, it is {}{going}", volume.reclaim_policy, volume.phase)
+}

@@ -1,0 +1,85 @@
+//! `kubectl storage undo`: what an entry of the journal changed, back to what it was.
+
+use clap::Args;
+
+use super::{Interrupt, WriteArgs, journal, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{From, collect},
+    terminal,
+};
+use crate::journal::History;
+use crate::model::{Settings, Threshold, escape_control};
+use crate::plan;
+
+/// Arguments of `undo`.
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The entry of the journal [default: the last that can be undone]
+    #[arg(value_name = "ENTRY")]
+    entry: Option<u64>,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+/// So many later entries that cannot be undone are named.
+const NAMED: usize = 5;
+
+impl UndoArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format()?;
+        self.write.rests_on_the_journal("undo")?;
+        let settings = self.write.settings();
+        let from = From::Watched { connection, namespace: None };
+        let mut collected = collect(from, &settings, None).await?;
+        let (_, history) = journal::read(&collected)?;
+        for note in &history.notes {
+            terminal::note(&escape_control(&format!("note: journal: {note}")));
+        }
+        let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {
+            terminal::note("nothing in the journal can be undone");
+            return Ok(Exit::Done);
+        };
+        let Some(entry) = history.entry(wanted) else {
+            return Err(journal::no_entry(&history, wanted));
+        };
+        let undo = |cx: &crate::cluster::Cx| plan::undo(cx, &history, entry);
+        let plan = perform::plan(&mut collected, &settings, undo).await?;
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+}
+
+/// The last entry that can be undone; says why later ones cannot.
+fn last_undoable(history: &History) -> Option<u64> {
+    let undoable = plan::undoable(history);
+    for (entry, reason) in undoable.passed.iter().take(NAMED) {
+        let told = format!("note: entry {entry} cannot be undone: {reason}");
+        terminal::note(&escape_control(&told));
+    }
+    undoable.entry
+}
+
+impl WriteArgs {
+    /// A plan that is made from the journal of this machine cannot be carried out by another.
+    pub(super) fn rests_on_the_journal(&self, command: &str) -> Result<(), Failure> {
+        match self.plan_out {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage(format!("a plan of {command} cannot be saved"))
+                .hint(Some("it rests on the journal of this machine; --dry-run=client shows it"))),
+        }
+    }
+
+    /// Settings of a command that has no others.
+    pub(super) fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        if let Some(deadline) = self.deadline() {
+            settings.thresholds.set(Threshold::DeleteWait, deadline);
+        }
+        settings
+    }
+}

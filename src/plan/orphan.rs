@@ -1,0 +1,241 @@
+//! `destroy-orphan`: what would be created to have a driver delete a backend volume.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{About, Plan, Purpose};
+use crate::cluster::Cx;
+use crate::journal::{Backend, Entry, History, Outcome};
+use crate::model::{BackendKey, Kind, NO_CLAIM, ObjectKey, ObjectRef, Text};
+use crate::remedies::{Manifest, Orphan, tombstone};
+
+/// Who provisioned a volume, and so deletes it (`pv_controller.go`, `AnnDynamicallyProvisioned`).
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+/// Which driver took it over (`pv_controller.go`, `AnnMigratedTo`).
+const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
+/// The secret for `DeleteVolume` (external-provisioner `controller.go`).
+const SECRET: [&str; 2] = [
+    "volume.kubernetes.io/provisioner-deletion-secret-namespace",
+    "volume.kubernetes.io/provisioner-deletion-secret-name",
+];
+
+/// What the user said of the secret for `DeleteVolume`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretWord {
+    /// Nothing.
+    Unsaid,
+    /// `--no-secret`: the driver needs none.
+    None,
+    /// `--secret NAMESPACE/NAME`.
+    Named { namespace: Text, name: Text },
+}
+
+/// Which backend volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// One that the journal says was kept.
+    Entry(u64),
+    /// One that somebody names; `exclusive` is their word that no other cluster uses its backend.
+    Named { driver: Text, handle: Box<str>, exclusive: bool },
+}
+
+/// Plans to have a driver delete a backend volume that no volume names.
+pub fn orphan(cx: &Cx, history: &History, which: &Which, secret: &SecretWord) -> Plan {
+    let mut plan = Plan::new(tombstone::ID, cx);
+    let object = |name: &str| ObjectRef {
+        key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
+        uid: None,
+    };
+    let entry = match which {
+        Which::Entry(sequence) => history.entry(*sequence),
+        Which::Named { .. } => None,
+    };
+    let fallback = entry.map_or("kubectl-storage-reclaim", |it| &*it.intent.object.key.name);
+    let Some(cluster) = plan.cluster.clone() else {
+        let reason = "the uid of namespace kube-system, which tells clusters apart, was not seen";
+        plan.refuse(object(fallback), tombstone::ID, reason.to_owned(), true);
+        return plan;
+    };
+    match build(&cluster, history, entry, which, secret) {
+        Ok(orphan) => {
+            let volume = orphan.tombstone.volume();
+            let mut about = About { age: None, ..About::of(cx, volume) };
+            if let Some(columns) = &mut about.volume {
+                // The claim never was, and without a manifest the capacity is made up.
+                columns.claim = None;
+                columns.capacity = columns.capacity.filter(|_| entry.is_some());
+            }
+            let object = volume.object();
+            plan.take_proposed(cx, Purpose::Tombstone(Box::new(orphan)), object, about, true);
+        }
+        Err(reason) => plan.refuse(object(fallback), tombstone::ID, reason, false),
+    }
+    plan
+}
+
+/// What was kept, and what is created of it.
+struct Kept<'a> {
+    sequence: u64,
+    saved: &'a Value,
+}
+
+fn build(
+    cluster: &str,
+    history: &History,
+    entry: Option<&Entry>,
+    which: &Which,
+    secret: &SecretWord,
+) -> Result<Orphan, String> {
+    let mut relies_on = Vec::new();
+    let (backend, kept) = match which {
+        Which::Entry(sequence) => {
+            let entry = entry.ok_or_else(|| format!("there is no single entry {sequence}"))?;
+            let (backend, saved) = kept(history, entry)?;
+            (backend, Some(Kept { sequence: *sequence, saved }))
+        }
+        Which::Named { driver, handle, exclusive } => {
+            let backend = BackendKey { driver: driver.clone(), handle: handle.clone() };
+            let known = history.kept().into_iter().find(|it| names(it, &backend));
+            if let Some(entry) = known {
+                let entry = entry.sequence;
+                return Err(format!(
+                    "entry {entry} of the journal kept it, and has its manifest: say --from-journal {entry}"
+                ));
+            }
+            if !exclusive {
+                return Err("whether another cluster uses it is not known: --backend-exclusive is your word that none uses this driver's backend".to_owned());
+            }
+            relies_on.push("--backend-exclusive");
+            (backend, None)
+        }
+    };
+    let name = tombstone::name(cluster, &backend);
+    let mut spec = kept.as_ref().map_or_else(|| bare(&backend), |it| source_of(it.saved));
+    let mut annotations = kept.as_ref().map_or_else(Map::new, |it| annotations_of(it.saved));
+    credentials(&spec, &mut annotations, secret, &mut relies_on)?;
+    if let Some(driver) = spec["csi"]["driver"].as_str()
+        && !annotations.contains_key(PROVISIONED_BY)
+    {
+        annotations.insert(PROVISIONED_BY.to_owned(), json!(driver));
+    }
+    spec["persistentVolumeReclaimPolicy"] = json!("Delete");
+    spec["storageClassName"] = json!("");
+    spec["claimRef"] = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": NO_CLAIM.0,
+        "name": NO_CLAIM.1, "uid": tombstone::never_was(cluster, &backend),
+    });
+    let mut metadata = json!({"name": name, "annotations": annotations});
+    // Of a zonal disk of an in-tree volume, only its labels tell the zone.
+    if let Some(labels) = kept.as_ref().and_then(|it| it.saved["metadata"].get("labels")) {
+        metadata["labels"] = labels.clone();
+    }
+    let tombstone = Manifest::read(json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec,
+    }))?;
+    if tombstone.volume().backend.as_ref() != Some(&backend) {
+        return Err("what was kept of it names another backend volume than the entry".to_owned());
+    }
+    let elsewhere = elsewhere(history, &backend);
+    Ok(Orphan { undoes: kept.map(|it| it.sequence), tombstone, elsewhere, relies_on })
+}
+
+/// What an entry kept, and the volume as it was.
+fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Value), String> {
+    let sequence = entry.sequence;
+    if !entry.intent.keeps {
+        return Err(format!("entry {sequence} left no backend volume behind"));
+    }
+    if history.undone().contains(&sequence) {
+        return Err(format!(
+            "entry {sequence} was undone, or its backend volume destroyed, already"
+        ));
+    }
+    if matches!(entry.last(), Some(Outcome::Refused | Outcome::Stale | Outcome::Failed)) {
+        return Err(format!("nothing was written by entry {sequence}"));
+    }
+    let backend = entry.intent.backend.as_ref().map(key);
+    let backend = backend.ok_or_else(|| format!("entry {sequence} names no backend volume"))?;
+    let saved = entry.intent.pre_image.as_ref();
+    let saved = saved.ok_or_else(|| format!("entry {sequence} has no manifest of its volume"))?;
+    Ok((backend, saved))
+}
+
+fn key(backend: &Backend) -> BackendKey {
+    BackendKey { driver: backend.driver.as_str().into(), handle: backend.handle.as_str().into() }
+}
+
+fn names(entry: &Entry, backend: &BackendKey) -> bool {
+    entry.intent.backend.as_ref().is_some_and(|it| key(it).same(backend))
+}
+
+/// A volume of which only the handle is known. It is never used: what it holds is of no account.
+fn bare(backend: &BackendKey) -> Value {
+    json!({
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": &*backend.driver, "volumeHandle": &*backend.handle},
+    })
+}
+
+/// What a driver needs to find the backend volume again.
+fn source_of(saved: &Value) -> Value {
+    let mut spec = saved["spec"].clone();
+    if let Some(spec) = spec.as_object_mut() {
+        for field in ["claimRef", "volumeAttributesClassName", "mountOptions"] {
+            spec.remove(field);
+        }
+    }
+    spec
+}
+
+fn annotations_of(saved: &Value) -> Map<String, Value> {
+    let all = &saved["metadata"]["annotations"];
+    let wanted = [PROVISIONED_BY, MIGRATED_TO, SECRET[0], SECRET[1]];
+    wanted.iter().filter_map(|it| Some(((*it).to_owned(), all.get(*it)?.clone()))).collect()
+}
+
+/// With which credentials the driver is asked: those of the volume, else those that the user names.
+fn credentials(
+    spec: &Value,
+    annotations: &mut Map<String, Value>,
+    word: &SecretWord,
+    relies_on: &mut Vec<&'static str>,
+) -> Result<(), String> {
+    let known = SECRET.iter().all(|it| annotations.contains_key(*it));
+    let of_csi = spec.get("csi").is_some() || annotations.contains_key(MIGRATED_TO);
+    let (namespace, name) = match word {
+        SecretWord::Unsaid if known || !of_csi => return Ok(()),
+        SecretWord::Unsaid => {
+            return Err("with which secret its driver deletes it is not known: say --secret NAMESPACE/NAME, or --no-secret if it needs none".to_owned());
+        }
+        _ if known => {
+            return Err(
+                "the journal tells its deletion secret: leave out --secret and --no-secret"
+                    .to_owned(),
+            );
+        }
+        SecretWord::None => {
+            relies_on.push("--no-secret");
+            ("", "")
+        }
+        SecretWord::Named { namespace, name } => (&**namespace, &**name),
+    };
+    annotations.insert(SECRET[0].to_owned(), json!(namespace));
+    annotations.insert(SECRET[1].to_owned(), json!(name));
+    Ok(())
+}
+
+/// The volumes that, as far as the journal knows any of their name, named another backend volume.
+fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
+    let volumes = || {
+        let known = history.entries.iter().filter(|it| it.intent.backend.is_some());
+        known.filter(|it| it.intent.object.key.kind == Kind::PersistentVolume)
+    };
+    let suspects: BTreeSet<_> =
+        volumes().filter(|it| names(it, backend)).map(|it| &it.intent.object.key.name).collect();
+    let others = volumes().map(|it| &it.intent.object.key.name);
+    others.filter(|name| !suspects.contains(name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod table;

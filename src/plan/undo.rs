@@ -1,0 +1,100 @@
+//! `undo`: what an entry of the journal changed, back to what it was.
+
+use super::{About, Plan, Purpose};
+use crate::cluster::Cx;
+use crate::journal::{Entry, History, Outcome};
+use crate::remedies::{Recreation, Reversal, recreate, revert, tombstone};
+
+/// What `undo` without a number is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Undoable {
+    /// The last entry that can be undone.
+    pub entry: Option<u64>,
+    /// The later ones, and why they cannot.
+    pub passed: Vec<(u64, String)>,
+}
+
+/// Looks for the last entry that can be undone, as far as the journal tells.
+pub fn undoable(history: &History) -> Undoable {
+    let mut passed = Vec::new();
+    for entry in history.entries.iter().rev() {
+        // What was never written, or is an undoing itself, is nothing that anybody would undo.
+        let idle = unwritten(entry) || history.undone().contains(&entry.sequence);
+        if idle || entry.intent.undoes.is_some() {
+            continue;
+        }
+        match purpose(history, entry) {
+            Ok(_) => return Undoable { entry: Some(entry.sequence), passed },
+            Err(reason) => passed.push((entry.sequence, reason)),
+        }
+    }
+    Undoable { entry: None, passed }
+}
+
+/// Plans to undo an entry.
+pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
+    let mut plan = Plan::new("undo", cx);
+    let object = &entry.intent.object;
+    let purpose = match purpose(history, entry) {
+        Ok(purpose) => purpose,
+        Err(reason) => {
+            let reason = format!("entry {} cannot be undone: {reason}", entry.sequence);
+            plan.refuse(object.clone(), "undo", reason, false);
+            return plan;
+        }
+    };
+    match &purpose {
+        Purpose::Recreate(recreation) => {
+            let about = About { age: None, ..About::of(cx, recreation.volume()) };
+            let object = recreation.volume().object();
+            plan.take_proposed(cx, purpose, object, about, true);
+        }
+        _ => plan.take_object(cx, purpose, object, |_| Ok(())),
+    }
+    plan
+}
+
+/// What would undo an entry, or why nothing does.
+fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
+    let intent = &entry.intent;
+    if history.entry(entry.sequence).is_none() {
+        return Err("its number is used twice: somebody edited the journal".to_owned());
+    }
+    if history.undone().contains(&entry.sequence) {
+        return Err("it was undone already".to_owned());
+    }
+    if unwritten(entry) {
+        return Err("nothing was written".to_owned());
+    }
+    let saved = intent.pre_image.as_ref();
+    let saved = saved.ok_or_else(|| "what the object was before is not in the journal".to_owned());
+    let at_once = "the owner deletes the backend volume at once";
+    match (intent.action.as_str(), intent.because.as_str()) {
+        _ if intent.keeps => {
+            let recreation = Recreation::of(saved?, Some(entry.sequence))?;
+            Ok(Purpose::Recreate(Box::new(recreation)))
+        }
+        ("set-reclaim-policy", "retain") => {
+            Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
+        }
+        ("set-reclaim-policy", revert::ID) => {
+            Err("`retain` sets the policy to Retain again".to_owned())
+        }
+        ("set-reclaim-policy" | "condemn-volume", _) => Err(at_once.to_owned()),
+        ("create-volume", tombstone::ID) => {
+            Err("the driver was told to delete the backend volume".to_owned())
+        }
+        ("create-volume", recreate::ID) => {
+            Err("a Released volume is dropped again by `gc --keep-backend`".to_owned())
+        }
+        ("reserve-volume", _) => Err("a claim may have bound the volume".to_owned()),
+        ("remove-finalizer", _) => {
+            Err("whoever waited for the finalizer to go has acted".to_owned())
+        }
+        (action, _) => Err(format!("nothing undoes {action}")),
+    }
+}
+
+fn unwritten(entry: &Entry) -> bool {
+    matches!(entry.last(), Some(Outcome::Refused | Outcome::Stale | Outcome::Failed))
+}

@@ -1,0 +1,42 @@
+//! A volume object in JSON, as the journal kept it or as it is going to be created, and what it says.
+
+use serde_json::Value;
+
+use crate::model::{Row, Volume};
+use crate::sources::objects::{Folded, Folder, Object as _, PersistentVolume};
+
+/// A volume object that need not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    value: Value,
+    volume: Volume,
+}
+
+impl Manifest {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Why it is none, as a reason to refuse.
+    pub fn read(value: Value) -> Result<Self, String> {
+        if value["kind"] != "PersistentVolume" {
+            return Err("what was kept of it is no manifest of a volume".to_owned());
+        }
+        let object = serde_json::from_value::<PersistentVolume>(value.clone());
+        let object = object.map_err(|error| format!("its manifest cannot be read: {error}"))?;
+        match object.fold(&mut Folder::default()) {
+            Ok(Folded::Row(Row::Volume(volume))) => Ok(Self { value, volume: *volume }),
+            Ok(_) => Err("what was kept of it is no manifest of a volume".to_owned()),
+            Err(error) => Err(format!("its manifest cannot be read: {error}")),
+        }
+    }
+
+    /// As it is written.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What it says, as if it existed.
+    pub fn volume(&self) -> &Volume {
+        &self.volume
+    }
+}

@@ -1,0 +1,146 @@
+//! Creates a volume object again from what was kept of it: P-RECREATE-PV.
+//!
+//! Its policy is Retain, whatever it was (SEMANTICS T37), and it never becomes Available: it names
+//! the claim that it had, by its uid, dead or alive.
+
+use serde_json::{Map, Value, json};
+
+use super::{Manifest, checks};
+use crate::cluster::{Cx, Seen};
+use crate::model::{Action, Claim, ClaimRef, Effect, Proposal, Refusal, Undo, Volume};
+
+/// Its name, as plans and journals write it.
+pub const ID: &str = "recreate";
+
+/// A volume object that is to be created again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recreation {
+    /// The entry of the journal that had it deleted.
+    pub undoes: Option<u64>,
+    manifest: Manifest,
+}
+
+impl Recreation {
+    /// Prepares to create an object as it was.
+    ///
+    /// # Errors
+    /// When it is no manifest of a volume, as a reason to refuse.
+    pub fn of(saved: &Value, undoes: Option<u64>) -> Result<Self, String> {
+        Ok(Self { undoes, manifest: Manifest::read(anew(saved))? })
+    }
+
+    /// What would be created.
+    pub fn volume(&self) -> &Volume {
+        self.manifest.volume()
+    }
+}
+
+/// What is created: names, labels, annotations and the specification. What the server and the
+/// controllers write is theirs to write again.
+fn anew(saved: &Value) -> Value {
+    let mut metadata = Map::new();
+    for field in ["name", "labels", "annotations"] {
+        if let Some(value) = saved["metadata"].get(field) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    let mut spec = saved["spec"].clone();
+    if let Some(spec) = spec.as_object_mut() {
+        spec.insert("persistentVolumeReclaimPolicy".to_owned(), json!("Retain"));
+        if let Some(claim) = spec.get_mut("claimRef").and_then(Value::as_object_mut) {
+            claim.remove("resourceVersion");
+        }
+    }
+    json!({
+        "apiVersion": "v1", "kind": saved["kind"], "metadata": metadata, "spec": spec,
+    })
+}
+
+/// Proposes or refuses it.
+///
+/// # Errors
+/// When something was not seen that the decision needs.
+pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusal>> {
+    let volume = recreation.volume();
+    let effect = |what: &str| Effect {
+        what: format!("creates the volume object again, with the policy Retain: {what}"),
+        risk: "whoever has its claim reads the data; it is billed until somebody reclaims it"
+            .to_owned(),
+    };
+    let claim = match check(cx, volume)? {
+        Ok(claim) => claim,
+        Err(reason) => {
+            let effect = effect("it names the same backend volume");
+            return Ok(Err(Refusal { reason, effect }));
+        }
+    };
+    let effect = match claim {
+        Some(claim) => effect(&format!("{} is bound to it again", claim.object())),
+        None => effect("it is Released, and no claim gets it by itself"),
+    };
+    let mut notices = Vec::new();
+    for attachment in cx.attachments_of(volume.name())? {
+        notices.push(format!(
+            "{}: its attacher can detach it then",
+            checks::still_names_it(attachment)
+        ));
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::CreateVolume {
+            volume: volume.object(),
+            manifest: recreation.manifest.value().clone(),
+        }],
+        effect,
+        undo: Undo::Never("but a Released volume is dropped again by `gc --keep-backend`"),
+        notices,
+        relies_on: Vec::new(),
+    }))
+}
+
+/// Returns the claim that gets it back, if it is still there.
+fn check<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Result<Option<&'a Claim>, String>> {
+    if let Err(reason) = checks::backend_is_known(volume) {
+        return Ok(Err(reason));
+    }
+    if cx.volume(volume.name())?.is_some() {
+        return Ok(Err(format!("pv/{} exists", volume.name())));
+    }
+    if let Err(reason) = checks::backend_is_its_own(cx, volume)? {
+        return Ok(Err(reason));
+    }
+    let Some(owner) = &volume.claim_ref else {
+        return Ok(Err("it named no claim: created again, it would be anybody's".to_owned()));
+    };
+    if owner.uid.is_none() {
+        return Ok(Err(format!(
+            "it was only reserved: whoever creates claim {} would get it",
+            owner.key
+        )));
+    }
+    surviving_claim(cx, volume, owner)
+}
+
+/// The claim of that name, if it is the one that the volume belonged to. A claim that is Lost, or
+/// bound to a volume of this name, and is another one, must not be given this data (T37, D-36).
+fn surviving_claim<'a>(
+    cx: &Cx<'a>,
+    volume: &Volume,
+    owner: &ClaimRef,
+) -> Seen<Result<Option<&'a Claim>, String>> {
+    for claim in cx.claims_naming(volume.name())? {
+        if claim.key() != owner.key || claim.metadata.uid != owner.uid {
+            return Ok(Err(format!(
+                "{} asks for a volume of this name, and is not the claim that it belonged to",
+                claim.object()
+            )));
+        }
+    }
+    let Some(claim) = cx.claim(&owner.key)?.filter(|it| it.metadata.uid == owner.uid) else {
+        return Ok(Ok(None));
+    };
+    if claim.volume_name.as_deref() != Some(volume.name()) {
+        // The volume controller would let go of the volume: it would be Available.
+        return Ok(Err(format!("{}, which it belonged to, has another volume", claim.object())));
+    }
+    Ok(Ok(Some(claim)))
+}

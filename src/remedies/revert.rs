@@ -1,0 +1,108 @@
+//! Gives a volume the reclaim policy back that it had before `retain`, where nobody can have acted
+//! on either and nothing is destroyed at once.
+
+use serde_json::Value;
+
+use super::Manifest;
+use crate::cluster::{Cx, Seen};
+use crate::model::{
+    Action, ClaimPhase, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
+};
+
+/// Its name, as plans and journals write it.
+pub const ID: &str = "revert";
+
+/// A policy that is to be set again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reversal {
+    /// The entry of the journal that changed it.
+    pub undoes: u64,
+    /// The volume as it was before.
+    before: Manifest,
+}
+
+impl Reversal {
+    /// Prepares to go back to what a volume was.
+    ///
+    /// # Errors
+    /// When it is no manifest of a volume, as a reason to refuse.
+    pub fn of(saved: &Value, undoes: u64) -> Result<Self, String> {
+        Ok(Self { undoes, before: Manifest::read(saved.clone())? })
+    }
+}
+
+/// Proposes or refuses it for a volume as it is now.
+///
+/// # Errors
+/// When something was not seen that the decision needs.
+pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Proposal, Refusal>> {
+    let before = reversal.before.volume();
+    let policy = &before.reclaim_policy;
+    let effect = Effect {
+        what: format!("sets the reclaim policy back to {policy}"),
+        risk: match policy {
+            ReclaimPolicy::Delete => "the backend volume goes when its claim is deleted".to_owned(),
+            _ => "what happens to the data when its claim is deleted is decided by it".to_owned(),
+        },
+    };
+    if let Some(reason) = obstacle(cx, volume, before)? {
+        return Ok(Err(Refusal { reason, effect }));
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::SetReclaimPolicy {
+            volume: volume.object(),
+            from: ReclaimPolicy::Retain,
+            to: policy.clone(),
+            doubts_backend: false,
+        }],
+        effect,
+        undo: Undo::Never("but `retain` sets it to Retain again, as long as the claim is there"),
+        notices: Vec::new(),
+        relies_on: Vec::new(),
+    }))
+}
+
+fn obstacle(cx: &Cx, volume: &Volume, before: &Volume) -> Seen<Option<String>> {
+    let refuse = |reason: String| Ok(Some(reason));
+    if volume.reclaim_policy != ReclaimPolicy::Retain {
+        return refuse(format!("its policy is {}: it was changed since", volume.reclaim_policy));
+    }
+    if before.reclaim_policy == ReclaimPolicy::Retain {
+        return refuse("its policy was Retain before".to_owned());
+    }
+    if let Some(state) = &volume.backend_state {
+        return refuse(format!("annotation storage.kubectl.dev/backend-state: {state}"));
+    }
+    if volume.metadata.deleting.is_some() {
+        return refuse(
+            "it is terminating: with its old policy its backend volume would go".to_owned(),
+        );
+    }
+    if volume.phase != before.phase {
+        return refuse(format!("its phase was {} and is {}", before.phase, volume.phase));
+    }
+    let uid = |volume: &Volume| volume.claim_ref.as_ref().and_then(|it| it.uid.clone());
+    if uid(volume) != uid(before) {
+        return refuse("it belongs to another claim than it did".to_owned());
+    }
+    match (&volume.phase, &volume.claim_ref) {
+        (Phase::Available, _) => Ok(None),
+        (Phase::Bound, Some(owner)) => match cx.claim(&owner.key)? {
+            Some(claim) if claim.metadata.uid != owner.uid || claim.phase != ClaimPhase::Bound => {
+                refuse(format!("{} is not bound to it", claim.object()))
+            }
+            Some(claim) if claim.metadata.deleting.is_some() => refuse(format!(
+                "{} is terminating: with its old policy the backend volume would go with it",
+                claim.object()
+            )),
+            Some(_) => Ok(None),
+            None => refuse(
+                "its claim is gone: with its old policy the backend volume would go at once"
+                    .to_owned(),
+            ),
+        },
+        (phase, _) => refuse(format!(
+            "its phase is {phase}: a controller may act on its policy at any moment"
+        )),
+    }
+}
