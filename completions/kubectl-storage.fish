@@ -46,6 +46,9 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "aud
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "gc" -d 'Reclaim volumes that nobody needs any more: their disks are deleted by their own drivers'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "retain" -d 'Stop whatever would destroy a volume: set its reclaim policy to Retain, now'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "apply" -d 'Carry out a plan that was saved with --plan-out'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "destroy-orphan" -d 'Have a driver delete a backend volume that no volume names any more'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "undo" -d 'Reverse what an entry of the journal changed, where Kubernetes allows it'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "journal" -d 'List what was done, and what became of it'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "dump" -d 'Save what an audit needs to a file, for offline work'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "explain" -d 'Explain a finding, or why an object is in its state and what would happen if'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "rbac" -d 'Print the smallest cluster role for a command, or check what is lacking'
@@ -62,6 +65,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l older-than -d 'How long a volume must have been Released [default: 7d]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l threshold -d 'Change a threshold, such as stuck=2h; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l driver-absent -d 'Your word that a driver is gone for good; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l record-namespace -d 'The namespace of the cluster\'s record of kept backends' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l fail-on -d 'Exit with code 3 if there is a finding of this severity or worse' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s o -l output -d 'Output format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l sort-by -d 'Sort findings by a JSONPath expression, such as .age.seconds' -r
@@ -91,8 +95,11 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s n
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s l -l selector -d 'Only volumes with these labels' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l storage-class -d 'Only volumes of this storage class' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l driver -d 'Only volumes of this driver' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l record-namespace -d 'The namespace of the cluster\'s record of kept backends' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l threshold -d 'Change a threshold, such as delete-wait=10m; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s f -l filename -d 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l taken-at -d 'When a dump was taken, if it does not tell' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l complete -d 'Kinds of which the dump holds every object, or `all`' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
 client\t'Plan, and send nothing'
 server\t'Send every request with dryRun=All'"
@@ -102,7 +109,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l m
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l wait -d 'Wait until what follows a change is verified' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'How long to wait for each change; the same as --threshold delete-wait=DURATION' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'How long to wait for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l field-manager -d 'The name under which the API server notes who changed what' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s o -l output -d 'Output format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
@@ -122,6 +129,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s A -l all-namespaces -d 'The whole cluster, which is the default'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l keep-backend -d 'Only drop the volume object; the backend volume stays, and our record names it'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l journal-only -d 'Leave the record of kept backends to the journal of this machine'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-unknown-age -d 'Also volumes of which nothing trustworthy tells since when they have been Released'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-recreated -d 'Also volumes whose claim was deleted and created again'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l backend-verified -d 'Also volumes whose deletion was stopped half way: your word that the backend volume is whole'
@@ -132,6 +140,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l i
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l disable-compression -d 'Opt out of response compression'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s n -l namespace -d 'The namespace of the claims [default: that of the context]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s f -l filename -d 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
 client\t'Plan, and send nothing'
 server\t'Send every request with dryRun=All'"
@@ -141,7 +150,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" 
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l wait -d 'Wait until what follows a change is verified' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'How long to wait for each change; the same as --threshold delete-wait=DURATION' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'How long to wait for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l field-manager -d 'The name under which the API server notes who changed what' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s o -l output -d 'Output format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
@@ -174,7 +183,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l wait -d 'Wait until what follows a change is verified' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'How long to wait for each change; the same as --threshold delete-wait=DURATION' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'How long to wait for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l field-manager -d 'The name under which the API server notes who changed what' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -s o -l output -d 'Output format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
@@ -197,6 +206,98 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l disable-compression -d 'Opt out of response compression'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l driver -d 'The CSI driver of the backend volume' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l handle -d 'Its volume handle' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l from-journal -d 'The backend volume that this entry of the journal kept' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l secret -d 'The secret with which the driver deletes it, where the journal does not tell' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
+client\t'Plan, and send nothing'
+server\t'Send every request with dryRun=All'"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l plan-out -d 'Save the plan, for `apply`, and change nothing' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l max -d 'Refuse everything if more than this many objects would be changed' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l max-percent -d 'Refuse everything if more than this share of all volumes would be changed' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l wait -d 'Wait until what follows a change is verified' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l timeout -d 'How long to wait for each change; 0 means the threshold delete-wait, which is 5m' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l field-manager -d 'The name under which the API server notes who changed what' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s o -l output -d 'Output format: table, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l backend-exclusive -d 'Your word that no other cluster uses the backend of this driver'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-secret -d 'Your word that the driver needs no secret to delete it'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s y -l yes -d 'Answer the question with yes. Never stands in for a flag that names a danger'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-events -d 'Write no Events about what is done'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
+client\t'Plan, and send nothing'
+server\t'Send every request with dryRun=All'"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l plan-out -d 'Save the plan, for `apply`, and change nothing' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l max -d 'Refuse everything if more than this many objects would be changed' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l max-percent -d 'Refuse everything if more than this share of all volumes would be changed' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l wait -d 'Wait until what follows a change is verified' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l timeout -d 'How long to wait for each change; 0 means the threshold delete-wait, which is 5m' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l field-manager -d 'The name under which the API server notes who changed what' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s o -l output -d 'Output format: table, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s y -l yes -d 'Answer the question with yes. Never stands in for a flag that names a danger'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l no-events -d 'Write no Events about what is done'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s o -l output -d 'Output format: table, json or yaml' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l open -d 'Only entries of which it is not known what became of them'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l all -d 'The journals of all clusters that are on this machine, without asking any cluster'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l record-namespace -d 'The namespace of the cluster\'s record of kept backends' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l cluster -d 'The name of the kubeconfig cluster to use' -r
