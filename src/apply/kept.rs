@@ -12,7 +12,7 @@ use super::step::{Ended, Hand, backend};
 use super::view::View;
 use super::writer::{WriteError, Writer};
 use super::{Outcome, Request};
-use crate::journal::kept::{CONFIG_MAP, Record};
+use crate::journal::kept::{self, CONFIG_MAP, Record};
 use crate::model::Text;
 use crate::plan::Change;
 use crate::sources::answers;
@@ -83,6 +83,16 @@ impl<'a> Keeper<'a> {
         let (key, value) = line(record);
         let edit =
             |live: Option<&Value>| without(self.namespace, live, &key, &value, before.0.as_deref());
+        self.change(edit, Go::Write).await.map(drop)
+    }
+
+    /// Drops what the record says of a backend volume that is not left behind any more.
+    async fn forget(&self, key: &str) -> Result<(), RecordError> {
+        let path = format!("/data/{key}");
+        let edit = |live: Option<&Value>| {
+            let live = live.filter(|it| it["data"].get(key).is_some())?;
+            Some(patch(self.namespace, live, [json!({"op": "remove", "path": &path})]))
+        };
         self.change(edit, Go::Write).await.map(drop)
     }
 
@@ -213,6 +223,20 @@ impl Hand<'_> {
                 record.volume
             )
         })
+    }
+}
+
+impl Hand<'_> {
+    /// Drops the record of a backend volume that was destroyed, or that a volume names again.
+    /// Returns what is left, and wrong.
+    pub(super) async fn end_record(&self, change: &Change) -> Option<String> {
+        let keeper = self.keeper.as_ref().filter(|_| change.purpose.ends_keeping())?;
+        let key = change.about.backend.as_ref().filter(|it| self.view.is_recorded(it))?;
+        let error = keeper.forget(&kept::key(&key.driver, &key.handle)).await.err()?;
+        Some(format!(
+            "the record still says that volume {} of {} was kept, which is not so any more: {error}",
+            key.handle, key.driver
+        ))
     }
 }
 

@@ -105,13 +105,12 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
     let wait = plan.settings.thresholds.get(Threshold::DeleteWait);
     let writer = Writer::new(run.connection, run.field_manager);
     let recording = &plan.settings.recording;
-    let keeps = plan.changes.iter().any(|it| it.purpose.keeps_backend());
     let keeper = Keeper::new(run.view, &writer, &recording.namespace);
     let hand = Hand {
         view: run.view,
         writer: &writer,
         log: run.log,
-        keeper: Some(keeper).filter(|_| keeps && !recording.journal_only),
+        keeper: Some(keeper).filter(|_| !recording.journal_only),
         command: plan.command,
         run: &id,
         dry_run: run.options.dry_run,

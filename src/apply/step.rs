@@ -118,6 +118,9 @@ impl Hand<'_> {
         let (outcome, detail) = self.verify(change, action, &written).await;
         (ended.outcome, ended.detail) = (outcome, detail);
         self.end(&mut ended, entry);
+        if ended.outcome == Outcome::Done {
+            ended.notes.extend(self.end_record(change).await);
+        }
         Ok(ended)
     }
 

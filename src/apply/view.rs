@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::request;
 use crate::cluster::{Change as Seen_, Lookup, Seen, Subject};
 use crate::model::{
-    Claim, Kind, ObjectKey, ObjectRef, Proposal, Question, Refusal, Settings, Time, Volume,
+    BackendKey, Claim, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal, Settings,
+    Time, Volume,
 };
 use crate::plan::Purpose;
 use crate::rules::Assessor;
@@ -218,6 +219,13 @@ impl View {
             }));
         }
         (proposed, questions)
+    }
+
+    /// Whether the record in the cluster has a backend volume as left behind.
+    pub(super) fn is_recorded(&self, backend: &BackendKey) -> bool {
+        let state = self.state.borrow();
+        let kept = state.intake.cluster.kept_backend(backend);
+        kept.is_some_and(|it| it.recorded != Recorded::Journal)
     }
 
     /// What its controllers last complained of.

@@ -53,6 +53,10 @@ enum For {
     Retain,
     /// What carrying out any saved plan needs
     Apply,
+    /// What `undo` reads, watches and writes
+    Undo,
+    /// What `destroy-orphan` reads, watches and writes
+    DestroyOrphan,
 }
 
 impl For {
@@ -62,17 +66,24 @@ impl For {
             Self::Gc => "gc",
             Self::Retain => "retain",
             Self::Apply => "apply",
+            Self::Undo => "undo",
+            Self::DestroyOrphan => "destroy-orphan",
         }
     }
 
-    /// The remedies that it may carry out.
-    fn remedies(self) -> Vec<&'static Remedy> {
+    /// What it may write, besides events and the record of kept backends.
+    fn writes(self) -> Vec<(&'static str, &'static str)> {
         use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
+        let of = |remedies: &[&'static Remedy]| {
+            remedies.iter().flat_map(|remedy| remedy.writes).copied().collect()
+        };
         match self {
             Self::Audit => Vec::new(),
-            Self::Gc => vec![&RECLAIM, &KEEP_BACKEND, &CONDEMN],
-            Self::Retain => vec![&RETAIN],
-            Self::Apply => vec![&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN],
+            Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
+            Self::Retain => of(&[&RETAIN]),
+            Self::Apply => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN]),
+            Self::Undo => vec![("create", "persistentvolumes"), ("patch", "persistentvolumes")],
+            Self::DestroyOrphan => vec![("create", "persistentvolumes")],
         }
     }
 }
@@ -128,7 +139,7 @@ fn rights(command: For) -> Vec<Right> {
     let kinds = match command {
         // It asks for what it is told, by name.
         For::Retain => Vec::new(),
-        For::Audit | For::Gc | For::Apply => collect::kinds(),
+        For::Audit | For::Gc | For::Apply | For::Undo | For::DestroyOrphan => collect::kinds(),
     };
     for kind in kinds {
         match kind {
@@ -164,7 +175,7 @@ fn rights(command: For) -> Vec<Right> {
     if command != For::Retain {
         add("list", Kind::Namespace);
     }
-    for (verb, resource) in command.remedies().iter().flat_map(|remedy| remedy.writes) {
+    for (verb, resource) in command.writes() {
         rights.insert(Right { verb, group: "", resource, name: None });
     }
     if command != For::Audit {
@@ -175,8 +186,10 @@ fn rights(command: For) -> Vec<Right> {
     if command != For::Retain {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if command.remedies().iter().any(|remedy| remedy.id == remedies::KEEP_BACKEND.id) {
+    if !matches!(command, For::Audit | For::Retain) {
         rights.insert(record("patch", Some(CONFIG_MAP)));
+    }
+    if matches!(command, For::Gc | For::Apply) {
         // What does not exist yet cannot be named.
         rights.insert(record("create", None));
     }

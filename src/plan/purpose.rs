@@ -52,6 +52,12 @@ impl Purpose {
         matches!(self, Self::Reclaim | Self::Condemn | Self::Tombstone(_))
     }
 
+    /// Whether nothing is left behind any more when it is done: the backend volume is destroyed, or
+    /// a volume names it again.
+    pub const fn ends_keeping(&self) -> bool {
+        self.destroys() || matches!(self, Self::Recreate(_))
+    }
+
     /// Whether a backend volume is left behind on purpose, with our record as all that names it.
     pub const fn keeps_backend(&self) -> bool {
         matches!(self, Self::KeepBackend)
