@@ -11,6 +11,8 @@ use memchr::memchr;
 use super::unread::{Part, Parts};
 use crate::model::Kind;
 
+/// A one in each byte.
+const ONES: u64 = u64::MAX / 255;
 /// Where the members of an item of a list stand.
 const ITEM: usize = 12;
 /// What a level is indented by.
@@ -56,14 +58,15 @@ impl Line<'_> {
     }
 
     fn has_comma(self) -> bool {
-        self.text.ends_with(b",")
+        matches!(self.text, [.., b','])
     }
 
     /// Splits the line into a key and what follows the colon.
     fn member(&self) -> Option<(&[u8], &[u8])> {
-        let rest = self.text.strip_prefix(b"\"")?;
+        let [b'"', rest @ ..] = self.text else { return None };
         let (key, rest) = rest.split_at_checked(memchr(b'"', rest)?)?;
-        Some((key, rest.strip_prefix(b"\": ")?))
+        let [b'"', b':', b' ', value @ ..] = rest else { return None };
+        Some((key, value))
     }
 }
 
@@ -160,7 +163,8 @@ impl<'a> Walk<'a> {
         let begin = at + 1 + indent;
         let (front, rest) = self.item.as_bytes().split_at_checked(begin)?;
         // Eight blanks in a row stand nowhere else: what precedes them need not be looked at.
-        let is_deep = front.last_chunk() == Some(&[b' '; 8]) && !rest.starts_with(b" ");
+        let blanks = front.last_chunk().map(|blanks| u64::from_ne_bytes(*blanks));
+        let is_deep = blanks == Some(ONES * u64::from(b' ')) && rest.first() != Some(&b' ');
         let length = is_deep.then(|| first_break(rest))??;
         Some(Line { text: &rest[..length], end: begin + length })
     }
@@ -179,7 +183,6 @@ impl<'a> Walk<'a> {
 
 /// Finds a line break, nearly always within the next three words: to call memchr takes longer.
 fn first_break(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         // The lowest byte that is zero here is a line break; higher ones may only seem to be.
