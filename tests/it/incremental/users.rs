@@ -1,9 +1,10 @@
 //! The rest of the universe: who uses volumes, who serves them, and what was said of them.
 
 use kubectl_storage::model::{
-    Answer, Attachment, AttachmentSource, ClaimKey, Container, Event, Kind, Lease, Metadata,
-    Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, OwnerKey, PodPhase, PodUse,
-    Question, Row, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
+    Answer, Attachment, AttachmentSource, ClaimKey, Container, Event, Kind, Labels, Lease,
+    Metadata, Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, OwnerKey,
+    PodPhase, PodUse, Question, Row, Sidecars, SnapshotContent, SnapshotSource, Text, Uid,
+    Workload,
 };
 
 use super::universe::{CLAIMS, DRIVERS, Dice, HANDLES, NODES, VOLUMES, at, boxed, metadata};
@@ -109,7 +110,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }),
         created: dice.some(Dice::time),
         forced: dice.chance(3),
-        labels: Box::default(),
+        labels: Labels::default(),
         namespace,
         name: dice.pick(&["w0-0", "w0-1"]).into(),
         uid: Uid::parse(dice.pick(&["u0", "u1"])),
