@@ -68,16 +68,13 @@ impl Index {
             None => {
                 let known = entry.ids.0;
                 let ids = vec![id.min(known), id.max(known)];
-                let place = match self.free.pop() {
-                    Some(place) => {
-                        self.many[place as usize] = ids;
-                        place
-                    }
-                    None => {
-                        self.many.push(ids);
-                        u32::try_from(self.many.len() - 1)
-                            .expect("because there are no more lists than rows")
-                    }
+                let place = if let Some(place) = self.free.pop() {
+                    self.many[place as usize] = ids;
+                    place
+                } else {
+                    self.many.push(ids);
+                    u32::try_from(self.many.len() - 1)
+                        .expect("because there are no more lists than rows")
                 };
                 entry.ids = Ids(place | Ids::MANY);
             }

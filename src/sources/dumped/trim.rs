@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
     fn object(&mut self, mut at: usize, indent: usize, parts: Parts) -> Option<usize> {
         loop {
             if at == self.managed.start && Part::of(b"managedFields", parts).is_unread() {
-                self.leave_out(self.managed.clone());
+                self.leave_out(self.managed.clone())?;
                 at = self.managed.end;
             }
             let Some(line) = self.line(at, indent) else { return Some(at) };
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
                 if last.has_comma() != self.line(last.end, indent).is_some() {
                     return None;
                 }
-                self.leave_out(at..last.end);
+                self.leave_out(at..last.end)?;
             }
             at = last.end;
         }
@@ -139,6 +139,8 @@ impl<'a> Walk<'a> {
                     }
                     lists >>= 1;
                 }
+                // A list has no keys, and an object nothing else.
+                (false, _) if line.member().is_some() == (lists & 1 == 1) => return None,
                 (false, [bracket @ (b'{' | b'[')] | [b'"', .., bracket @ (b'{' | b'[')]) => {
                     lists = lists << 1 | u64::from(*bracket == b'[');
                     indent += STEP;
@@ -169,15 +171,19 @@ impl<'a> Walk<'a> {
         Some(Line { text: &rest[..length], end: begin + length })
     }
 
-    /// Leaves out whole lines: from a line break to the next.
-    fn leave_out(&mut self, lines: Range<usize>) {
-        let Some(front) = self.item.get(self.kept..lines.start) else { return };
-        self.out.push_str(front);
+    /// Leaves out whole lines, from a line break to the next, unless a comma is missing before them.
+    fn leave_out(&mut self, lines: Range<usize>) -> Option<()> {
+        self.out.push_str(self.item.get(self.kept..lines.start)?);
+        self.kept = lines.start;
+        if !self.out.ends_with([',', '{']) {
+            return None;
+        }
         // The last of its object: what precedes it is the last now.
-        if !self.item[..lines.end].ends_with(',') && self.out.ends_with(',') {
+        if !self.item.get(..lines.end)?.ends_with(',') && self.out.ends_with(',') {
             self.out.pop();
         }
         self.kept = lines.end;
+        Some(())
     }
 }
 

@@ -143,7 +143,9 @@ fn without_unread(value: &mut Value, parts: Parts) {
             }
             (Part::Object(parts), Some(value)) => without_unread(value, parts),
             (Part::Each(parts), Some(Value::Array(all))) => {
-                all.iter_mut().for_each(|it| without_unread(it, parts));
+                for value in all {
+                    without_unread(value, parts);
+                }
             }
             (Part::Object(_) | Part::Each(_) | Part::Read, _) => {}
         }
