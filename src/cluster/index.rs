@@ -15,48 +15,71 @@ use crate::model::ObjectId;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashTable<Entry>,
+    /// The rows of entries that have more than one, sorted: of a driver or a class there are as many
+    /// as there are volumes.
+    many: Vec<Vec<ObjectId>>,
+    /// Places in `many` that are not taken.
+    free: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
 
-/// The rows under one hash.
+/// The rows under one hash, in twelve bytes, since there may be an entry for each row.
 #[derive(Debug)]
 struct Entry {
-    hash: u64,
+    hash: [u32; 2],
+    /// Mostly there is one.
     ids: Ids,
 }
 
-/// Mostly there is one; of a driver or a class there are as many as there are volumes.
-#[derive(Debug)]
-enum Ids {
-    One(ObjectId),
-    /// Sorted. Boxed, so that the many entries of one id stay small.
-    #[expect(clippy::box_collection, reason = "a vector is three words")]
-    Many(Box<Vec<ObjectId>>),
-}
+/// The id of a row, or with the highest bit set the place of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ids(u32);
 
 impl Ids {
-    fn all(&self) -> &[ObjectId] {
-        match self {
-            Self::One(id) => slice::from_ref(id),
-            Self::Many(ids) => ids,
-        }
+    const MANY: u32 = 1 << 31;
+
+    fn many(self) -> Option<usize> {
+        (self.0 & Self::MANY != 0).then_some((self.0 & !Self::MANY) as usize)
+    }
+}
+
+impl Entry {
+    fn hash(&self) -> u64 {
+        u64::from(self.hash[0]) << 32 | u64::from(self.hash[1])
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are kept")]
+    fn halves(hash: u64) -> [u32; 2] {
+        [(hash >> 32) as u32, hash as u32]
     }
 }
 
 impl Index {
     pub(super) fn insert(&mut self, key: impl Hash, id: ObjectId) {
+        debug_assert!(id & Ids::MANY == 0, "no cluster has 2^31 objects");
         let hash = self.hasher.hash_one(key);
-        let Some(entry) = self.entries.find_mut(hash, |entry| entry.hash == hash) else {
-            let entry = Entry { hash, ids: Ids::One(id) };
-            self.entries.insert_unique(hash, entry, |entry| entry.hash);
+        let Some(entry) = self.entries.find_mut(hash, |entry| entry.hash() == hash) else {
+            let entry = Entry { hash: Entry::halves(hash), ids: Ids(id) };
+            self.entries.insert_unique(hash, entry, Entry::hash);
             return;
         };
-        match &mut entry.ids {
-            Ids::One(known) if *known == id => {}
-            Ids::One(known) => {
-                entry.ids = Ids::Many(Box::new(vec![id.min(*known), id.max(*known)]));
+        match entry.ids.many() {
+            None if entry.ids.0 == id => {}
+            None => {
+                let known = entry.ids.0;
+                let ids = vec![id.min(known), id.max(known)];
+                let place = if let Some(place) = self.free.pop() {
+                    self.many[place as usize] = ids;
+                    place
+                } else {
+                    self.many.push(ids);
+                    u32::try_from(self.many.len() - 1)
+                        .expect("because there are no more lists than rows")
+                };
+                entry.ids = Ids(place | Ids::MANY);
             }
-            Ids::Many(ids) => {
+            Some(place) => {
+                let ids = &mut self.many[place];
                 if let Err(place) = ids.binary_search(&id) {
                     ids.insert(place, id);
                 }
@@ -66,20 +89,24 @@ impl Index {
 
     pub(super) fn remove(&mut self, key: impl Hash, id: ObjectId) {
         let hash = self.hasher.hash_one(key);
-        let Ok(mut found) = self.entries.find_entry(hash, |entry| entry.hash == hash) else {
+        let Ok(mut found) = self.entries.find_entry(hash, |entry| entry.hash() == hash) else {
             return;
         };
-        match &mut found.get_mut().ids {
-            Ids::One(known) if *known == id => {
+        let ids = found.get().ids;
+        match ids.many() {
+            None if ids.0 == id => {
                 found.remove();
             }
-            Ids::One(_) => {}
-            Ids::Many(ids) => {
-                if let Ok(place) = ids.binary_search(&id) {
-                    ids.remove(place);
+            None => {}
+            Some(place) => {
+                let known = &mut self.many[place];
+                if let Ok(at) = known.binary_search(&id) {
+                    known.remove(at);
                 }
-                if let [last] = ids[..] {
-                    found.get_mut().ids = Ids::One(last);
+                if let [last] = known[..] {
+                    *known = Vec::new();
+                    self.free.push(ids.0 & !Ids::MANY);
+                    found.get_mut().ids = Ids(last);
                 }
             }
         }
@@ -88,8 +115,15 @@ impl Index {
     /// Returns the ids of rows that may name `key`, each once.
     pub(super) fn candidates(&self, key: impl Hash) -> impl Iterator<Item = ObjectId> + '_ {
         let hash = self.hasher.hash_one(key);
-        let entry = self.entries.find(hash, |entry| entry.hash == hash);
-        entry.map_or(&[][..], |entry| entry.ids.all()).iter().copied()
+        let entry = self.entries.find(hash, |entry| entry.hash() == hash);
+        let ids = match entry {
+            None => &[][..],
+            Some(entry) => match entry.ids.many() {
+                None => slice::from_ref(&entry.ids.0),
+                Some(place) => &self.many[place],
+            },
+        };
+        ids.iter().copied()
     }
 }
 
@@ -114,5 +148,23 @@ mod tests {
         }
         index.remove("own", 2);
         assert_eq!(found(&index, "own"), [1]);
+    }
+
+    #[test]
+    fn a_place_for_several_rows_is_used_again_and_by_one_key_at_a_time() {
+        let mut index = Index::default();
+        let found = |index: &Index, key: &str| index.candidates(key).collect::<Vec<_>>();
+        for key in ["a", "b", "c"] {
+            index.insert(key, 1);
+            index.insert(key, 2);
+        }
+        index.remove("a", 1);
+        index.remove("b", 2);
+        index.insert("d", 8);
+        index.insert("d", 9);
+        index.insert("a", 3);
+        assert_eq!(index.many.len(), 3);
+        assert_eq!([found(&index, "a"), found(&index, "b")], [vec![2, 3], vec![1]]);
+        assert_eq!([found(&index, "c"), found(&index, "d")], [vec![1, 2], vec![8, 9]]);
     }
 }

@@ -77,9 +77,9 @@ pub fn untrusted_reason(cx: &Cx, volume: &Volume) -> Option<String> {
     }
     let writers = volume.metadata.managers_of(&ManagedField::LastPhaseTransitionTime);
     let phase_owner = |manager: &str| {
-        volume.metadata.managers_of(&ManagedField::Phase).any(|owner| &*owner.manager == manager)
+        volume.metadata.managers_of(&ManagedField::Phase).any(|owner| owner.manager == manager)
     };
-    let foreign = writers.map(|owner| &owner.manager).find(|manager| !phase_owner(manager));
+    let foreign = writers.map(|owner| owner.manager).find(|manager| !phase_owner(manager));
     foreign.map(|manager| format!("{manager} wrote it, which does not manage the phase"))
 }
 

@@ -43,9 +43,9 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         name: Text::clone(&secret.name),
     };
     Ok(match cx.answer(question)? {
-        Answer::Yes | Answer::Is(_) => SecretState::Present(secret.clone()),
-        Answer::No => SecretState::Missing(secret.clone()),
-        Answer::Forbidden => SecretState::Forbidden(secret.clone()),
+        Answer::Yes | Answer::Is(_) => SecretState::Present((**secret).clone()),
+        Answer::No => SecretState::Missing((**secret).clone()),
+        Answer::Forbidden => SecretState::Forbidden((**secret).clone()),
         Answer::Unanswered(reason) => {
             return Err(Unseen {
                 kind: Kind::Secret,
@@ -69,5 +69,5 @@ fn siblings_name_one(cx: &Cx, driver: &Text) -> bool {
 
 pub(super) fn derive(cx: &Cx, driver: &Text) -> bool {
     let names_one = |secret: &DeletionSecret| !secret.name.is_empty();
-    cx.volumes_of_driver(driver).any(|it| it.deletion_secret.as_ref().is_some_and(names_one))
+    cx.volumes_of_driver(driver).any(|it| it.deletion_secret.as_deref().is_some_and(names_one))
 }

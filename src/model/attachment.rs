@@ -47,7 +47,7 @@ impl AttachmentSource {
     pub fn backend(&self) -> Option<BackendKey> {
         match self {
             Self::Inline { driver, handle } => {
-                Some(BackendKey { driver: Text::clone(driver), handle: handle.clone() })
+                Some(BackendKey { driver: Text::clone(driver), handle: (**handle).into() })
             }
             Self::Volume(_) | Self::None => None,
         }

@@ -17,7 +17,7 @@ pub struct BackendKey {
     /// The CSI driver, or the kind of source.
     pub driver: Text,
     /// The volume handle.
-    pub handle: Box<str>,
+    pub handle: Text,
 }
 
 /// The nodes of a path that does not say which.

@@ -1,9 +1,11 @@
 //! What every object carries, as far as storage is concerned.
 
+use std::sync::Arc;
+
 use super::{Text, Time, Uid};
 
-/// Labels, sorted by key; equal sets are small and rarely long, so they are compared by value.
-pub type Labels = Box<[(Text, Text)]>;
+/// Labels, sorted by key. Objects with equal ones share them.
+pub type Labels = Arc<[(Text, Text)]>;
 
 /// The part of `ObjectMeta` that judgements rest on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,14 +20,14 @@ pub struct Metadata {
     pub created: Option<Time>,
     /// `metadata.deletionTimestamp`: set means that the object is terminating.
     pub deleting: Option<Time>,
-    /// `metadata.finalizers`, in their order.
-    pub finalizers: Box<[Text]>,
+    /// `metadata.finalizers`, in their order. Objects with equal ones share them.
+    pub finalizers: Arc<[Text]>,
     /// `metadata.labels`.
     pub labels: Labels,
     /// `metadata.ownerReferences`.
     pub owners: Box<[OwnerReference]>,
     /// Who last changed which of the few fields that matter, from `metadata.managedFields`.
-    pub managers: Box<[FieldOwner]>,
+    pub managers: Managers,
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
@@ -45,17 +47,14 @@ impl Metadata {
     pub fn last_change(&self, field: &ManagedField) -> Option<Time> {
         self.managers
             .iter()
-            .filter(|owner| owner.field == *field)
+            .filter(|owner| owner.field == field)
             .filter_map(|owner| owner.time)
             .max()
     }
 
     /// Returns the managers that own the field.
-    pub fn managers_of<'a>(
-        &'a self,
-        field: &'a ManagedField,
-    ) -> impl Iterator<Item = &'a FieldOwner> {
-        self.managers.iter().filter(move |owner| owner.field == *field)
+    pub fn managers_of<'a>(&'a self, field: &'a ManagedField) -> impl Iterator<Item = Managed<'a>> {
+        self.managers.iter().filter(move |owner| owner.field == field)
     }
 
     /// Returns a label's value.
@@ -92,6 +91,75 @@ pub struct FieldOwner {
     pub time: Option<Time>,
 }
 
+/// The owners of the fields that matter, sixteen bytes each: of many objects only the times differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Managers(Box<[(Arc<FieldManager>, Moment)]>);
+
+/// A field, and the name of one of its managers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldManager {
+    /// The field.
+    pub field: ManagedField,
+    /// The manager's name.
+    pub manager: Text,
+}
+
+/// Microseconds since 1970; Kubernetes stamps managers in whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Moment(i64);
+
+/// A [`FieldOwner`], where it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Managed<'a> {
+    /// The field.
+    pub field: &'a ManagedField,
+    /// The manager's name.
+    pub manager: &'a str,
+    /// The entry's time.
+    pub time: Option<Time>,
+}
+
+impl Managers {
+    /// Returns all of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = Managed<'_>> {
+        self.0.iter().map(|(owner, moment)| Managed {
+            field: &owner.field,
+            manager: &owner.manager,
+            time: moment.time(),
+        })
+    }
+}
+
+impl Moment {
+    const NONE: Self = Self(i64::MIN);
+
+    fn time(self) -> Option<Time> {
+        if self == Self::NONE { None } else { Time::from_timestamp_micros(self.0) }
+    }
+}
+
+impl FromIterator<(Arc<FieldManager>, Option<Time>)> for Managers {
+    fn from_iter<I: IntoIterator<Item = (Arc<FieldManager>, Option<Time>)>>(owners: I) -> Self {
+        let moment = |time: Time| Moment(time.timestamp_micros());
+        let owners = owners.into_iter();
+        Self(owners.map(|(owner, time)| (owner, time.map_or(Moment::NONE, moment))).collect())
+    }
+}
+
+impl FromIterator<FieldOwner> for Managers {
+    fn from_iter<I: IntoIterator<Item = FieldOwner>>(owners: I) -> Self {
+        let one =
+            |FieldOwner { field, manager, time }| (Arc::new(FieldManager { field, manager }), time);
+        owners.into_iter().map(one).collect()
+    }
+}
+
+impl<const N: usize> From<[FieldOwner; N]> for Managers {
+    fn from(owners: [FieldOwner; N]) -> Self {
+        owners.into_iter().collect()
+    }
+}
+
 /// The fields whose managers matter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ManagedField {
@@ -107,4 +175,24 @@ pub enum ManagedField {
     OwnerReferences,
     /// `spec.persistentVolumeClaimRetentionPolicy`.
     RetentionPolicy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn managers_come_back_as_they_were_given() {
+        let time = Time::from_timestamp(1_700_000_000, 0);
+        let owner = |field, time| FieldOwner { field, manager: "m".into(), time };
+        let managers: Managers =
+            [owner(ManagedField::Phase, time), owner(ManagedField::ReclaimPolicy, None)].into();
+        let found: Vec<_> = managers.iter().collect();
+        let expected = |field, time| Managed { field, manager: "m", time };
+        assert_eq!(
+            found,
+            [expected(&ManagedField::Phase, time), expected(&ManagedField::ReclaimPolicy, None)]
+        );
+        assert!(time.is_some(), "or this would prove nothing");
+    }
 }

@@ -51,7 +51,9 @@ pub use finding::{
 pub use kept::{KeptBackend, Recorded};
 pub use kind::{Group, Kind};
 pub use lease::Lease;
-pub use metadata::{FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
+pub use metadata::{
+    FieldManager, FieldOwner, Labels, Managed, ManagedField, Managers, Metadata, OwnerReference,
+};
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{Mounted, PodPhase, PodUse};

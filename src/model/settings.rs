@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn selectors_match_as_kubectl_does() {
-        let labels: Labels = Box::new([("app".into(), "db".into()), ("tier".into(), "a".into())]);
+        let labels: Labels = [("app".into(), "db".into()), ("tier".into(), "a".into())].into();
         for (selector, expected) in [
             ("", true),
             ("app=db", true),

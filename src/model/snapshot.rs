@@ -41,9 +41,10 @@ impl SnapshotContent {
             SnapshotSource::Volumes(handles) => handles,
             SnapshotSource::Existing => &[],
         };
-        handles
-            .iter()
-            .map(|handle| BackendKey { driver: Text::clone(&self.driver), handle: handle.clone() })
+        handles.iter().map(|handle| BackendKey {
+            driver: Text::clone(&self.driver),
+            handle: (**handle).into(),
+        })
     }
 
     /// How reports name it.

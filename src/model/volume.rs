@@ -44,7 +44,7 @@ pub struct Volume {
     /// Annotation `pv.kubernetes.io/bound-by-controller` is present.
     pub bound_by_controller: bool,
     /// Annotations `volume.kubernetes.io/provisioner-deletion-secret-{name,namespace}`.
-    pub deletion_secret: Option<DeletionSecret>,
+    pub deletion_secret: Option<Arc<DeletionSecret>>,
     /// Annotation `storage.kubectl.dev/backend-state`: the backend may be half gone.
     pub backend_state: Option<Box<str>>,
 }
@@ -152,7 +152,7 @@ pub enum VolumeSource {
         /// `spec.csi.driver`.
         driver: Text,
         /// `spec.csi.volumeHandle`.
-        handle: Box<str>,
+        handle: Text,
         /// `volumeAttributes` has `storage.kubernetes.io/csiProvisionerIdentity`, which
         /// csi-provisioner always writes: proof of dynamic origin even without annotations.
         provisioner_identity: bool,
@@ -178,7 +178,7 @@ impl VolumeSource {
 }
 
 /// The secret that csi-provisioner uses for `DeleteVolume`; both empty means that none is needed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeletionSecret {
     /// The secret's namespace.
     pub namespace: Text,

@@ -21,7 +21,7 @@ fn volume() -> Volume {
         attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
-            finalizers: Box::new([PV_PROTECTION.into()]),
+            finalizers: [PV_PROTECTION.into()].into(),
             ..Metadata::default()
         },
         phase: Phase::Released,
@@ -188,7 +188,7 @@ fn a_volume_is_reserved_for_nobody_else() {
 fn protection_is_added_once_and_only_where_it_can_be() {
     let bare = || {
         let mut volume = volume();
-        volume.metadata.finalizers = Box::default();
+        volume.metadata.finalizers = [].into();
         volume
     };
     let proposal = ask(&ADD_PROTECTION, &bare(), vec![]).expect("nothing speaks against it");
@@ -203,7 +203,7 @@ fn protection_is_added_once_and_only_where_it_can_be() {
         assert_eq!(ask(&ADD_PROTECTION, &volume, vec![]), Err(reason.to_owned()));
     }
     for (metadata, reason) in exempted() {
-        let metadata = Metadata { finalizers: Box::default(), ..metadata };
+        let metadata = Metadata { finalizers: [].into(), ..metadata };
         let volume = Volume { metadata, ..volume() };
         assert_eq!(ask(&ADD_PROTECTION, &volume, vec![]), Err(reason.to_owned()));
     }

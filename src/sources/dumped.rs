@@ -4,9 +4,12 @@
 //! known: see [`Evidence`] for what counts as having seen all of a kind.
 
 mod conclude;
+mod decoded;
 mod desk;
 #[cfg(test)]
 mod tests;
+mod trim;
+mod unread;
 mod versions;
 
 use std::{

@@ -105,7 +105,7 @@ impl Indexes {
     }
 
     pub(super) fn nodes(&mut self, op: Op, id: ObjectId, row: &Node) {
-        for (key, value) in &row.metadata.labels {
+        for (key, value) in row.metadata.labels.iter() {
             self.nodes_by_label.change(op, (&**key, &**value), id);
         }
         for volume in &row.volumes {

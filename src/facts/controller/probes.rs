@@ -174,7 +174,7 @@ impl Search<'_, '_> {
         };
         let writes = self.cx.volumes_of_driver(self.driver).flat_map(|volume| {
             let own = volume.metadata.managers.iter().filter(|it| it.manager.contains(manager));
-            own.filter_map(move |it| Some((it.time?, &it.manager, volume)))
+            own.filter_map(move |it| Some((it.time?, it.manager, volume)))
         });
         let last = writes.max_by_key(|(time, manager, volume)| (*time, *manager, volume.name()));
         let wrote = self.sign(last.map(|(time, ..)| time), within);

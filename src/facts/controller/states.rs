@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Container, CsiDriver, CsiNode, Event, FieldOwner, Kind, Lease, ManagedField, Metadata,
+    Container, CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata,
     ObjectKey, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, Sidecars, Sighting,
     VolumeSource, Workload,
 };
@@ -98,7 +98,7 @@ fn pod(ready: bool, sidecars: Sidecars) -> Row {
         controller: None,
         created: None,
         forced: false,
-        labels: Box::default(),
+        labels: Labels::default(),
         namespace: "storage".into(),
         name: "controller-0".into(),
         uid: None,

@@ -6,8 +6,8 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver,
-    FieldOwner, Kind, Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity, NodeRequirement,
-    NodeTerm, Phase, PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
+    FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity,
+    NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -26,11 +26,12 @@ fn volume() -> Volume {
     Volume {
         attributes_class: None,
         metadata: Metadata {
-            managers: Box::new([FieldOwner {
+            managers: [FieldOwner {
                 field: ManagedField::Phase,
                 manager: "kube-controller-manager".into(),
                 time: Some(ago(9 * DAY)),
-            }]),
+            }]
+            .into(),
             ..metadata("pv-1")
         },
         phase: Phase::Released,
@@ -120,7 +121,7 @@ fn pod(name: &str, node: Option<&str>) -> Row {
         controller: None,
         created: None,
         forced: false,
-        labels: Box::default(),
+        labels: Labels::default(),
         namespace: "shop".into(),
         name: name.into(),
         uid: None,

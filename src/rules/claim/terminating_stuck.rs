@@ -62,7 +62,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         let reason = "look at kube-controller-manager, which should have removed its protection";
         return Ok(Some(finding.report_only(reason)));
     }
-    for finalizer in &claim.metadata.finalizers {
+    for finalizer in claim.metadata.finalizers.iter() {
         let owner = who(&facts::owner_of(finalizer));
         finding = finding.shows("finalizer", format!("{finalizer}, removed by {owner}"));
     }

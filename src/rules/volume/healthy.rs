@@ -2,8 +2,8 @@
 
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{
-    ClaimKey, ClaimRef, Kind, Lease, Metadata, Phase, ReclaimPolicy, Row, Server, Settings, Text,
-    Time, Uid, Volume, VolumeSource,
+    ClaimKey, ClaimRef, Kind, Labels, Lease, Metadata, Phase, ReclaimPolicy, Row, Server, Settings,
+    Text, Time, Uid, Volume, VolumeSource,
 };
 use crate::rules::Assessor;
 
@@ -81,7 +81,7 @@ fn pod(claim: &str) -> Row {
         deleting: None,
         forced: false,
         controller: None,
-        labels: Box::default(),
+        labels: Labels::default(),
         phase: crate::model::PodPhase::Running,
         ready: true,
         node: Some("node-1".into()),

@@ -1,12 +1,13 @@
 //! Between two threads: one finds where objects begin and end, the other decodes and takes them in.
 //!
-//! Both need about as long. What is taken in, and in which order, is the same as with one.
+//! Decoding takes longer than finding. When the decoder lags behind, the reader decodes the batch that
+//! would have to wait. What is taken in, and in which order, is the same as with one thread.
 
 use std::{
     hash::RandomState,
     ops::{ControlFlow, Range},
     panic, str,
-    sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel},
+    sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
     thread,
 };
 
@@ -15,10 +16,11 @@ use serde::de::IgnoredAny;
 use super::super::{
     dump::{self, DumpError, Origin},
     intake::Intake,
-    objects,
 };
 use super::{
     Tally,
+    decoded::{Decoded, decode},
+    trim,
     versions::{Stamp, Verdict, Versions},
 };
 use crate::cluster::{Change, Reach};
@@ -75,7 +77,11 @@ struct Delivered {
     /// Whether its file vouches for its moment.
     at_once: bool,
     checked: bool,
+    /// What came of decoding it, if that was done already.
+    outcome: Option<Outcome>,
 }
+
+type Outcome = Result<Option<Box<dyn Decoded>>, serde_json::Error>;
 
 /// Runs `read`, while another thread takes into `intake` what is left at the desk. Also returns what
 /// was found out on the way.
@@ -125,17 +131,14 @@ impl Desk {
         };
         let (namespace, name) = (push(object.namespace), push(object.name));
         let body = text.len();
-        let unread = object.skimmed.as_ref().map_or(0..0, |it| it.managed_fields.clone());
-        match (object.body.get(..unread.start), object.body.get(unread.end..)) {
-            // Half of what kubectl prints.
-            (Some(front), Some(back)) if kind.is_some_and(ignores_managed_fields) => {
-                text.push_str(front);
-                text.push_str(back);
-            }
+        match (kind, &object.skimmed) {
+            (Some(kind), Some(it)) => trim::copy(kind, object.body, &it.managed_fields, text),
             _ => text.push_str(object.body),
         }
         let (origin, body) = (object.origin.clone(), body..text.len());
-        let task = Delivered { kind, origin, namespace, name, body, stamp, at_once, checked };
+        let outcome = None;
+        let task =
+            Delivered { kind, origin, namespace, name, body, stamp, at_once, checked, outcome };
         self.task(Task::Object(task))
     }
 
@@ -164,28 +167,29 @@ impl Desk {
 
     fn hand_over(&mut self) -> ControlFlow<()> {
         let next = self.spare.try_recv().unwrap_or_default();
-        match self.full.send(std::mem::replace(&mut self.batch, next)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+        let sent = match self.full.try_send(std::mem::replace(&mut self.batch, next)) {
+            Err(TrySendError::Full(mut batch)) => {
+                // Better than to wait; meanwhile there is enough on its way.
+                batch.decode();
+                self.full.send(batch).is_ok()
+            }
+            sent => sent.is_ok(),
+        };
+        if sent { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 
-/// Whether nothing in `metadata.managedFields` of this kind is read. The kinds of which there are many.
-fn ignores_managed_fields(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Pod
-            | Kind::Node
-            | Kind::Deployment
-            | Kind::ReplicaSet
-            | Kind::DaemonSet
-            | Kind::ReplicationController
-            | Kind::Job
-            | Kind::CronJob
-            | Kind::HorizontalPodAutoscaler
-            | Kind::Lease
-    )
+impl Batch {
+    /// Decodes everything, so that it only has to be taken in.
+    fn decode(&mut self) {
+        for task in &mut self.tasks {
+            if let Task::Object(object) = task
+                && let Some(kind) = object.kind
+            {
+                object.outcome = Some(decode(kind, &self.text[object.body.clone()]));
+            }
+        }
+    }
 }
 
 fn work(
@@ -216,7 +220,12 @@ fn work(
 }
 
 impl Delivered {
-    fn take_in(self, text: &str, intake: &mut Intake, found: &mut Found) -> Result<(), DumpError> {
+    fn take_in(
+        mut self,
+        text: &str,
+        intake: &mut Intake,
+        found: &mut Found,
+    ) -> Result<(), DumpError> {
         let (namespace, name) = (&text[self.namespace.clone()], &text[self.name.clone()]);
         let body = &text[self.body.clone()];
         let key = |kind: Kind| ObjectKey {
@@ -235,7 +244,11 @@ impl Delivered {
                     intake.apply(Change::Gone(key(kind)));
                 }
                 let place = || format!("{} ", self.origin);
-                decode(kind, body, &place, intake)?.map(|error| (kind, error))
+                match self.outcome.take().unwrap_or_else(|| decode(kind, body)) {
+                    Ok(Some(object)) => object.take_in(&place, intake).map(|()| None)?,
+                    Ok(None) => None,
+                    Err(error) => Some((kind, error)),
+                }
             }
         };
         let was_decoded = error.is_none() && verdict.is_some_and(|it| it.1 != Verdict::Known);
@@ -254,75 +267,5 @@ impl Delivered {
             None => {}
         }
         Ok(())
-    }
-}
-
-/// Decodes an object and takes it in. Returns what is wrong with it if it cannot be decoded.
-fn decode(
-    kind: Kind,
-    body: &str,
-    place: &dyn Fn() -> String,
-    intake: &mut Intake,
-) -> Result<Option<serde_json::Error>, DumpError> {
-    macro_rules! decode {
-        ($type:ident) => {
-            match serde_json::from_str::<objects::$type>(body) {
-                Ok(object) => intake.object_at(&object, place)?,
-                Err(error) => return Ok(Some(error)),
-            }
-        };
-    }
-    match kind {
-        Kind::PersistentVolume => decode!(PersistentVolume),
-        Kind::PersistentVolumeClaim => decode!(PersistentVolumeClaim),
-        Kind::Pod => decode!(Pod),
-        Kind::Node => decode!(Node),
-        Kind::StorageClass => decode!(StorageClass),
-        Kind::CsiDriver => decode!(CsiDriver),
-        Kind::CsiNode => decode!(CsiNode),
-        Kind::VolumeAttachment => decode!(VolumeAttachment),
-        Kind::StatefulSet => decode!(StatefulSet),
-        Kind::Deployment => decode!(Deployment),
-        Kind::ReplicaSet => decode!(ReplicaSet),
-        Kind::DaemonSet => decode!(DaemonSet),
-        Kind::ReplicationController => decode!(ReplicationController),
-        Kind::Job => decode!(Job),
-        Kind::CronJob => decode!(CronJob),
-        Kind::HorizontalPodAutoscaler => decode!(HorizontalPodAutoscaler),
-        Kind::Lease => decode!(Lease),
-        Kind::Event => decode!(Event),
-        Kind::VolumeAttributesClass => decode!(VolumeAttributesClass),
-        Kind::VolumeSnapshot => decode!(VolumeSnapshot),
-        Kind::VolumeSnapshotContent => decode!(VolumeSnapshotContent),
-        Kind::VolumeGroupSnapshotContent => decode!(VolumeGroupSnapshotContent),
-        Kind::Namespace
-        | Kind::Secret
-        | Kind::PartialObjectMetadata
-        | Kind::SubjectAccessReview => {}
-    }
-    Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn managed_fields_are_left_out_only_where_nobody_reads_them() {
-        let body = r#"{"metadata": {"name": "a", "namespace": "b", "managedFields": [{"manager": "m",
-            "fieldsV1": {"f:metadata": {"f:ownerReferences": {}, "f:finalizers": {"v:\"x\"": {}}},
-            "f:spec": {"f:persistentVolumeReclaimPolicy": {}}, "f:status": {"f:phase": {}}}}]}}"#;
-        macro_rules! keeps {
-            ($($kind:ident)*) => {[$({
-                let object: objects::$kind = serde_json::from_str(body).expect("because it has a name");
-                let text = serde_json::to_string(&object).expect("because it has a JSON form");
-                (Kind::$kind, text.contains("managedFields"))
-            }),*]};
-        }
-        for (kind, keeps) in keeps![Pod Node Deployment ReplicaSet DaemonSet
-            ReplicationController Job CronJob HorizontalPodAutoscaler Lease PersistentVolume]
-        {
-            assert_eq!(ignores_managed_fields(kind), !keeps, "{kind}");
-        }
     }
 }

@@ -79,9 +79,10 @@ impl Object for VolumeAttachment {
             }
             VolumeAttachmentSource { inline_volume_spec: Some(inline), .. } => {
                 match backend::key(metadata, inline, folder) {
-                    Some(key) => {
-                        AttachmentSource::Inline { driver: key.driver, handle: key.handle }
-                    }
+                    Some(key) => AttachmentSource::Inline {
+                        driver: key.driver,
+                        handle: (*key.handle).into(),
+                    },
                     None => AttachmentSource::None,
                 }
             }

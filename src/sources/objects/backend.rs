@@ -212,7 +212,7 @@ mod tests {
         let metadata = serde_json::from_value(metadata).expect("metadata");
         let spec = serde_json::from_value(spec).expect("a spec");
         key(&metadata, &spec, &mut Folder::default())
-            .map(|key| (key.driver.to_string(), key.handle.into_string()))
+            .map(|key| (key.driver.to_string(), key.handle.to_string()))
     }
 
     fn zones(values: &[&str]) -> Value {

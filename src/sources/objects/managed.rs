@@ -1,8 +1,9 @@
 //! `metadata.managedFields`, reduced while it is read to the few fields that are asked about.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::LazyLock};
 
 use bytes::{Buf, BufMut};
+use memchr::memmem::Finder;
 use prost::{
     DecodeError, Message,
     encoding::{self, DecodeContext, WireType, message},
@@ -11,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 
 use super::{Folder, Problem, scalar::Timestamp, slim::slim};
-use crate::model::{FieldOwner, ManagedField};
+use crate::model::{self, FieldManager, ManagedField};
 
 /// What a kind keeps of `metadata.managedFields`.
 pub trait Managers:
@@ -139,7 +140,7 @@ slim! {
 pub(super) fn fold(
     entries: &[ManagedFieldsEntry],
     folder: &mut Folder,
-) -> Result<Box<[FieldOwner]>, Problem> {
+) -> Result<model::Managers, Problem> {
     let mut owners = Vec::with_capacity(entries.len());
     for entry in entries {
         let manager = folder.text(&entry.manager);
@@ -153,10 +154,11 @@ pub(super) fn fold(
                 Field::OwnerReferences => ManagedField::OwnerReferences,
                 Field::RetentionPolicy => ManagedField::RetentionPolicy,
             };
-            owners.push(FieldOwner { field, manager: manager.clone(), time });
+            let owner = FieldManager { field, manager: manager.clone() };
+            owners.push((folder.owner(owner), time));
         }
     }
-    Ok(owners.into())
+    Ok(owners.into_iter().collect())
 }
 
 /// A set of fields in the form of `FieldsV1`, those that matter: sorted, each once.
@@ -185,11 +187,10 @@ const NAMES: [&str; 6] =
 impl FieldsV1 {
     /// Reads the JSON that protobuf carries, if it can hold anything that matters.
     fn read(raw: &[u8]) -> Result<Self, serde_json::Error> {
-        // Nearly every entry has hundreds of names and none of these: two bytes rule most out.
-        let may_matter = raw.windows(3).enumerate().any(|(at, start)| {
-            matches!(start, [b'f', b':', b'p' | b'l' | b'f' | b'o'])
-                && NAMES.iter().any(|name| raw[at..].starts_with(name.as_bytes()))
-        });
+        // Nearly every entry has hundreds of names and none of these.
+        static FINDERS: LazyLock<[Finder<'static>; NAMES.len()]> =
+            LazyLock::new(|| NAMES.map(Finder::new));
+        let may_matter = FINDERS.iter().any(|name| name.find(raw).is_some());
         if may_matter { serde_json::from_slice(raw) } else { Ok(Self::default()) }
     }
 

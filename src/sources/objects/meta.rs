@@ -254,15 +254,14 @@ impl<M: Managers> ObjectMeta<M> {
     }
 
     pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, Problem> {
-        let label = |(key, value), folder: &mut Folder| (folder.text(key), folder.text(value));
         Ok(Metadata {
             name: self.name.as_str().into(),
             uid: Uid::parse(&self.uid),
             resource_version: self.resource_version.as_str().into(),
             created: self.creation_timestamp.fold("metadata.creationTimestamp")?,
             deleting: self.deletion_timestamp.fold("metadata.deletionTimestamp")?,
-            finalizers: self.finalizers.iter().map(|name| folder.text(name)).collect(),
-            labels: self.labels.iter().map(|entry| label(entry, folder)).collect(),
+            finalizers: folder.list(&self.finalizers),
+            labels: folder.labels(self.labels.iter()),
             owners: self.owner_references.iter().map(|entry| entry.fold(folder)).collect(),
             managers: managed::fold(self.managed_fields.entries(), folder)?,
             ignore: self.annotation(IGNORE).map(Into::into),

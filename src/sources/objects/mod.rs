@@ -29,7 +29,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{hash::Hash, sync::Arc};
 
 use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
@@ -55,7 +55,9 @@ pub use workload::{
     CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Job, ReplicaSet, ReplicationController,
 };
 
-use crate::model::{Interner, Kind, NodeAffinity, ObjectKey, Row, Text};
+use crate::model::{
+    DeletionSecret, FieldManager, Interner, Kind, Labels, NodeAffinity, ObjectKey, Row, Text,
+};
 
 /// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
 pub trait Object: prost::Message + Default + DeserializeOwned + Serialize {
@@ -181,6 +183,10 @@ pub struct Document<'a, O> {
 pub struct Folder {
     texts: Interner,
     affinities: HashSet<Arc<NodeAffinity>>,
+    owners: HashSet<Arc<FieldManager>>,
+    secrets: HashSet<Arc<DeletionSecret>>,
+    lists: HashSet<Arc<[Text]>>,
+    labels: HashSet<Labels>,
 }
 
 impl Folder {
@@ -199,13 +205,47 @@ impl Folder {
     }
 
     fn affinity(&mut self, affinity: NodeAffinity) -> Arc<NodeAffinity> {
-        if let Some(known) = self.affinities.get(&affinity) {
-            return Arc::clone(known);
-        }
-        let new = Arc::new(affinity);
-        self.affinities.insert(Arc::clone(&new));
-        new
+        shared(&mut self.affinities, affinity)
     }
+
+    fn owner(&mut self, owner: FieldManager) -> Arc<FieldManager> {
+        shared(&mut self.owners, owner)
+    }
+
+    fn secret(&mut self, secret: DeletionSecret) -> Arc<DeletionSecret> {
+        shared(&mut self.secrets, secret)
+    }
+
+    /// Texts that come together again and again, such as finalizers.
+    fn list(&mut self, texts: &[String]) -> Arc<[Text]> {
+        let texts: Vec<Text> = texts.iter().map(|text| self.text(text)).collect();
+        shared_slice(&mut self.lists, &texts)
+    }
+
+    fn labels<'a>(&mut self, labels: impl Iterator<Item = (&'a str, &'a str)>) -> Labels {
+        let labels: Vec<_> =
+            labels.map(|(key, value)| (self.text(key), self.text(value))).collect();
+        shared_slice(&mut self.labels, &labels)
+    }
+}
+
+/// Returns the one copy of something.
+fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, new: T) -> Arc<T> {
+    if let Some(known) = known.get(&new) {
+        return Arc::clone(known);
+    }
+    let new = Arc::new(new);
+    known.insert(Arc::clone(&new));
+    new
+}
+
+fn shared_slice<T: Eq + Hash + Clone>(known: &mut HashSet<Arc<[T]>>, new: &[T]) -> Arc<[T]> {
+    if let Some(known) = known.get(new) {
+        return Arc::clone(known);
+    }
+    let new: Arc<[T]> = new.into();
+    known.insert(Arc::clone(&new));
+    new
 }
 
 /// Kept text that is not shared; `None` for the empty one.

@@ -151,11 +151,7 @@ impl Object for Pod {
         let controller = meta::controller(&metadata.owner_references, folder);
         let labels = match controller {
             Some(_) => Labels::default(),
-            None => metadata
-                .labels
-                .iter()
-                .map(|(key, value)| (folder.text(key), folder.text(value)))
-                .collect(),
+            None => folder.labels(metadata.labels.iter().map(|(key, it)| (&**key, &**it))),
         };
         let row = PodUse {
             namespace: folder.text(&metadata.namespace),

@@ -8,8 +8,8 @@ use super::{
     volume_source::{PROVISIONER_IDENTITY, PersistentVolumeSource, PersistentVolumeSpec},
 };
 use crate::model::{
-    ClaimKey, ClaimRef, DeletionSecret, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase,
-    ReclaimPolicy, Row, Uid, Volume, VolumeSource,
+    BackendKey, ClaimKey, ClaimRef, DeletionSecret, Kind, NodeAffinity, NodeRequirement, NodeTerm,
+    Phase, ReclaimPolicy, Row, Text, Uid, Volume, VolumeSource,
 };
 
 slim! {
@@ -112,6 +112,7 @@ impl Object for PersistentVolume {
             |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
         let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
         let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
+        let source = source(&spec.source, folder);
         let row = Volume {
             phase: phase(&status.phase, folder),
             message: unshared(&status.message),
@@ -121,8 +122,8 @@ impl Object for PersistentVolume {
                 .fold("status.lastPhaseTransitionTime")?,
             reclaim_policy: reclaim_policy(&spec.persistent_volume_reclaim_policy, folder),
             claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold(folder)),
-            source: source(&spec.source, folder),
-            backend: backend::key(metadata, spec, folder),
+            backend: backend::key(metadata, spec, folder).map(|key| share_handle(key, &source)),
+            source,
             class: folder.non_empty(&spec.storage_class_name),
             attributes_class: spec
                 .volume_attributes_class_name
@@ -142,12 +143,22 @@ impl Object for PersistentVolume {
             // (external-provisioner controller.go, handleSecretsForDeletion).
             deletion_secret: secret_namespace
                 .zip(secret_name)
-                .map(|(namespace, name)| DeletionSecret { namespace, name }),
+                .map(|(namespace, name)| folder.secret(DeletionSecret { namespace, name })),
             backend_state: metadata.annotation(meta::BACKEND_STATE).map(Into::into),
             metadata: metadata.fold(folder)?,
         };
         Ok(Folded::Row(Row::Volume(Box::new(row))))
     }
+}
+
+/// Most handles are those of the source, and need not be kept twice.
+fn share_handle(mut key: BackendKey, source: &VolumeSource) -> BackendKey {
+    if let VolumeSource::Csi { handle, .. } = source
+        && *handle == key.handle
+    {
+        key.handle = Text::clone(handle);
+    }
+    key
 }
 
 fn phase(text: &str, folder: &mut Folder) -> Phase {
@@ -240,7 +251,7 @@ mod tests {
             let volume: PersistentVolume = serde_json::from_value(volume).expect("a volume");
             let folded = volume.fold(&mut Folder::default()).expect("folds");
             let Folded::Row(Row::Volume(row)) = folded else { panic!("no volume: {folded:?}") };
-            let secret = row.deletion_secret.map(|it| (it.namespace, it.name));
+            let secret = row.deletion_secret.map(|it| (it.namespace.clone(), it.name.clone()));
             let expected = expected.map(|(namespace, name)| (namespace.into(), name.into()));
             assert_eq!(secret, expected, "{annotations:?}");
         }

@@ -108,7 +108,8 @@ impl Mirror {
                 Row::Snapshot(it) => {
                     let of = |backend: &kubectl_storage::model::BackendKey| match &it.source {
                         SnapshotSource::Volumes(handles) => {
-                            it.driver == backend.driver && handles.contains(&backend.handle)
+                            it.driver == backend.driver
+                                && handles.iter().any(|it| **it == *backend.handle)
                         }
                         SnapshotSource::Existing => false,
                     };

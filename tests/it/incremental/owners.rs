@@ -2,8 +2,8 @@
 
 use kubectl_storage::model::{
     AttributesClass, Autoscaler, Claim, ClaimCondition, ClaimPhase, ClaimTemplate, DataSource,
-    Kind, Metadata, OwnerReference, Retention, RetentionPolicy, StatefulSet, Uid, VolumeSnapshot,
-    Workload,
+    Kind, Labels, Metadata, OwnerReference, Retention, RetentionPolicy, StatefulSet, Uid,
+    VolumeSnapshot, Workload,
 };
 
 use super::universe::{CLAIMS, CLASSES, DRIVERS, Dice, NODES, VOLUMES, boxed, metadata};
@@ -34,7 +34,7 @@ pub(super) fn claim(dice: &mut Dice) -> Claim {
     let conditions = ["Unused", "FileSystemResizePending", "ControllerResizeError"];
     Claim {
         metadata: Metadata {
-            finalizers: boxed(dice.subset(&finalizers)),
+            finalizers: boxed(dice.subset(&finalizers)).into(),
             owners: (0..owners).map(|_| owner(dice)).collect(),
             ..metadata(dice, &[name])
         },
@@ -97,7 +97,7 @@ pub(super) fn set(dice: &mut Dice) -> Workload {
             replicas,
             start: dice.pick(&[0, 0, 1]),
             templates: dice.subset(&["c", "d"]).iter().map(|it| template(it)).collect(),
-            match_labels: Box::default(),
+            match_labels: Labels::default(),
             match_expressions: false,
             retention: dice.some(|dice| RetentionPolicy {
                 when_deleted: retention(dice),
@@ -146,7 +146,7 @@ pub(super) fn volume_snapshot(dice: &mut Dice) -> VolumeSnapshot {
 }
 
 pub(super) fn attributes_class(dice: &mut Dice) -> AttributesClass {
-    let finalizers = boxed(dice.subset(&["kubernetes.io/vac-protection"]));
+    let finalizers = boxed(dice.subset(&["kubernetes.io/vac-protection"])).into();
     let metadata = Metadata { finalizers, ..metadata(dice, &["gold"]) };
     AttributesClass { metadata, driver: dice.text(&DRIVERS) }
 }

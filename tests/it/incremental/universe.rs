@@ -10,8 +10,8 @@ use kubectl_storage::{
     cluster::{Change, Gap, Reach},
     model::{
         BackendKey, ClaimKey, ClaimRef, CsiDriver, CsiNode, DeletionSecret, FieldOwner, Kind,
-        ManagedField, Metadata, Phase, ReclaimPolicy, Role, Row, Server, Settings, Sighting,
-        StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
+        ManagedField, Managers, Metadata, Phase, ReclaimPolicy, Role, Row, Server, Settings,
+        Sighting, StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
     },
 };
 
@@ -231,7 +231,7 @@ pub(super) fn metadata(dice: &mut Dice, names: &[&str]) -> Metadata {
     }
 }
 
-fn owners(dice: &mut Dice) -> Box<[FieldOwner]> {
+fn owners(dice: &mut Dice) -> Managers {
     let managers = ["kube-controller-manager", "csi-provisioner", "csi-attacher", "kubectl"];
     let fields =
         [ManagedField::Phase, ManagedField::ReclaimPolicy, ManagedField::LastPhaseTransitionTime];
@@ -245,7 +245,7 @@ fn owners(dice: &mut Dice) -> Box<[FieldOwner]> {
             });
         }
     }
-    owners.into()
+    owners.into_iter().collect()
 }
 
 pub(super) fn claim_ref(dice: &mut Dice) -> ClaimRef {
@@ -265,11 +265,12 @@ fn reclaimable(dice: &mut Dice) -> Box<Volume> {
         deleting: None,
         ignore: None,
         keep_until: None,
-        managers: Box::new([FieldOwner {
+        managers: [FieldOwner {
             field: ManagedField::Phase,
             manager: "kube-controller-manager".into(),
             time: Some(released),
-        }]),
+        }]
+        .into(),
         ..volume.metadata
     };
     volume.claim_ref = Some(ClaimRef { uid: Uid::parse("gone"), ..claim_ref(dice) });
@@ -297,7 +298,7 @@ fn stuck(dice: &mut Dice) -> Row {
     let mut volume = reclaimable(dice);
     volume.reclaim_policy = ReclaimPolicy::Delete;
     volume.metadata.finalizers =
-        Box::new(["external-provisioner.volume.kubernetes.io/finalizer".into()]);
+        ["external-provisioner.volume.kubernetes.io/finalizer".into()].into();
     Row::Volume(volume)
 }
 
@@ -306,7 +307,7 @@ fn terminating(dice: &mut Dice) -> Row {
     let mut volume = reclaimable(dice);
     let finalizers = ["external-attacher/ghost-example", "external-attacher/d-example"];
     volume.metadata.deleting = Some(at(dice.now - 86_400));
-    volume.metadata.finalizers = Box::new([dice.text(&finalizers)]);
+    volume.metadata.finalizers = [dice.text(&finalizers)].into();
     Row::Volume(volume)
 }
 
@@ -320,7 +321,7 @@ fn volume(dice: &mut Dice) -> Volume {
         "example.com/own",
     ];
     let driver = dice.text(&DRIVERS);
-    let handle: Box<str> = dice.pick(&HANDLES).into();
+    let handle: Text = dice.pick(&HANDLES).into();
     let csi = VolumeSource::Csi {
         driver: Text::clone(&driver),
         handle: handle.clone(),
@@ -345,7 +346,7 @@ fn volume(dice: &mut Dice) -> Volume {
     Volume {
         attributes_class: dice.chance(6).then(|| "gold".into()),
         metadata: Metadata {
-            finalizers: boxed(dice.subset(&finalizers)),
+            finalizers: boxed(dice.subset(&finalizers)).into(),
             managers: owners(dice),
             ignore: dice.chance(12).then(|| "all mine".into()),
             keep_until: dice
@@ -381,7 +382,7 @@ fn volume(dice: &mut Dice) -> Volume {
         bound_by_controller: dice.chance(2),
         deletion_secret: dice.chance(3).then(|| {
             let name = dice.text(&["x", ""]);
-            DeletionSecret { namespace: "s".into(), name }
+            DeletionSecret { namespace: "s".into(), name }.into()
         }),
         backend_state: dice.chance(12).then(|| "unknown".into()),
     }

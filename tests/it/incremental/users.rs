@@ -2,9 +2,9 @@
 
 use kubectl_storage::model::{
     Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, Container, Event, KeptBackend,
-    Kind, Lease, Metadata, Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey,
-    OwnerKey, PodPhase, PodUse, Question, Recorded, Row, Sidecars, SnapshotContent, SnapshotSource,
-    Text, Uid, Workload,
+    Kind, Labels, Lease, Metadata, Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm,
+    ObjectKey, OwnerKey, PodPhase, PodUse, Question, Recorded, Row, Sidecars, SnapshotContent,
+    SnapshotSource, Text, Uid, Workload,
 };
 
 use super::universe::{
@@ -112,7 +112,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }),
         created: dice.some(Dice::time),
         forced: dice.chance(3),
-        labels: Box::default(),
+        labels: Labels::default(),
         namespace,
         name: dice.pick(&["w0-0", "w0-1"]).into(),
         uid: Uid::parse(dice.pick(&["u0", "u1"])),

@@ -129,7 +129,7 @@ fn what_speaks_against_deleting_a_claim() {
     let operator = owner("Database", "main", Some("db-uid"), true);
     let owned = claim("data", std::slice::from_ref(&operator));
     let bare = Claim {
-        metadata: Metadata { finalizers: Box::default(), ..plain.metadata.clone() },
+        metadata: Metadata { finalizers: [].into(), ..plain.metadata.clone() },
         ..plain.clone()
     };
     let condition = |kind: &str, holds| Claim {

@@ -6,7 +6,7 @@ use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach};
 use crate::facts::PVC_PROTECTION;
 use crate::model::{
     Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef, ClaimTemplate,
-    DataSource, Kind, Metadata, Mounted, OwnerKey, OwnerReference, Phase, PodPhase, PodUse,
+    DataSource, Kind, Labels, Metadata, Mounted, OwnerKey, OwnerReference, Phase, PodPhase, PodUse,
     Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
     VolumeSource, Workload,
 };
@@ -63,7 +63,7 @@ pub(super) fn pod(name: &str) -> PodUse {
         deleting: None,
         forced: false,
         controller: None,
-        labels: Box::default(),
+        labels: Labels::default(),
         phase: PodPhase::Running,
         ready: true,
         node: Some("node-1".into()),
@@ -136,7 +136,7 @@ pub(super) fn set(name: &str, uid: &str, template: &str) -> Row {
         replicas: Some(1),
         start: 0,
         templates: [template].into(),
-        match_labels: Box::default(),
+        match_labels: Labels::default(),
         match_expressions: false,
         retention: None,
         ordered: Some(true),

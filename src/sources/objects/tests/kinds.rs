@@ -86,7 +86,7 @@ fn volumes() {
         provisioned_by: Some("ebs.csi.aws.com".into()),
         migrated_to: Some("ebs.csi.aws.com".into()),
         bound_by_controller: true,
-        deletion_secret: Some(DeletionSecret { namespace: "".into(), name: "".into() }),
+        deletion_secret: Some(DeletionSecret { namespace: "".into(), name: "".into() }.into()),
         backend_state: Some("unknown since delete".into()),
     };
     assert_eq!(folded::<PersistentVolume>(sample!("volume")), row(Row::Volume(Box::new(expected))));
