@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use kubectl_storage::sources::client::{ConnectionOptions, connect};
@@ -51,6 +52,8 @@ pub(super) struct Did {
     volume: String,
     deed: Deed,
     result: Option<Result<(), u16>>,
+    /// When that was known, by the clock that the API server has too.
+    at: DateTime<Utc>,
 }
 
 /// What became of all cases.
@@ -157,7 +160,7 @@ async fn one(
     );
     did.extend(others);
     world.settle(&case).await;
-    settle_notes(world, history, &user).await;
+    let late = settle_notes(world, history, &user).await;
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
     let journal = json["metadata"]["journal"].as_str();
     let journal = journal.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
@@ -177,7 +180,8 @@ async fn one(
         history,
         driver: world.driver,
     };
-    let verdict = verdict::judge(&evidence);
+    let mut verdict = verdict::judge(&evidence);
+    verdict.wrong.extend(late);
     world.leave(&case).await;
     history.forget(&user);
     (case, verdict)
@@ -211,7 +215,7 @@ async fn before(world: &World<'_>, case: &Case) -> Vec<Did> {
     let mut did = Vec::new();
     for (volume, deed) in deeds(case).filter(|(_, deed)| deed.when == When::Before) {
         let result = Some(world.act(&deed, &volume).await);
-        did.push(Did { volume, deed, result });
+        did.push(Did { volume, deed, result, at: Utc::now() });
     }
     did
 }
@@ -240,11 +244,11 @@ async fn meanwhile(
         _ = ended.wait_for(|ended| *ended) => false,
     };
     let result = if came { Some(world.act(&deed, &volume).await) } else { None };
-    Did { volume, deed, result }
+    Did { volume, deed, result, at: Utc::now() }
 }
 
-/// Waits until the audit log has what the tool asked, and the watch what became of it.
-async fn settle_notes(world: &World<'_>, history: &Arc<History>, user: &str) {
+/// Waits until the audit log has what the tool asked, and the watch what became of it; says whether they never did.
+async fn settle_notes(world: &World<'_>, history: &Arc<History>, user: &str) -> Option<String> {
     let question = format!("/version?mark={user}");
     world.api.mark(user, &question).await;
     let late = timeout(
@@ -255,5 +259,5 @@ async fn settle_notes(world: &World<'_>, history: &Arc<History>, user: &str) {
                 && verdict::patches(&requests).all(|it| verdict::patched(history, it).is_some())
         }),
     );
-    late.await.unwrap_or_else(|_| panic!("{user}: the audit log or the watch is late"));
+    late.await.err().map(|_| format!("{user}: the audit log or the watch is late"))
 }

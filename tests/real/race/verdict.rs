@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::Did;
@@ -143,6 +144,7 @@ impl Verdict {
         }
         let done = self.receipt(evidence, name, successes.len());
         self.before(evidence, name, successes.len());
+        self.claim(evidence, name, successes.len());
         self.folders(evidence, name, &ours, done);
     }
 
@@ -209,6 +211,32 @@ impl Verdict {
             self.holds(successes == 0, || {
                 format!("{name}: was patched in spite of what was there")
             });
+        }
+    }
+
+    /// A claim that was there before the tool asked for it has kept it from the patch.
+    fn claim(&mut self, evidence: &Evidence, name: &str, successes: usize) {
+        let asked = evidence.requests.iter().filter(|it| {
+            let object = &it["objectRef"];
+            it["verb"] == "get"
+                && object["resource"] == "persistentvolumeclaims"
+                && object["name"] == name
+        });
+        let asked = asked.filter_map(|it| it["requestReceivedTimestamp"].as_str()).max();
+        let Some(asked) = asked.and_then(|it| it.parse::<DateTime<Utc>>().ok()) else { return };
+        let of = || evidence.did.iter().filter(|it| it.volume == name);
+        if of().any(|it| it.deed.act == Act::OtherClaim) {
+            return;
+        }
+        let there = of().any(|it| {
+            let act = it.deed.act;
+            let forbids = act == Act::ClaimAgain
+                || (act == Act::ClaimElsewhere && !evidence.case.include_recreated);
+            forbids && it.result == Some(Ok(())) && it.at < asked
+        });
+        if there {
+            self.count("(a claim that was there when it was asked for)");
+            self.holds(successes == 0, || format!("{name}: was patched in spite of its claim"));
         }
     }
 
