@@ -39,11 +39,13 @@ pub(super) async fn verify(
         Action::CreateVolume { .. } => created::until_settled(view, change, wait).await,
         Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
             let gone = "the object is gone, which its provisioner removes after the driver has answered DeleteVolume";
-            until_gone(view, change, wait, gone).await
+            // The watch may not have brought what was written: Retain then is what it was before.
+            let taken = view.take_in(&change.object.key, Some(written));
+            until_gone(view, change, wait, gone, taken.is_ok()).await
         }
         Action::DeleteVolume { .. } => {
             let gone = "the object is gone; the backend volume was left alone";
-            until_gone(view, change, wait, gone).await
+            until_gone(view, change, wait, gone, false).await
         }
         Action::ReserveVolume { .. }
         | Action::RemoveFinalizer { .. }
@@ -51,30 +53,39 @@ pub(super) async fn verify(
     }
 }
 
+/// Where the backend volume is to go too, somebody who takes the policy back stops that, or does
+/// not: the provisioner may have begun. An object that goes then proves nothing.
 async fn until_gone(
     view: &View,
     change: &Change,
     wait: Option<Duration>,
     gone: &str,
+    by_policy: bool,
 ) -> (Outcome, String) {
     let Some(wait) = wait else {
         return (Outcome::Pending, "nobody waited for it".to_owned());
     };
     let (began, mut asked) = (Instant::now(), Instant::now());
     let name = &change.object.key.name;
-    let mut trouble = None;
+    let (mut trouble, mut taken_back) = (None, None);
     loop {
         if let Err(error) = view.catch_up() {
             trouble = Some(error.to_string());
         }
-        let seen = view
-            .volume(name, |it| it.is_some_and(|volume| volume.metadata.uid == change.object.uid));
+        let policy = view.volume(name, |it| {
+            let volume = it.filter(|volume| volume.metadata.uid == change.object.uid)?;
+            Some(volume.reclaim_policy.clone())
+        });
+        let seen = policy.is_some();
+        if let Some(policy) = policy {
+            taken_back = Some(policy).filter(|it| by_policy && *it != ReclaimPolicy::Delete);
+        }
         let over = began.elapsed() >= wait;
         // That nothing is seen any more is confirmed by asking, whatever the watch says.
         if !seen || over || asked.elapsed() >= ASK {
             asked = Instant::now();
             match view.is_gone(&change.object).await {
-                Ok(true) => return (Outcome::Done, gone.to_owned()),
+                Ok(true) => return is_gone(taken_back.as_ref(), gone),
                 Ok(false) => trouble = None,
                 Err(error) => trouble = Some(error.to_string()),
             }
@@ -88,4 +99,12 @@ async fn until_gone(
     let last = last.map_or_else(String::new, |last| format!("; last heard: {last}"));
     let waited = crate::model::format_duration(wait);
     (Outcome::Pending, format!("it is still there after {waited}{last}"))
+}
+
+fn is_gone(taken_back: Option<&ReclaimPolicy>, gone: &str) -> (Outcome, String) {
+    let Some(policy) = taken_back else { return (Outcome::Done, gone.to_owned()) };
+    let detail = format!(
+        "the object is gone, but somebody had set its policy to {policy} before: whether its backend volume was deleted is not known, ask the storage backend"
+    );
+    (Outcome::Pending, detail)
 }

@@ -130,7 +130,8 @@ impl View {
         }
     }
 
-    fn take_in(&self, key: &ObjectKey, live: Option<&Value>) -> Result<(), LookError> {
+    /// Takes in an object as the server has just shown it.
+    pub(super) fn take_in(&self, key: &ObjectKey, live: Option<&Value>) -> Result<(), LookError> {
         let intake = &mut self.state.borrow_mut().intake;
         let exists = Question::Exists(key.clone());
         let Some(live) = live else {

@@ -27,6 +27,7 @@ mod kept;
 mod last_phase_transition;
 mod leaky;
 mod published;
+mod race;
 mod released;
 mod retention;
 mod support;

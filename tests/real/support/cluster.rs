@@ -122,7 +122,7 @@ impl Cluster {
         PathBuf::from(path.unwrap_or_else(|| panic!("the testbed has no user {user:?}")))
     }
 
-    pub(super) fn audit_log_file(&self) -> &Path {
+    pub(crate) fn audit_log_file(&self) -> &Path {
         Path::new(self.field("audit_log"))
     }
 

@@ -2,6 +2,7 @@
 
 mod audit_log;
 mod cluster;
+mod dice;
 mod driver;
 mod faults;
 mod kubectl;
@@ -15,6 +16,7 @@ mod testbed;
 
 pub(crate) use audit_log::{Mark, Write};
 pub(crate) use cluster::{Cluster, Options, shared};
+pub(crate) use dice::Dice;
 pub(crate) use driver::{Driver, DriverOptions};
 pub(crate) use faults::{Fault, Proxy, Request};
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_path_class, pod};

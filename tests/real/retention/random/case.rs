@@ -5,7 +5,7 @@ use std::fmt;
 use kubectl_storage::facts::retention::{Operation, Propagation};
 
 use super::super::set::{DELETE, DELETE_SCALED, DELETE_WITH_SET, Policy, RETAIN};
-use super::dice::Dice;
+use crate::support::Dice;
 
 /// Everything that a seed decides.
 #[derive(Debug)]

@@ -7,7 +7,6 @@
 
 mod api;
 mod case;
-mod dice;
 mod world;
 
 use std::collections::BTreeMap;

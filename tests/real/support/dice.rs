@@ -1,10 +1,10 @@
 //! Numbers that a seed repeats.
 
 /// `SplitMix64`: the same numbers for the same seed, on every machine.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -17,23 +17,23 @@ impl Dice {
     }
 
     /// A number from zero up to, but not including, `end`.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// A number of this range, both ends included.
-    pub(super) fn between(&mut self, first: i32, last: i32) -> i32 {
+    pub(crate) fn between(&mut self, first: i32, last: i32) -> i32 {
         let width = u64::try_from(last - first + 1).expect("because ranges have a number in them");
         first + i32::try_from(self.below(width)).expect("because ranges are small")
     }
 
     /// Whether it happens, of so many times once.
-    pub(super) fn once_in(&mut self, times: u64) -> bool {
+    pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
     /// One of these.
-    pub(super) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         let length = u64::try_from(all.len()).expect("because slices are small");
         all[usize::try_from(self.below(length)).expect("because slices are small")]
     }
