@@ -95,7 +95,7 @@ fn build(
             (backend, Some(Kept { sequence: *sequence, saved }))
         }
         Which::Named { driver, handle, exclusive } => {
-            let backend = BackendKey { driver: driver.clone(), handle: handle.clone() };
+            let backend = BackendKey { driver: driver.clone(), handle: handle.as_ref().into() };
             let known = history.kept().into_iter().find(|it| names(it, &backend));
             if let Some(entry) = known {
                 let entry = entry.sequence;

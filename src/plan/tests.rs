@@ -150,7 +150,7 @@ fn claim_key(traits: &Traits, index: usize) -> ClaimKey {
 fn volume(traits: &Traits, index: usize) -> Volume {
     let (against, name) = (traits.against, name(index));
     let driver: Text = if against == A::Driver { ABSENT } else { ALIVE }.into();
-    let handle: Box<str> = format!("vol-{index}").into();
+    let handle: Text = format!("vol-{index}").into();
     let managers = traits.managed.map(|days| FieldOwner {
         field: ManagedField::Phase,
         manager: "kube-controller-manager".into(),
@@ -177,7 +177,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     Volume {
         metadata: Metadata {
             managers: managers.into_iter().collect(),
-            labels: Box::new([("team".into(), traits.label.into())]),
+            labels: [("team".into(), traits.label.into())].into(),
             ignore: (against == A::Ignore).then(|| "all legal hold".into()),
             keep_until: (against == A::KeepUntil).then(|| "2099-01-01".into()),
             deleting: (against == A::Terminating).then(|| at(1)),
@@ -201,7 +201,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
         provisioned_by: Some(driver),
         migrated_to: None,
         bound_by_controller: true,
-        deletion_secret: asks_secret.then_some(secret),
+        deletion_secret: asks_secret.then(|| secret.into()),
         backend_state: (against == A::BackendState).then(|| "unknown".into()),
         attributes_class: None,
     }

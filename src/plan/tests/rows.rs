@@ -37,7 +37,7 @@ pub(super) fn attachment(index: usize, source: AttachmentSource) -> Row {
 pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
     Row::Node(Box::new(Node {
         metadata: Metadata {
-            labels: Box::new([("kubernetes.io/hostname".into(), name.into())]),
+            labels: [("kubernetes.io/hostname".into(), name.into())].into(),
             ..metadata(name)
         },
         ready,
@@ -61,7 +61,7 @@ pub(super) fn pod(traits: &Traits, index: usize) -> Row {
         deleting: None,
         forced: false,
         controller: None,
-        labels: Box::default(),
+        labels: [].into(),
         ready: false,
         sidecars: None,
     }))
