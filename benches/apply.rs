@@ -35,7 +35,7 @@ const VOLUMES: &str = "/api/v1/persistentvolumes";
 struct Args {
     /// Volumes of each
     #[arg(long, default_value_t = 1000)]
-    volumes: usize,
+    volumes: u32,
     /// Changes at the same time
     #[arg(long, default_value_t = 8)]
     parallel: usize,
@@ -62,13 +62,14 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let client = runtime.block_on(client(&testbed.kubeconfig))?;
     // One run of each that does not count, of a tenth; then both, each on volumes of its own.
-    let few = (args.volumes / 10).max(1);
+    let all = args.volumes as usize;
+    let few = (all / 10).max(1);
     runtime.block_on(bare(&client, &folder, "warm-bare", few, args.parallel))?;
     gc(&runtime, &client, &testbed, &folder, "warm-gc", few, args.parallel)?;
-    let bare = runtime.block_on(bare(&client, &folder, "bare", args.volumes, args.parallel))?;
-    let gc = gc(&runtime, &client, &testbed, &folder, "gc", args.volumes, args.parallel)?;
+    let bare = runtime.block_on(bare(&client, &folder, "bare", all, args.parallel))?;
+    let gc = gc(&runtime, &client, &testbed, &folder, "gc", all, args.parallel)?;
     let ratio = gc.as_secs_f64() / bare.as_secs_f64();
-    let each = |it: Duration| it.as_secs_f64() * 1000.0 / args.volumes as f64;
+    let each = |it: Duration| it.as_secs_f64() * 1000.0 / f64::from(args.volumes);
     say(&format!("bare loop: {:.1} s, {:.1} ms a volume", bare.as_secs_f64(), each(bare)));
     say(&format!(
         "gc --parallel {}: {:.1} s, {:.1} ms a volume",
@@ -161,8 +162,8 @@ async fn bare(
     let patch = json!([{"op": "replace", "path": "/spec/persistentVolumeReclaimPolicy", "value": "Delete"}]);
     stream::iter(0..count)
         .map(|index| {
-            let (patch, path) = (&patch, format!("{VOLUMES}/{prefix}-{index}"));
-            async move { send(client, "PATCH", &path, "application/json-patch+json", patch).await }
+            let (body, volume) = (&patch, format!("{VOLUMES}/{prefix}-{index}"));
+            async move { send(client, "PATCH", &volume, "application/json-patch+json", body).await }
         })
         .buffer_unordered(parallel)
         .try_collect::<Vec<_>>()
@@ -194,7 +195,6 @@ fn gc(
     let took = began.elapsed();
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stdout);
-        let _ = fs::write("/tmp/bench-gc.json", &*said);
         return Err(io::Error::other(format!("gc ended with {}: {said}", output.status)));
     }
     emptied(folder)?;

@@ -41,7 +41,7 @@ impl JournalArgs {
         let journals = if self.all {
             self.of_all_clusters()?
         } else {
-            vec![self.of_this_cluster(connection).await?]
+            vec![Box::pin(self.of_this_cluster(connection)).await?]
         };
         let shape = writing::journal(journals);
         let width = terminal::width().map_or(80, usize::from);

@@ -107,7 +107,7 @@ pub(super) async fn perform(
             Answer::No => return Err(refusal("not confirmed: nothing was changed")),
         }
     };
-    carry_out(collected, confirmed, &log, args, format, interrupt).await
+    Box::pin(carry_out(collected, confirmed, &log, args, format, interrupt)).await
 }
 
 /// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
