@@ -359,7 +359,7 @@ fn the_record_of_a_deletion_that_is_not_admitted_is_taken_back() {
     let before = on.cluster.mark();
     let more = [&*volume.name, "--record-namespace", &on.name];
     let outcome = keep(home.path(), on.cluster.kubeconfig(), &more).go();
-    assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.code, Some(1), "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stdout.contains("it is precious"), "{}", outcome.stdout);
     let mut changes = changes(on.cluster.requests_since(before));
     changes.retain(|it| {

@@ -15,6 +15,9 @@ use crate::support::{
     eventually, host_path_class,
 };
 
+/// What is named again, or destroyed, is taken out of the record of what was kept.
+const FORGOTTEN: &str = "patch configmaps kubectl-storage-kept-backends 200";
+
 /// A cluster, a driver, and the journal of whoever works with it.
 struct Desk<'a> {
     on: Scenario<'a>,
@@ -163,7 +166,8 @@ fn a_kept_backend_gets_its_volume_back() {
     cluster.assert_no_write(mark);
     let ran = desk.ends(0, &["undo", "--yes"]);
     assert!(flat(&ran.stdout).contains("it is Released"), "{}", ran.stdout);
-    assert_eq!(desk.writes(mark), [format!("create persistentvolumes {name} 201")]);
+    let made = format!("create persistentvolumes {name} 201");
+    assert_eq!(desk.writes(mark), [&*made, FORGOTTEN]);
 
     let after = desk.on.read(&object);
     assert_eq!(after["status"]["phase"], "Released");
@@ -293,8 +297,8 @@ fn the_backend_volume_that_was_kept_is_destroyed() {
     assert!(flat(&ran.stdout).contains("the driver answered DeleteVolume"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("backend gone"));
     assert!(!desk.driver.has(&handle) && desk.driver.delete_calls(&handle) == 1);
-    let [write] = desk.writes(mark).try_into().expect("one write");
-    let write: String = write;
+    let [write, forgotten]: [String; 2] = desk.writes(mark).try_into().expect("two writes");
+    assert_eq!(forgotten, FORGOTTEN);
     assert!(write.starts_with("create persistentvolumes kubectl-storage-reclaim-"), "{write}");
     let tombstone = write.split(' ').nth(2).expect("its name").to_owned();
     assert!(desk.on.get(&format!("pv/{tombstone}")).is_none());
@@ -322,7 +326,8 @@ fn the_folder_of_an_in_tree_volume_that_was_kept_is_destroyed() {
     let mark = cluster.mark();
     desk.ends(0, &["destroy-orphan", "--from-journal", &entry, "--yes", "--timeout", "30s"]);
     assert!(!folder.exists());
-    assert_eq!(desk.writes(mark).len(), 1, "{:#?}", desk.writes(mark));
+    let writes = desk.writes(mark);
+    assert!(writes.len() == 2 && writes[1] == FORGOTTEN, "{writes:#?}");
 }
 
 #[test]

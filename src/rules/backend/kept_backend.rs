@@ -15,8 +15,9 @@ pub(super) static RULE: Rule = Rule {
     title: "A backend volume was left behind on purpose, and no volume names it any more",
     danger: "It is paid for until somebody deletes it, which no driver does of its own accord. Our journal and \
              the record in the cluster are all that tells where it is, so it is listed for ever, from any machine.",
-    remedy: "None by the tool. The record holds the volume as it was: written down again with the policy Retain, it \
-             leads to the data, and the finding is gone. What nobody needs is deleted at the storage system.",
+    remedy: "Where the journal of this machine has its entry, `undo` creates the volume again, with the policy Retain, \
+             and `destroy-orphan --from-journal` has the driver delete the backend volume. Both make all their checks \
+             first. From another machine, the record holds the volume as it was.",
     source: "our own journal, and the ConfigMap kubectl-storage-kept-backends",
     judge: &[Judge::Backend(judge)],
 };
@@ -53,8 +54,11 @@ fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
         reclaim_policy: "<none>".to_owned(),
         phase: "<none>".to_owned(),
     });
-    Ok(Some(finding.report_only(format!(
-        "if nobody needs it, delete {} of {} at the storage system",
-        kept.backend.handle, kept.backend.driver
-    ))))
+    let (handle, driver) = (&kept.backend.handle, &kept.backend.driver);
+    Ok(Some(finding.report_only(match kept.entry {
+        Some(entry) => format!(
+            "`undo {entry}` names it again; if nobody needs it, `destroy-orphan --from-journal {entry}` has {driver} delete {handle}"
+        ),
+        None => format!("if nobody needs it, delete {handle} of {driver} at the storage system"),
+    })))
 }
