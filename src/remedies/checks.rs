@@ -1,10 +1,10 @@
 //! Checks that more than one remedy makes.
 
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::{self, Owner, SecretState};
+use crate::facts::{self, FinalizerOwner, Owner, SecretState};
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Time,
-    Volume, parse_time,
+    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Text,
+    Time, Volume, parse_time,
 };
 
 /// How many of many objects a reason names.
@@ -20,6 +20,14 @@ macro_rules! all {
     )+};
 }
 pub(super) use all;
+
+/// Returns the finalizers that no storage controller of Kubernetes takes off.
+pub(super) fn foreign_finalizers(volume: &Volume) -> Option<String> {
+    let foreign = |it: &&Text| facts::owner_of(it) == FinalizerOwner::Unknown;
+    let names: Vec<&str> =
+        volume.metadata.finalizers.iter().filter(foreign).map(|it| &**it).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
 
 /// Nobody asked, by annotation, to leave it alone.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {

@@ -35,11 +35,8 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
     }
-    if !volume.metadata.finalizers.is_empty() {
-        notices.push(format!(
-            "it goes when these have let go of it: {}",
-            volume.metadata.finalizers.join(", ")
-        ));
+    if let Some(foreign) = checks::foreign_finalizers(volume) {
+        notices.push(format!("the object stays until somebody else takes off {foreign}"));
     }
     if cx.settings().recording.journal_only {
         notices.push("only the journal of this machine will name the backend volume".to_owned());

@@ -75,6 +75,9 @@ fn check(
         owner_will_act(cx, volume, owner)?,
         checks::secret_is_there(cx, volume, owner)?,
     );
+    if let Some(foreign) = checks::foreign_finalizers(volume) {
+        notices.push(format!("the object stays until somebody else takes off {foreign}"));
+    }
     if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {

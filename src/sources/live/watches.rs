@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use chrono::SubsecRound as _;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -116,7 +117,8 @@ impl Watches {
 
     fn tick(&self, intake: &mut Intake) {
         if let Some(now) = self.clock.now() {
-            intake.apply(Change::Clock(now));
+            // A server tells whole seconds, and so does everything that records one.
+            intake.apply(Change::Clock(now.trunc_subsecs(0)));
         }
     }
 }
