@@ -74,7 +74,7 @@ pub(super) async fn perform(
         }
         // Nothing else may stand beside a plan on stdout: `apply -` reads it.
         if args.plan_out.as_deref() != Some(Path::new("-")) {
-            show(&shape, format)?;
+            show(&shape, format, gaps)?;
         }
         tell(&collected);
         if dump && !args.only_plans() {
@@ -83,7 +83,7 @@ pub(super) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     if plan.changes.is_empty() {
-        show(&shape, format)?;
+        show(&shape, format, gaps)?;
         tell(&collected);
         return Ok(outcome::of_plan(&plan, gaps));
     }
@@ -95,7 +95,7 @@ pub(super) async fn perform(
     let width = terminal::width().map_or(80, usize::from);
     writing::plan_table(&mut screen, &shape, width).map_err(Failure::error)?;
     terminal::note(String::from_utf8_lossy(&screen).trim_end());
-    terminal::note(&totals(&shape));
+    terminal::note(&totals(&shape, gaps));
     let confirmed = if args.yes || args.dry_run == HowDry::Server {
         Confirmed::by_user(plan)
     } else if !confirm::somebody_there() {
@@ -201,7 +201,7 @@ async fn carry_out(
 }
 
 /// Prints a plan as data.
-fn show(shape: &writing::Plan, format: &Format) -> Result<(), Failure> {
+fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failure> {
     let width = terminal::width().map_or(80, usize::from);
     let mut names = shape.changes.iter().map(|it| &it.object);
     terminal::print(|out| match format {
@@ -212,13 +212,14 @@ fn show(shape: &writing::Plan, format: &Format) -> Result<(), Failure> {
     })
     .map_err(Failure::error)?;
     if matches!(format, Format::Table) {
-        terminal::note(&totals(shape));
+        terminal::note(&totals(shape, gaps));
     }
     Ok(())
 }
 
-fn totals(shape: &writing::Plan) -> String {
+fn totals(shape: &writing::Plan, gaps: bool) -> String {
     let changes = match shape.summary.changes {
+        0 if gaps => "nothing to change in what was seen, which is not everything".to_owned(),
         0 => "nothing to change".to_owned(),
         1 => format!("1 change, {}", shape.summary.capacity),
         count => format!("{count} changes, {}", shape.summary.capacity),
