@@ -250,14 +250,9 @@ impl View {
 
     /// Whether an object of this key, or another one of its name, is there now, by asking.
     pub(super) async fn is_gone(&self, object: &ObjectRef) -> Result<bool, ReadError> {
-        match self.reader.get_json::<Value>(&request::path(&object.key)).await {
-            Ok(answer) => {
-                let uid = answer.value["metadata"]["uid"].as_str().map(str::to_owned);
-                Ok(uid != object.uid.as_ref().map(ToString::to_string))
-            }
-            Err(error) if error.is_not_found() => Ok(true),
-            Err(error) => Err(error),
-        }
+        let uid = object.uid.as_ref().map(ToString::to_string);
+        let live = self.get(&request::path(&object.key)).await?;
+        Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
     },
 };
 use crate::{
-    model::{Kind, Recording, Threshold, escape_control, parse_duration},
+    model::{Kind, Recording, Scope, Selector, Text, Threshold, escape_control, parse_duration},
     rules::REGISTRY,
     sources::client::{ConnectionOptions, RequestTimeout},
 };
@@ -211,6 +211,19 @@ fn namespace(text: &str) -> Result<String, String> {
 /// Candidates for `--threshold`.
 pub fn threshold_candidates() -> ArgValueCandidates {
     ArgValueCandidates::new(complete::thresholds)
+}
+
+/// What `-n` and `-l` narrow to.
+///
+/// # Errors
+/// When the selector does not parse.
+pub fn scope(namespace: Option<&str>, selector: Option<&str>) -> Result<Scope, Failure> {
+    let selector = selector.map(Selector::parse).transpose();
+    Ok(Scope {
+        namespace: namespace.map(Text::from),
+        selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
+        ..Scope::default()
+    })
 }
 
 /// Parses `KIND/NAME`, of one of these kinds.

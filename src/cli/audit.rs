@@ -7,12 +7,15 @@ use clap_complete::ArgValueCandidates;
 
 use super::{
     Exit, Failure,
-    args::{Age, ConnectionArgs, RecordArgs, ThresholdSetting, threshold_candidates, unknown_rule},
+    args::{
+        Age, ConnectionArgs, RecordArgs, ThresholdSetting, scope, threshold_candidates,
+        unknown_rule,
+    },
     collect::{Collected, From, collect, tell},
     complete, terminal,
 };
 use crate::{
-    model::{Kind, Scope, Selector, Settings, Severity, Text, Threshold, Time, parse_time},
+    model::{Kind, Scope, Settings, Severity, Text, Threshold, Time, parse_time},
     output::{
         columns::Columns,
         format::Format,
@@ -129,14 +132,10 @@ impl AuditArgs {
             };
             ids.iter().map(known).collect::<Result<BTreeSet<_>, _>>()
         };
-        let selector = self.selector.as_deref().map(Selector::parse).transpose();
         settings.scope = Scope {
-            namespace: self.namespace.as_deref().map(Text::from),
-            selector: selector
-                .map_err(|error| Failure::usage(error.to_string()))?
-                .unwrap_or_default(),
             rules: ids(&self.rule)?,
             ignored: ids(&self.ignore)?,
+            ..scope(self.namespace.as_deref(), self.selector.as_deref())?
         };
         settings.recording = self.record.recording();
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();

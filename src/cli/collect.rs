@@ -144,14 +144,11 @@ impl Collected {
         objects: &[(Kind, String)],
     ) -> Result<(), Failure> {
         let namespace = self.namespace.clone().unwrap_or_default();
-        let key = |(kind, name): &(Kind, String)| ObjectKey {
-            kind: *kind,
-            namespace: kind.is_namespaced().then(|| namespace.as_str().into()),
-            name: name.as_str().into(),
-        };
         let url = self.server_url().to_owned();
         live::identify(reader, &url, &mut self.intake).await.map_err(live_failure)?;
-        let named = objects.iter().map(|it| Question::Exists(key(it)));
+        let named = objects
+            .iter()
+            .map(|(kind, name)| Question::Exists(ObjectKey::named(*kind, &namespace, name)));
         answers::ask(reader, named, &mut self.intake).await.map_err(dump_failure)?;
         let volumes: Vec<_> = self
             .intake

@@ -36,6 +36,12 @@ impl ObjectKey {
         Self { kind, namespace: None, name: name.into() }
     }
 
+    /// Names an object; the namespace counts only for kinds that have one.
+    pub fn named(kind: Kind, namespace: &str, name: &str) -> Self {
+        let namespace = kind.is_namespaced().then(|| namespace.into());
+        Self { kind, namespace, name: name.into() }
+    }
+
     /// Names a claim.
     pub fn claim(key: &ClaimKey) -> Self {
         Self {

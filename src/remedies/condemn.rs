@@ -31,7 +31,8 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     };
     let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
     let mut notices = Vec::new();
-    if let Err(reason) = check(cx, volume, &mut notices)? {
+    let mut relies_on = vec!["--destroy-data"];
+    if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
         return refuse(reason);
     }
     let Some(uid) = &volume.metadata.uid else {
@@ -46,23 +47,23 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         effect: effect(),
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
-        relies_on: vec!["--destroy-data"],
+        relies_on,
     }))
 }
 
-fn check(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<checks::Checked> {
-    let mut relies_on = Vec::new();
+fn check(
+    cx: &Cx,
+    volume: &Volume,
+    notices: &mut Vec<String>,
+    relies_on: &mut released::Relied,
+) -> Seen<checks::Checked> {
     checks::all!(
         is_free(cx, volume),
         checks::not_exempt(cx, &volume.metadata),
-        released::backend_state_known(cx, volume, &mut relies_on),
+        released::backend_state_known(cx, volume, relies_on),
         checks::backend_is_known(volume).map(drop),
         checks::no_claim_names_it(cx, volume)?,
-        checks::backend_is_its_own(cx, volume)?,
-        released::is_detached(cx, volume)?,
-        checks::on_no_node(cx, volume)?,
-        released::reachable(cx, volume)?,
-        released::hosts_answer(cx, volume)?,
+        released::backend_can_go(cx, volume)?,
         checks::no_snapshot_in_progress(cx, volume, notices)?,
         reclaim::owner_will_act(cx, volume, &facts::owner(volume))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,

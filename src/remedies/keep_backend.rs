@@ -58,13 +58,7 @@ fn check(
     relies_on: &mut released::Relied,
 ) -> Seen<checks::Checked> {
     checks::all!(
-        released::is_released(volume),
-        checks::not_exempt(cx, &volume.metadata),
-        released::backend_state_known(cx, volume, relies_on),
-        checks::backend_is_known(volume).map(drop),
-        released::age_is_trusted(cx, volume, relies_on),
-        released::claim_is_gone(cx, volume, relies_on)?,
-        checks::no_claim_names_it(cx, volume)?,
+        released::is_left_over(cx, volume, relies_on)?,
         released::is_detached(cx, volume)?,
         checks::on_no_node(cx, volume)?,
         released::hosts_answer(cx, volume)?,

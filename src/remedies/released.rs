@@ -9,8 +9,40 @@ use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
 /// The danger flags on whose word a check passed.
 pub(super) type Relied = Vec<&'static str>;
 
+/// It was left over by its claim, long enough ago to be trusted, and nobody asks for it.
+///
+/// # Errors
+/// When something was not seen that this rests on.
+pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Seen<Checked> {
+    checks::all!(
+        is_released(volume),
+        checks::not_exempt(cx, &volume.metadata),
+        backend_state_known(cx, volume, relies_on),
+        checks::backend_is_known(volume).map(drop),
+        age_is_trusted(cx, volume, relies_on),
+        claim_is_gone(cx, volume, relies_on)?,
+        checks::no_claim_names_it(cx, volume)?,
+    );
+    Ok(Ok(()))
+}
+
+/// Nobody else has its backend volume, no node does, and it can be reached to be deleted.
+///
+/// # Errors
+/// When something was not seen that this rests on.
+pub(super) fn backend_can_go(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    checks::all!(
+        checks::backend_is_its_own(cx, volume)?,
+        is_detached(cx, volume)?,
+        checks::on_no_node(cx, volume)?,
+        reachable(cx, volume)?,
+        hosts_answer(cx, volume)?,
+    );
+    Ok(Ok(()))
+}
+
 /// Released, kept by Retain, and not being deleted.
-pub(super) fn is_released(volume: &Volume) -> Checked {
+fn is_released(volume: &Volume) -> Checked {
     if volume.metadata.deleting.is_some() {
         return Err("it is terminating".to_owned());
     }
@@ -35,7 +67,7 @@ pub(super) fn backend_state_known(cx: &Cx, volume: &Volume, relies_on: &mut Reli
     }
 }
 
-pub(super) fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
+fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
     let age = facts::phase_age(cx, volume);
     match age.trust {
         Trust::Corroborated | Trust::Conflicting | Trust::LowerBound => Ok(()),
@@ -52,7 +84,7 @@ pub(super) fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -
 }
 
 /// The claim that it belonged to is gone, or bound to another volume.
-pub(super) fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Seen<Checked> {
+fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Seen<Checked> {
     Ok(match facts::claim_state(cx, volume)? {
         ClaimState::None | ClaimState::Reserved => {
             Err("it names no claim that it was bound to".to_owned())

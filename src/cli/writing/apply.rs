@@ -36,7 +36,8 @@ impl ApplyArgs {
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
         let saved = self.read()?;
-        let settings = saved.metadata.settings.settings().map_err(|error| self.unfit(error))?;
+        let mut settings = saved.metadata.settings.settings().map_err(|error| self.unfit(error))?;
+        self.write.take_timeout(&mut settings);
         let from = From::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         self.check(&saved, &collected)?;

@@ -7,11 +7,13 @@ use clap::Args;
 use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
-    args::{Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, threshold_candidates},
+    args::{
+        Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, scope, threshold_candidates,
+    },
     audit::dumps,
     collect::{From, collect},
 };
-use crate::model::{Kind, Recording, Scope, Selector, Settings, Text, Threshold};
+use crate::model::{Kind, Recording, Settings, Text, Threshold};
 use crate::plan::{self, Selection};
 
 /// Arguments of `gc`.
@@ -101,17 +103,8 @@ impl GcArgs {
             settings.thresholds.set(*threshold, *duration);
         }
         settings.thresholds.set(Threshold::OlderThan, self.older_than.0);
-        if let Some(deadline) = self.write.deadline() {
-            settings.thresholds.set(Threshold::DeleteWait, deadline);
-        }
-        let selector = self.selector.as_deref().map(Selector::parse).transpose();
-        settings.scope = Scope {
-            namespace: self.namespace.as_deref().map(Text::from),
-            selector: selector
-                .map_err(|error| Failure::usage(error.to_string()))?
-                .unwrap_or_default(),
-            ..Scope::default()
-        };
+        self.write.take_timeout(&mut settings);
+        settings.scope = scope(self.namespace.as_deref(), self.selector.as_deref())?;
         settings.include_unknown_age = self.include_unknown_age;
         settings.include_recreated = self.include_recreated;
         settings.backend_verified = self.backend_verified;

@@ -149,6 +149,15 @@ pub(super) fn read(collected: &Collected) -> Result<(std::path::PathBuf, History
     Ok((folder, history))
 }
 
+/// Reads it for whoever goes on to write, and tells what is wrong with it.
+pub(super) fn recall(collected: &Collected) -> Result<History, Failure> {
+    let (_, history) = read(collected)?;
+    for note in &history.notes {
+        terminal::note(&escape_control(&format!("note: journal: {note}")));
+    }
+    Ok(history)
+}
+
 /// Our folder for the cluster that was looked at.
 pub(super) fn folder(collected: &Collected) -> Option<std::path::PathBuf> {
     let live = collected.live.as_ref()?;

@@ -12,12 +12,16 @@ pub(super) mod retain;
 pub(super) mod undo;
 mod unfinished;
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::Failure;
-use crate::{output::format::Format, sources::client::RequestTimeout};
+use crate::{
+    model::{Settings, Threshold},
+    output::format::Format,
+    sources::client::RequestTimeout,
+};
 
 pub use interrupt::Interrupt;
 
@@ -102,9 +106,19 @@ impl WriteArgs {
         }
     }
 
-    /// How long to wait for what follows a change, where the user said so.
-    fn deadline(&self) -> Option<Duration> {
-        self.timeout.and_then(|it| it.0)
+    /// Takes over how long to wait for what follows a change, where the user said so. Nothing is
+    /// judged by it.
+    fn take_timeout(&self, settings: &mut Settings) {
+        if let Some(timeout) = self.timeout.and_then(|it| it.0) {
+            settings.thresholds.set(Threshold::DeleteWait, timeout);
+        }
+    }
+
+    /// Settings of a command that has no others.
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        self.take_timeout(&mut settings);
+        settings
     }
 
     /// Whether nothing is to be written, whatever the plan says.

@@ -7,7 +7,6 @@ use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
     collect::{From, collect},
-    terminal,
 };
 use crate::model::escape_control;
 use crate::plan::{self, SecretWord, Which};
@@ -50,10 +49,7 @@ impl OrphanArgs {
         let settings = self.write.settings();
         let from = From::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
-        let (_, history) = journal::read(&collected)?;
-        for note in &history.notes {
-            terminal::note(&escape_control(&format!("note: journal: {note}")));
-        }
+        let history = journal::recall(&collected)?;
         if let Which::Entry(wanted) = which
             && history.entry(wanted).is_none()
         {

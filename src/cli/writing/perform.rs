@@ -256,22 +256,19 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
 
 /// `--max` and `--max-percent`.
 fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Failure> {
+    let refuse = |told: String| {
+        Err(refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan")))
+    };
     let count = plan.changes.len();
     if count > args.max {
-        let told = format!("{count} objects would be changed, and --max is {}", args.max);
-        return Err(
-            refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan"))
-        );
+        return refuse(format!("{count} objects would be changed, and --max is {}", args.max));
     }
     if let Some(percent) = args.max_percent
         && count * 100 > volumes * usize::from(percent)
     {
-        let told = format!(
+        return refuse(format!(
             "{count} of {volumes} volumes would be changed, and --max-percent is {percent}"
-        );
-        return Err(
-            refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan"))
-        );
+        ));
     }
     Ok(())
 }

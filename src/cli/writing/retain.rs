@@ -11,7 +11,7 @@ use crate::cli::{
     audit::dumps,
     collect::{From, collect},
 };
-use crate::model::{Kind, ObjectKey, Settings};
+use crate::model::{Kind, ObjectKey};
 use crate::plan;
 
 /// Arguments of `retain`.
@@ -43,7 +43,7 @@ impl RetainArgs {
             return Err(Failure::usage(told));
         }
         let named = self.named()?;
-        let settings = Settings::default();
+        let settings = self.write.settings();
         let from = if self.filename.is_empty() {
             From::Named { connection, namespace: self.namespace.as_deref(), objects: &named }
         } else {
@@ -53,7 +53,8 @@ impl RetainArgs {
         // A dump has no context that could name a namespace.
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());
-        let keys: Vec<_> = named.iter().map(|(kind, name)| key(*kind, &namespace, name)).collect();
+        let keys: Vec<_> =
+            named.iter().map(|(kind, name)| ObjectKey::named(*kind, &namespace, name)).collect();
         let plan = perform::plan(&mut collected, &settings, |cx| plan::retain(cx, &keys)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
@@ -70,10 +71,4 @@ impl RetainArgs {
         }
         Ok(named)
     }
-}
-
-/// The key of an object that was named.
-pub(in crate::cli) fn key(kind: Kind, namespace: &str, name: &str) -> ObjectKey {
-    let namespace = kind.is_namespaced().then(|| namespace.into());
-    ObjectKey { kind, namespace, name: name.into() }
 }

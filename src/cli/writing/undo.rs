@@ -10,7 +10,7 @@ use crate::cli::{
     terminal,
 };
 use crate::journal::History;
-use crate::model::{Settings, Threshold, escape_control};
+use crate::model::escape_control;
 use crate::plan;
 
 /// Arguments of `undo`.
@@ -37,10 +37,7 @@ impl UndoArgs {
         let settings = self.write.settings();
         let from = From::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
-        let (_, history) = journal::read(&collected)?;
-        for note in &history.notes {
-            terminal::note(&escape_control(&format!("note: journal: {note}")));
-        }
+        let history = journal::recall(&collected)?;
         let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {
             terminal::note("nothing in the journal can be undone");
             return Ok(Exit::Done);
@@ -72,14 +69,5 @@ impl WriteArgs {
             Some(_) => Err(Failure::usage(format!("a plan of {command} cannot be saved"))
                 .hint(Some("it rests on the journal of this machine; --dry-run=client shows it"))),
         }
-    }
-
-    /// Settings of a command that has no others.
-    pub(super) fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        if let Some(deadline) = self.deadline() {
-            settings.thresholds.set(Threshold::DeleteWait, deadline);
-        }
-        settings
     }
 }
