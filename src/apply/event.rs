@@ -24,7 +24,9 @@ pub(super) fn request(
         _ if matches!(change.purpose, Purpose::Revert(_) | Purpose::Recreate(_)) => {
             ("StorageUndone", change.proposal.effect.what.clone())
         }
-        Action::CreateVolume { .. } => ("StorageReclaimed", change.proposal.effect.what.clone()),
+        Action::CreateVolume { .. } | Action::ReclaimBackend { .. } => {
+            ("StorageReclaimed", change.proposal.effect.what.clone())
+        }
         Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => {
             ("StorageRetained", "the reclaim policy was set to Retain".to_owned())
         }
@@ -34,6 +36,7 @@ pub(super) fn request(
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::ReserveVolume { .. }
         | Action::RemoveFinalizer { .. }
+        | Action::DeleteAttachment { .. }
         | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };
     let time = now.as_ref().map(format_time);

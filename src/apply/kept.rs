@@ -183,7 +183,7 @@ impl Hand<'_> {
         change: &Change,
         live: &Value,
     ) -> Result<Option<Record>, Ended> {
-        let Some(keeper) = self.keeper.as_ref().filter(|_| change.purpose.keeps_backend()) else {
+        let Some(keeper) = self.keeper.as_ref().filter(|_| change.proposal.keeps_backend) else {
             return Ok(None);
         };
         let Some(backend) = backend(change) else {

@@ -73,6 +73,10 @@ pub fn request(action: &Action, live: &Value) -> Result<Request, Unfit> {
         }
         Action::AddFinalizer { object, finalizer } => add_finalizer(object, finalizer, live),
         Action::DeleteVolume { volume } => delete(volume, live),
+        Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
+        Action::ReclaimBackend { of, .. } => {
+            Err(Unfit(format!("it is rendered from {of}, once that is gone")))
+        }
         Action::CreateVolume { manifest, .. } => Ok(Request {
             method: Method::POST,
             path: "/api/v1/persistentvolumes".to_owned(),
@@ -140,13 +144,18 @@ fn add_finalizer(object: &ObjectRef, finalizer: &Text, live: &Value) -> Result<R
 
 /// P-DELETE, of what keeps its backend volume and of nothing else.
 fn delete(volume: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
-    let seen = Patch::on(volume, live)?;
     let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
     if policy != "Retain" {
         return Err(Unfit(format!(
             "its policy is {policy}: deleting the object would leak the disk"
         )));
     }
+    delete_as_read(volume, live)
+}
+
+/// P-DELETE, of the object that was just read and no other.
+fn delete_as_read(object: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
+    let seen = Patch::on(object, live)?;
     let metadata = &live["metadata"];
     Ok(Request {
         method: Method::DELETE,

@@ -134,7 +134,7 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
         .collect::<()>()
         .await;
     let Batch { done, mut notes, over, interrupted } = batch.into_inner();
-    let kept = |it: &Done| it.entry.is_some() && it.change.purpose.keeps_backend();
+    let kept = |it: &Done| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
             "--journal-only: {} on this machine is all that names the backend volumes that were kept",

@@ -195,7 +195,7 @@ impl Hand<'_> {
             pre_image: Some(live).filter(|it| !it.is_null()),
             backend: backend(change),
             capacity: capacity.map(format_bytes),
-            keeps: change.purpose.keeps_backend(),
+            keeps: change.proposal.keeps_backend,
             undoes: change.purpose.undoes(),
         };
         self.log.begin(self.run, self.view.clock(), &intent).map_err(|error| {

@@ -47,7 +47,12 @@ pub(super) async fn verify(
             let gone = "the object is gone; the backend volume was left alone";
             until_gone(view, change, wait, gone, false).await
         }
+        Action::DeleteAttachment { .. } => {
+            let gone = "the attachment is gone: its attacher has detached the disk";
+            until_gone(view, change, wait, gone, false).await
+        }
         Action::ReserveVolume { .. }
+        | Action::ReclaimBackend { .. }
         | Action::RemoveFinalizer { .. }
         | Action::AddFinalizer { .. } => (Outcome::Done, "the API server has it so".to_owned()),
     }

@@ -11,7 +11,7 @@ use crate::{
     journal::kept::CONFIG_MAP,
     model::Kind,
     output::list,
-    remedies::{self, Remedy},
+    remedies::{self, Declared},
     sources::client::{self, Reader, Review},
 };
 
@@ -74,8 +74,8 @@ impl For {
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, &'static str)> {
         use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
-        let of = |remedies: &[&'static Remedy]| {
-            remedies.iter().flat_map(|remedy| remedy.writes).copied().collect()
+        let of = |remedies: &[&'static dyn Declared]| {
+            remedies.iter().flat_map(|remedy| remedy.writes()).copied().collect()
         };
         match self {
             Self::Audit => Vec::new(),

@@ -36,6 +36,11 @@ pub enum Action {
     CondemnVolume { volume: ObjectRef, from: ReclaimPolicy, claim: Uid },
     /// P-TOMBSTONE and P-RECREATE-PV: creates a volume object.
     CreateVolume { volume: ObjectRef, manifest: serde_json::Value },
+    /// P-TOMBSTONE for a volume object that an earlier step let go: what is created is rendered from
+    /// that object as it was last read.
+    ReclaimBackend { tombstone: ObjectRef, of: ObjectRef },
+    /// P-DELETE of an attachment: its attacher detaches the disk, and lets the object go.
+    DeleteAttachment { attachment: ObjectRef },
 }
 
 impl Action {
@@ -49,6 +54,8 @@ impl Action {
             Self::DeleteVolume { .. } => "delete-volume",
             Self::CondemnVolume { .. } => "condemn-volume",
             Self::CreateVolume { .. } => "create-volume",
+            Self::ReclaimBackend { .. } => "reclaim-backend",
+            Self::DeleteAttachment { .. } => "delete-attachment",
         }
     }
 
@@ -60,6 +67,8 @@ impl Action {
             | Self::DeleteVolume { volume }
             | Self::CondemnVolume { volume, .. }
             | Self::CreateVolume { volume, .. } => volume,
+            Self::ReclaimBackend { tombstone, .. } => tombstone,
+            Self::DeleteAttachment { attachment } => attachment,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
         }
     }
@@ -112,6 +121,8 @@ pub struct Proposal {
     pub notices: Vec<String>,
     /// The danger flags without which it would have been refused.
     pub relies_on: Vec<&'static str>,
+    /// Whether the object goes and its backend volume stays, so that only our record names it.
+    pub keeps_backend: bool,
 }
 
 /// Why a remedy would do nothing.

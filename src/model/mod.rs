@@ -60,7 +60,7 @@ pub use pod::{Mounted, PodPhase, PodUse};
 pub use quantity::{Bytes, format_bytes, parse_quantity};
 pub use row::{Answer, ObjectId, OwnerKey, Question, Row};
 pub use server::Server;
-pub use settings::{Recording, Scope, Selector, SelectorError, Settings};
+pub use settings::{Recording, Scope, SecretWord, Selector, SelectorError, Settings};
 pub use sidecar::{Container, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet, split_ordinal};

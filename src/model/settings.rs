@@ -29,8 +29,28 @@ pub struct Settings {
     pub accept_leak: bool,
     /// The user's word that `HonorPVReclaimPolicy` was switched off in the controller manager.
     pub rolled_back: bool,
+    /// Having the driver delete what would be leaked, by a volume object made for it (`--reclaim`).
+    pub reclaim: bool,
+    /// Keeping the data of a claim that is let go, whatever the policy of its volume.
+    pub keep_data: bool,
+    /// The one finalizer of others that is to be removed, by its name.
+    pub remove_finalizer: Option<Text>,
+    /// What the user said of the secret for `DeleteVolume`.
+    pub secret: SecretWord,
     /// Where kept backends are recorded, besides the journal.
     pub recording: Recording,
+}
+
+/// What the user said of the secret for `DeleteVolume`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SecretWord {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// `--no-secret`: the driver needs none.
+    None,
+    /// `--secret NAMESPACE/NAME`.
+    Named { namespace: Text, name: Text },
 }
 
 /// Where kept backends are recorded, besides the journal of this machine.

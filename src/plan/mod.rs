@@ -18,7 +18,7 @@ use crate::model::{
 };
 
 pub use gc::{Selection, gc};
-pub use orphan::{SecretWord, Which, orphan};
+pub use orphan::{Which, orphan};
 pub use purpose::Purpose;
 pub use retain::retain;
 pub use undo::{Undoable, undo, undoable};

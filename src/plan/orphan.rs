@@ -2,34 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{About, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Backend, Entry, History, Outcome};
-use crate::model::{BackendKey, Kind, NO_CLAIM, ObjectKey, ObjectRef, Text};
-use crate::remedies::{Manifest, Orphan, tombstone};
-
-/// Who provisioned a volume, and so deletes it (`pv_controller.go`, `AnnDynamicallyProvisioned`).
-const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-/// Which driver took it over (`pv_controller.go`, `AnnMigratedTo`).
-const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
-/// The secret for `DeleteVolume` (external-provisioner `controller.go`).
-const SECRET: [&str; 2] = [
-    "volume.kubernetes.io/provisioner-deletion-secret-namespace",
-    "volume.kubernetes.io/provisioner-deletion-secret-name",
-];
-
-/// What the user said of the secret for `DeleteVolume`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretWord {
-    /// Nothing.
-    Unsaid,
-    /// `--no-secret`: the driver needs none.
-    None,
-    /// `--secret NAMESPACE/NAME`.
-    Named { namespace: Text, name: Text },
-}
+use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretWord, Text};
+use crate::remedies::{Orphan, tombstone};
 
 /// Which backend volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,32 +89,9 @@ fn build(
             (backend, None)
         }
     };
-    let name = tombstone::name(cluster, &backend);
-    let mut spec = kept.as_ref().map_or_else(|| bare(&backend), |it| source_of(it.saved));
-    let mut annotations = kept.as_ref().map_or_else(Map::new, |it| annotations_of(it.saved));
-    credentials(&spec, &mut annotations, secret, &mut relies_on)?;
-    if let Some(driver) = spec["csi"]["driver"].as_str()
-        && !annotations.contains_key(PROVISIONED_BY)
-    {
-        annotations.insert(PROVISIONED_BY.to_owned(), json!(driver));
-    }
-    spec["persistentVolumeReclaimPolicy"] = json!("Delete");
-    spec["storageClassName"] = json!("");
-    spec["claimRef"] = json!({
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": NO_CLAIM.0,
-        "name": NO_CLAIM.1, "uid": tombstone::never_was(cluster, &backend),
-    });
-    let mut metadata = json!({"name": name, "annotations": annotations});
-    // Of a zonal disk of an in-tree volume, only its labels tell the zone.
-    if let Some(labels) = kept.as_ref().and_then(|it| it.saved["metadata"].get("labels")) {
-        metadata["labels"] = labels.clone();
-    }
-    let tombstone = Manifest::read(json!({
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec,
-    }))?;
-    if tombstone.volume().backend.as_ref() != Some(&backend) {
-        return Err("what was kept of it names another backend volume than the entry".to_owned());
-    }
+    let saved = kept.as_ref().map(|it| it.saved);
+    let (tombstone, mut word) = tombstone::manifest(saved, &backend, cluster, secret)?;
+    relies_on.append(&mut word);
     let elsewhere = elsewhere(history, &backend);
     Ok(Orphan { undoes: kept.map(|it| it.sequence), tombstone, elsewhere, relies_on })
 }
@@ -167,62 +123,6 @@ fn key(backend: &Backend) -> BackendKey {
 
 fn names(entry: &Entry, backend: &BackendKey) -> bool {
     entry.intent.backend.as_ref().is_some_and(|it| key(it).same(backend))
-}
-
-/// A volume of which only the handle is known. It is never used: what it holds is of no account.
-fn bare(backend: &BackendKey) -> Value {
-    json!({
-        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-        "csi": {"driver": &*backend.driver, "volumeHandle": &*backend.handle},
-    })
-}
-
-/// What a driver needs to find the backend volume again.
-fn source_of(saved: &Value) -> Value {
-    let mut spec = saved["spec"].clone();
-    if let Some(spec) = spec.as_object_mut() {
-        for field in ["claimRef", "volumeAttributesClassName", "mountOptions"] {
-            spec.remove(field);
-        }
-    }
-    spec
-}
-
-fn annotations_of(saved: &Value) -> Map<String, Value> {
-    let all = &saved["metadata"]["annotations"];
-    let wanted = [PROVISIONED_BY, MIGRATED_TO, SECRET[0], SECRET[1]];
-    wanted.iter().filter_map(|it| Some(((*it).to_owned(), all.get(*it)?.clone()))).collect()
-}
-
-/// With which credentials the driver is asked: those of the volume, else those that the user names.
-fn credentials(
-    spec: &Value,
-    annotations: &mut Map<String, Value>,
-    word: &SecretWord,
-    relies_on: &mut Vec<&'static str>,
-) -> Result<(), String> {
-    let known = SECRET.iter().all(|it| annotations.contains_key(*it));
-    let of_csi = spec.get("csi").is_some() || annotations.contains_key(MIGRATED_TO);
-    let (namespace, name) = match word {
-        SecretWord::Unsaid if known || !of_csi => return Ok(()),
-        SecretWord::Unsaid => {
-            return Err("with which secret its driver deletes it is not known: say --secret NAMESPACE/NAME, or --no-secret if it needs none".to_owned());
-        }
-        _ if known => {
-            return Err(
-                "the journal tells its deletion secret: leave out --secret and --no-secret"
-                    .to_owned(),
-            );
-        }
-        SecretWord::None => {
-            relies_on.push("--no-secret");
-            ("", "")
-        }
-        SecretWord::Named { namespace, name } => (&**namespace, &**name),
-    };
-    annotations.insert(SECRET[0].to_owned(), json!(namespace));
-    annotations.insert(SECRET[1].to_owned(), json!(name));
-    Ok(())
 }
 
 /// The volumes that, as far as the journal knows any of their name, named another backend volume.

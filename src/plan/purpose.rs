@@ -58,11 +58,6 @@ impl Purpose {
         self.destroys() || matches!(self, Self::Recreate(_))
     }
 
-    /// Whether a backend volume is left behind on purpose, with our record as all that names it.
-    pub const fn keeps_backend(&self) -> bool {
-        matches!(self, Self::KeepBackend)
-    }
-
     /// The entry of the journal that it reverses.
     pub fn undoes(&self) -> Option<u64> {
         match self {

@@ -56,11 +56,16 @@ fn parse_day(text: &str) -> Option<Time> {
 
 /// No other volume names the same backend volume.
 pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    backend_is_only_of(cx, volume, None)
+}
+
+/// No other volume but this one names the same backend volume.
+pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>) -> Seen<Checked> {
     let Some(backend) = &volume.backend else { return Ok(Ok(())) };
     let others: Vec<_> = cx
         .volumes_of_backend(backend)?
         .into_iter()
-        .filter(|other| other.name() != volume.name())
+        .filter(|other| other.name() != volume.name() && Some(other.name()) != besides)
         .map(|other| other.object().to_string())
         .collect();
     // There may be thousands, and each of them says so.

@@ -48,6 +48,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         undo: Undo::Recreate,
         notices,
         relies_on,
+        keeps_backend: true,
     }))
 }
 

@@ -5,41 +5,40 @@
 //! Checks always look at the whole cluster: no scope, selector or exemption narrows them, and
 //! exemptions can only add a refusal.
 
-mod add_protection;
 mod checks;
 mod condemn;
+pub mod finalizers;
 mod keep_backend;
 mod manifest;
 mod reclaim;
 pub mod recreate;
 mod released;
-mod remove_finalizer;
 mod reserve;
 mod retain;
 pub mod revert;
 pub mod tombstone;
 
+use std::fmt;
+
 use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
-pub use add_protection::REMEDY as ADD_PROTECTION;
 pub use condemn::REMEDY as CONDEMN;
+pub use finalizers::{
+    ADD_PROTECTION, REMOVE_ATTACHER_FINALIZER, REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER,
+};
 pub use keep_backend::REMEDY as KEEP_BACKEND;
 pub use manifest::Manifest;
 pub use reclaim::REMEDY as RECLAIM;
 pub use recreate::Recreation;
-pub use remove_finalizer::{
-    ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
-    IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER,
-};
 pub use reserve::REMEDY as RESERVE;
 pub use retain::REMEDY as RETAIN;
 pub use revert::Reversal;
 pub use tombstone::Orphan;
 
-/// One thing that can be done about a volume.
+/// One thing that can be done about a volume, a claim or an attachment.
 #[derive(Debug)]
-pub struct Remedy {
+pub struct Remedy<T: 'static = Volume> {
     /// Its name, as plans and journals write it.
     pub id: &'static str,
     /// What its checks look at.
@@ -48,12 +47,42 @@ pub struct Remedy {
     pub writes: &'static [(&'static str, &'static str)],
     /// The command that does it to one volume, without the name of the program; `None` where this
     /// build has none.
-    pub command: fn(&Cx, &Volume) -> Option<String>,
+    pub command: fn(&Cx, &T) -> Option<String>,
     /// Proposes or refuses.
-    pub propose: fn(&Cx, &Volume) -> Seen<Result<Proposal, Refusal>>,
+    pub propose: fn(&Cx, &T) -> Seen<Result<Proposal, Refusal>>,
 }
 
-/// All remedies.
+/// What a remedy declares of itself, whatever it is about.
+pub trait Declared: Sync {
+    /// Its name.
+    fn id(&self) -> &'static str;
+    /// What its checks look at.
+    fn needs(&self) -> &'static [Kind];
+    /// What it writes: verb and resource.
+    fn writes(&self) -> &'static [(&'static str, &'static str)];
+}
+
+impl<T> Declared for Remedy<T> {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn needs(&self) -> &'static [Kind] {
+        self.needs
+    }
+
+    fn writes(&self) -> &'static [(&'static str, &'static str)] {
+        self.writes
+    }
+}
+
+impl fmt::Debug for dyn Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// All remedies for volumes.
 pub static REMEDIES: [&Remedy; 9] = [
     &RECLAIM,
     &KEEP_BACKEND,
@@ -66,13 +95,13 @@ pub static REMEDIES: [&Remedy; 9] = [
     &REMOVE_ATTACHER_FINALIZER,
 ];
 
-impl Remedy {
-    /// Asks what it would do about a volume, in the words of a report.
-    pub fn verdict(&self, cx: &Cx, volume: &Volume) -> (Verdict, Option<Offer>) {
+impl<T> Remedy<T> {
+    /// Asks what it would do about an object, in the words of a report.
+    pub fn verdict(&self, cx: &Cx, object: &T) -> (Verdict, Option<Offer>) {
         let verdict = |state, reason: String| Verdict { state, reason };
         let command =
-            || (self.command)(cx, volume).map(|command| format!("kubectl storage {command}"));
-        match (self.propose)(cx, volume) {
+            || (self.command)(cx, object).map(|command| format!("kubectl storage {command}"));
+        match (self.propose)(cx, object) {
             Ok(Ok(proposal)) => {
                 let offer = Offer {
                     command: command(),

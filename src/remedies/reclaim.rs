@@ -46,6 +46,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
         relies_on,
+        keeps_backend: false,
     }))
 }
 

@@ -94,6 +94,7 @@ pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusa
         undo: Undo::Never("but a Released volume is dropped again by `gc --keep-backend`"),
         notices,
         relies_on: Vec::new(),
+        keeps_backend: false,
     }))
 }
 

@@ -62,5 +62,6 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         undo: Undo::Never("a claim may have bound it"),
         notices: Vec::new(),
         relies_on: Vec::new(),
+        keeps_backend: false,
     }))
 }

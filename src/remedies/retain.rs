@@ -42,6 +42,7 @@ fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         },
         notices,
         relies_on: Vec::new(),
+        keeps_backend: false,
     }))
 }
 

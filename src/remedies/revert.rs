@@ -59,6 +59,7 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
         undo: Undo::Never("but `retain` sets it to Retain again, as long as the claim is there"),
         notices: Vec::new(),
         relies_on: Vec::new(),
+        keeps_backend: false,
     }))
 }
 

@@ -208,7 +208,7 @@ impl Assessor {
                     Stake::Leak => leaks = true,
                     Stake::Data => risks = true,
                 }
-                let reclaims = rule.remedies.iter().any(|remedy| remedy.id == "reclaim");
+                let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {
                     let finding = judge(&cx, cluster, subject, rule).finding;
                     if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {

@@ -256,8 +256,8 @@ impl Finding {
     }
 
     /// Takes a remedy's verdict.
-    pub(super) fn remedied_by(mut self, cx: &Cx, volume: &Volume, remedy: &Remedy) -> Self {
-        (self.verdict, self.offer) = remedy.verdict(cx, volume);
+    pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
+        (self.verdict, self.offer) = remedy.verdict(cx, object);
         self
     }
 

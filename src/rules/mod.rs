@@ -25,7 +25,7 @@ use crate::model::{
     Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, PodUse, RuleId, Severity,
     SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
-use crate::remedies::Remedy;
+use crate::remedies::Declared;
 
 /// A kind of finding: its public name, its texts, and the function that detects it.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Rule {
     /// What detecting looks at.
     pub needs: &'static [Kind],
     /// What the verdict may ask.
-    pub remedies: &'static [&'static Remedy],
+    pub remedies: &'static [&'static dyn Declared],
     /// What it finds, in one sentence without a full stop.
     pub title: &'static str,
     /// Why it is dangerous.
@@ -189,7 +189,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 impl Rule {
     /// Everything that detecting it and judging its remedies looks at, each kind once, sorted.
     pub fn looks_at(&self) -> Vec<Kind> {
-        let remedies = self.remedies.iter().flat_map(|remedy| remedy.needs);
+        let remedies = self.remedies.iter().flat_map(|remedy| remedy.needs());
         let mut kinds: Vec<_> = self.needs.iter().chain(remedies).copied().collect();
         kinds.sort_unstable();
         kinds.dedup();

@@ -265,8 +265,8 @@ fn the_table_of_remedies_is_that_of_the_code() {
             true => none.to_owned(),
             false => all.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "),
         };
-        let remedies: Vec<_> = rule.remedies.iter().map(|it| it.id.to_owned()).collect();
-        let writes: BTreeSet<_> = rule.remedies.iter().flat_map(|it| it.writes).collect();
+        let remedies: Vec<_> = rule.remedies.iter().map(|it| it.id().to_owned()).collect();
+        let writes: BTreeSet<_> = rule.remedies.iter().flat_map(|it| it.writes()).collect();
         let writes = writes.into_iter().map(|(verb, what)| format!("{verb} {what}")).collect();
         let none = if rule.remedies.is_empty() { "" } else { "none in this version" };
         let _ = writeln!(

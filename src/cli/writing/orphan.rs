@@ -8,8 +8,8 @@ use crate::cli::{
     args::ConnectionArgs,
     collect::{From, collect},
 };
-use crate::model::escape_control;
-use crate::plan::{self, SecretWord, Which};
+use crate::model::{SecretWord, escape_control};
+use crate::plan::{self, Which};
 
 /// Arguments of `destroy-orphan`.
 #[derive(Debug, Args)]

@@ -306,6 +306,11 @@ fn step(action: &Action) -> Step {
             (format!("patch finalizer {finalizer} in"), Vec::new())
         }
         Action::CreateVolume { .. } => ("create the object".to_owned(), Vec::new()),
+        Action::ReclaimBackend { tombstone, of } => (
+            format!("once {of} is gone, create {tombstone}, which its provisioner reclaims"),
+            Vec::new(),
+        ),
+        Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
     };
     Step { action: action.name().to_owned(), what, preconditions }
 }

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use serde_json::json;
+
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::journal::{Ended, Intent, Request};
@@ -12,6 +14,11 @@ use crate::sources::objects::{
 };
 
 const DRIVER: &str = "disk.csi.example.com";
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+const SECRET: [&str; 2] = [
+    "volume.kubernetes.io/provisioner-deletion-secret-namespace",
+    "volume.kubernetes.io/provisioner-deletion-secret-name",
+];
 
 fn row<T: Object>(value: Value) -> Row {
     let object: T = serde_json::from_value(value).expect("it is one");

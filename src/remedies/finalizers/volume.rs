@@ -1,7 +1,7 @@
 //! Removes one finalizer that nobody is left to remove: P-FIN-DEL, one at a time, by position and
 //! name. What blocks and what does not is the table of SEMANTICS F23, F24, F27, F30, F31, F39.
 
-use super::{Remedy, checks};
+use super::super::{Remedy, checks};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION};
 use crate::model::{
@@ -46,6 +46,14 @@ pub static ATTACHER: Remedy = Remedy {
     },
 };
 
+/// Proposes or refuses to repair one.
+///
+/// # Errors
+/// When something was not seen that the decision needs.
+pub fn fix(cx: &Cx, volume: &Volume, _: &super::Asked) -> Seen<Result<Proposal, Refusal>> {
+    (EXTERNAL.propose)(cx, volume)
+}
+
 type Decision = fn(&Cx, &Volume) -> Seen<checks::Checked>;
 
 fn propose(
@@ -77,6 +85,7 @@ fn propose(
         },
         notices: leak(volume, finalizer).into_iter().collect(),
         relies_on: Vec::new(),
+        keeps_backend: false,
     }))
 }
 

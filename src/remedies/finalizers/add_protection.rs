@@ -1,6 +1,6 @@
 //! Adds a missing protection finalizer: P-FIN-ADD.
 
-use super::{Remedy, checks};
+use super::super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts::PV_PROTECTION;
 use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
@@ -40,5 +40,6 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         undo: Undo::Revert,
         notices: Vec::new(),
         relies_on: Vec::new(),
+        keeps_backend: false,
     }))
 }

@@ -7,7 +7,10 @@
 //! Upstream looks for attachments by the name of the volume, which is a new one, and a driver
 //! answers OK for a handle that it does not know: all checks are ours (SEMANTICS 0.5).
 
+mod manifest;
+
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
@@ -15,9 +18,11 @@ use super::{Manifest, checks, reclaim, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
-    Action, AttachmentSource, BackendKey, Claim, ClaimPhase, Effect, Kind, Proposal, ReclaimPolicy,
-    Refusal, Role, Undo, Volume, migrated_driver,
+    Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DeletionSecret,
+    Effect, Kind, Metadata, NO_CLAIM, Phase, Proposal, ReclaimPolicy, Refusal, Role, SecretWord,
+    Uid, Undo, Volume, migrated_driver,
 };
+pub use manifest::manifest;
 
 /// Its name, as plans and journals write it.
 pub const ID: &str = "destroy-orphan";
@@ -36,13 +41,6 @@ pub struct Orphan {
     pub elsewhere: BTreeSet<Box<str>>,
     /// The danger flags on which it relies.
     pub relies_on: Vec<&'static str>,
-}
-
-impl Orphan {
-    /// What would be deleted; the constructor of the manifest has seen to it that it is known.
-    fn backend(&self) -> Result<&BackendKey, String> {
-        checks::backend_is_known(self.tombstone.volume())
-    }
 }
 
 /// The name of the object that is created for a backend volume of a cluster: always the same, so
@@ -72,6 +70,98 @@ fn digest(cluster: &str, backend: &BackendKey) -> [u8; 32] {
     hash.finalize().into()
 }
 
+/// A backend volume, looked at as if its volume object were not there.
+struct Candidate<'a> {
+    /// What would be created.
+    volume: &'a Volume,
+    /// Volumes that are gone and named another backend volume.
+    elsewhere: &'a BTreeSet<Box<str>>,
+    /// Whether it is known which volume object had it, so that it is nobody's who waits for one.
+    is_known: bool,
+    /// The volume object that still names it, and is to go before.
+    instead_of: Option<&'a str>,
+}
+
+/// What would be created once a volume object is gone.
+pub(super) struct After {
+    pub(super) tombstone: crate::model::ObjectRef,
+    pub(super) notices: Vec<String>,
+    pub(super) relies_on: Vec<&'static str>,
+}
+
+/// Whether a driver could be told to delete the backend volume of an object that is about to go:
+/// the same checks, before anything is lost.
+///
+/// # Errors
+/// When something was not seen that the decision needs.
+pub(super) fn after(
+    cx: &Cx,
+    volume: &Volume,
+    elsewhere: &BTreeSet<Box<str>>,
+) -> Seen<Result<After, String>> {
+    let Some(cluster) = cx.server().and_then(|server| server.cluster_uid.as_deref()) else {
+        return Ok(Err(
+            "the uid of namespace kube-system, which tells clusters apart, was not seen".to_owned(),
+        ));
+    };
+    let backend = match checks::backend_is_known(volume) {
+        Ok(backend) => backend,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut relies_on = Vec::new();
+    let tombstone = match anew(volume, backend, cluster, &cx.settings().secret, &mut relies_on) {
+        Ok(tombstone) => tombstone,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let candidate = Candidate {
+        volume: &tombstone,
+        elsewhere,
+        is_known: true,
+        instead_of: Some(volume.name()),
+    };
+    let mut notices = Vec::new();
+    if let Err(reason) = checks::no_claim_names_it(cx, volume)? {
+        return Ok(Err(reason));
+    }
+    if let Err(reason) = check(cx, &candidate, &facts::owner(&tombstone), &mut notices)? {
+        return Ok(Err(reason));
+    }
+    Ok(Ok(After { tombstone: tombstone.object(), notices, relies_on }))
+}
+
+/// The row of what [`manifest`] makes of a volume object.
+fn anew(
+    volume: &Volume,
+    backend: &BackendKey,
+    cluster: &str,
+    secret: &SecretWord,
+    relies_on: &mut Vec<&'static str>,
+) -> Result<Volume, String> {
+    let mut row = volume.clone();
+    row.metadata = Metadata {
+        name: name(cluster, backend).into(),
+        labels: volume.metadata.labels.clone(),
+        ..Metadata::default()
+    };
+    row.phase = Phase::Pending;
+    row.reclaim_policy = ReclaimPolicy::Delete;
+    row.class = Some("".into());
+    row.claim_ref = Some(ClaimRef {
+        key: ClaimKey { namespace: NO_CLAIM.0.into(), name: NO_CLAIM.1.into() },
+        uid: Uid::parse(&never_was(cluster, backend)),
+    });
+    let of_csi = volume.source.driver().is_some() || volume.migrated_to.is_some();
+    let known = volume.deletion_secret.is_some();
+    if let Some((namespace, name)) = manifest::credentials(known, of_csi, secret, relies_on)? {
+        let secret = DeletionSecret { namespace: namespace.into(), name: name.into() };
+        row.deletion_secret = Some(Arc::new(secret));
+    }
+    if row.provisioned_by.is_none() {
+        row.provisioned_by = volume.source.driver().cloned();
+    }
+    Ok(row)
+}
+
 /// Proposes or refuses it.
 ///
 /// # Errors
@@ -88,7 +178,13 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         risk: "the data is gone for good".to_owned(),
     };
     let mut notices = Vec::new();
-    if let Err(reason) = check(cx, orphan, &owner, &mut notices)? {
+    let candidate = Candidate {
+        volume,
+        elsewhere: &orphan.elsewhere,
+        is_known: orphan.undoes.is_some(),
+        instead_of: None,
+    };
+    if let Err(reason) = check(cx, &candidate, &owner, &mut notices)? {
         return Ok(Err(Refusal { reason, effect }));
     }
     Ok(Ok(Proposal {
@@ -100,23 +196,24 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         undo: Undo::Never("the driver deletes the backend volume at once"),
         notices,
         relies_on: orphan.relies_on.clone(),
+        keeps_backend: false,
     }))
 }
 
 fn check(
     cx: &Cx,
-    orphan: &Orphan,
+    orphan: &Candidate,
     owner: &Owner,
     notices: &mut Vec<String>,
 ) -> Seen<checks::Checked> {
-    let volume = orphan.tombstone.volume();
-    let backend = match orphan.backend() {
+    let volume = orphan.volume;
+    let backend = match checks::backend_is_known(volume) {
         Ok(backend) => backend,
         Err(reason) => return Ok(Err(reason)),
     };
     checks::all!(
         none_but_ours(cx, volume, notices)?,
-        checks::backend_is_its_own(cx, volume)?,
+        checks::backend_is_only_of(cx, volume, orphan.instead_of)?,
         no_attachment_may_be_its(cx, orphan, backend)?,
         no_claim_may_be_its(cx, orphan, backend, owner)?,
         checks::on_no_node(cx, volume)?,
@@ -157,7 +254,7 @@ fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<ch
 /// No attachment of the driver describes it, or names a volume of which nobody knows what it was.
 fn no_attachment_may_be_its(
     cx: &Cx,
-    orphan: &Orphan,
+    orphan: &Candidate,
     backend: &BackendKey,
 ) -> Seen<checks::Checked> {
     if let Some(inline) = cx.inline_attachments_of(backend)?.first() {
@@ -183,7 +280,7 @@ fn no_attachment_may_be_its(
 /// entry of the journal, none waits for a volume that may be this one.
 fn no_claim_may_be_its(
     cx: &Cx,
-    orphan: &Orphan,
+    orphan: &Candidate,
     backend: &BackendKey,
     owner: &Owner,
 ) -> Seen<checks::Checked> {
@@ -197,7 +294,7 @@ fn no_claim_may_be_its(
         let of = provisioner(claim);
         let Some(name) = &claim.volume_name else {
             let waits = claim.phase == ClaimPhase::Pending && of.as_deref().is_some_and(is_ours);
-            if waits && orphan.undoes.is_none() {
+            if waits && !orphan.is_known {
                 return Ok(Err(format!(
                     "{} waits for a volume of this driver, which may be this one",
                     claim.object()
