@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::journal::{Ended, Intent, Request};
-use crate::model::{Action, Row, Server, Settings, Time};
+use crate::model::{Action, NO_CLAIM, Row, Server, Settings, Time};
 use crate::sources::objects::{
     Folded, Folder, Lease, Node, Object, PersistentVolume, PersistentVolumeClaim, VolumeAttachment,
     VolumeSnapshotContent,
