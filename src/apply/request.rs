@@ -144,13 +144,14 @@ fn add_finalizer(object: &ObjectRef, finalizer: &Text, live: &Value) -> Result<R
 
 /// P-DELETE, of what keeps its backend volume and of nothing else.
 fn delete(volume: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
+    let request = delete_as_read(volume, live)?;
     let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
     if policy != "Retain" {
         return Err(Unfit(format!(
             "its policy is {policy}: deleting the object would leak the disk"
         )));
     }
-    delete_as_read(volume, live)
+    Ok(request)
 }
 
 /// P-DELETE, of the object that was just read and no other.
