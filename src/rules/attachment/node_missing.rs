@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -23,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
         Kind::Lease,
         Kind::Event,
     ],
-    remedies: &[],
+    remedies: &[&remedies::FIX_ATTACHMENT],
     title: "An attachment names a node that does not exist",
     danger: "Whether the machine is gone, or only its object, cannot be seen from here: it may come back, and \
              write to a disk that another node has by then. Until it is detached, no other node gets a volume \
@@ -43,26 +44,17 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if cx.node(&attachment.node, Kind::VolumeAttachment)?.is_some() {
         return Ok(None);
     }
-    let (summary, reason) = match (facts::may_be_attached(attachment), deleting.since) {
-        (true, None) => (
-            "its node is gone, and the disk may still be attached to the machine",
-            "make sure that the machine is off, then delete the attachment: its attacher detaches the disk",
-        ),
-        (true, Some(_)) => (
-            "its node is gone, and the disk has not been detached from the machine yet",
-            "it is being deleted already: its attacher has to detach the disk",
-        ),
-        (false, None) => {
-            ("its node is gone, and nothing was attached", "the attachment can be deleted")
+    let summary = match (facts::may_be_attached(attachment), deleting.since) {
+        (true, None) => "its node is gone, and the disk may still be attached to the machine",
+        (true, Some(_)) => {
+            "its node is gone, and the disk has not been detached from the machine yet"
         }
-        (false, Some(_)) => (
-            "its node is gone and the disk is detached",
-            "it is being deleted already: whoever set the finalizer has to remove it",
-        ),
+        (false, None) => "its node is gone, and nothing was attached",
+        (false, Some(_)) => "its node is gone and the disk is detached",
     };
     Ok(Some(
         RULE.on_attachment(cx, attachment, summary)
             .shows_controller(&facts::attacher(cx, &attachment.attacher))
-            .report_only(reason),
+            .remedied_by(cx, attachment, &remedies::FIX_ATTACHMENT),
     ))
 }

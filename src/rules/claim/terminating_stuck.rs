@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -20,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         Kind::Lease,
         Kind::Event,
     ],
-    remedies: &[],
+    remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
     danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
              of another finalizer. The namespace cannot be deleted, and no claim of that name can be made. \
@@ -59,16 +60,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     if protected {
         finding = finding.shows_controller(&facts::controller_manager(cx));
-        let reason = "look at kube-controller-manager, which should have removed its protection";
-        return Ok(Some(finding.report_only(reason)));
     }
     for finalizer in claim.metadata.finalizers.iter() {
         let owner = who(&facts::owner_of(finalizer));
         finding = finding.shows("finalizer", format!("{finalizer}, removed by {owner}"));
     }
-    Ok(Some(finding.report_only(
-        "find out what the owner of the finalizer still wants to do, and why it does not",
-    )))
+    Ok(Some(finding.remedied_by(cx, claim, &remedies::FIX_CLAIM)))
 }
 
 fn who(owner: &FinalizerOwner) -> &'static str {
