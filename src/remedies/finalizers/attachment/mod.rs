@@ -74,7 +74,7 @@ pub fn propose(cx: &Cx, attachment: &Attachment, asked: &Asked) -> Seen<Result<P
     }
     let deletes = matches!(steps.last(), Some(Action::DeleteAttachment { .. }));
     let left = after.metadata.finalizers.iter().filter(|_| !deletes);
-    notices.extend(left.map(|it| words::described(cx, &after, it)));
+    notices.extend(left.map(|it| format!("{it} still holds it")));
     Ok(Ok(Proposal {
         steps,
         effect: effect.unwrap_or_else(|| words::refused(attachment)),

@@ -11,19 +11,15 @@ use crate::model::{Action, Claim, Effect, Phase, ReclaimPolicy, Volume};
 #[derive(Debug)]
 pub(super) struct Going<'a> {
     fate: ClaimFate<'a>,
-    /// Of a volume that is the claim's own: what becomes of it.
-    volume: Option<(Fate, String)>,
+    /// What becomes of the volume, where it is the claim's own.
+    of_volume: Option<Fate>,
 }
 
 impl<'a> Going<'a> {
     pub(super) fn of(cx: &Cx<'a>, claim: &Claim) -> Self {
         let fate = facts::fate(cx, claim);
-        let of_volume = |volume| {
-            let because = facts::when_claim_goes(cx, volume).because;
-            (facts::fate_without_claim(cx, volume), because)
-        };
-        let volume = fate.volume().map(of_volume);
-        Self { fate, volume }
+        let of_volume = fate.volume().map(|volume| facts::fate_without_claim(cx, volume));
+        Self { fate, of_volume }
     }
 
     /// What is done about the data, where the claim goes; `Err` refuses to let it go.
@@ -60,7 +56,7 @@ impl<'a> Going<'a> {
     }
 
     fn stake(&self) -> Stake {
-        let (Some(volume), Some((fate, _))) = (self.fate.volume(), &self.volume) else {
+        let (Some(volume), Some(fate)) = (self.fate.volume(), self.of_volume) else {
             return Stake::Nothing;
         };
         match (fate, &volume.reclaim_policy) {
@@ -140,19 +136,15 @@ impl<'a> Going<'a> {
             |all: &[&Held]| all.iter().map(|it| &*it.finalizer).collect::<Vec<_>>().join(", ");
         let (list, holders) = (names(removed), names(holders));
         let volume = self.fate.volume().map(Volume::object);
-        let what = match (holders.is_empty(), data, &volume, &self.volume) {
-            (false, _, _, _) => {
-                format!("removes {list}; {holders} still holds the claim")
-            }
-            (true, Some(Data::Kept), Some(pv), _) => format!(
+        let what = match (holders.is_empty(), data, &volume) {
+            (false, _, _) => format!("removes {list}; {holders} still holds the claim"),
+            (true, Some(Data::Kept), Some(pv)) => format!(
                 "sets the reclaim policy of {pv} to Retain, then removes {list}: the claim goes, the volume and its data stay"
             ),
-            (true, _, Some(pv), Some((_, because))) => {
-                format!("removes {list}: the claim goes; {pv}: {because}")
+            (true, _, Some(pv)) => {
+                format!("removes {list}: {} ({pv})", self.fate.words("the claim goes"))
             }
-            (true, _, _, _) => {
-                format!("removes {list}: {}", self.fate.words("the claim goes"))
-            }
+            (true, _, None) => format!("removes {list}: {}", self.fate.words("the claim goes")),
         };
         let risk = match (data, self.fate.loses_data()) {
             (Some(Data::Kept), _) => {

@@ -66,7 +66,10 @@ impl<'a> Held<'a> {
             waited: cx.older_than(&Age::stamped(self.claim.metadata.deleting), self.threshold()),
         });
         match (&decision, &self.remover) {
-            (Decision::Leave(Why::ItsControllerIsUnknown), Some(remover)) => remover.was_seen()?,
+            (
+                Decision::Leave(Why::ItsControllerIsUnknown | Why::IsTheCollectors),
+                Some(remover),
+            ) => remover.was_seen()?,
             (Decision::Leave(_) | Decision::Remove, _) => {}
         }
         Ok(decision)
