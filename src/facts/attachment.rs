@@ -2,7 +2,7 @@
 
 use super::finalizer::has_attacher_finalizer;
 use crate::cluster::{Cx, Seen};
-use crate::model::{Attachment, AttachmentSource, Kind, Liveness};
+use crate::model::{Attachment, Kind, Liveness};
 
 /// Whether the disk may be attached, whatever `status.attached` says.
 ///
@@ -30,18 +30,10 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
     Ok(Some(state))
 }
 
-/// What detaching waits for, as far as it shows, and what to do about it: what the finding and the
-/// refusal to force it say (SEMANTICS F81).
+/// What detaching waits for where the volume's object is there, as far as it shows, and what to do
+/// about it (SEMANTICS F81).
 pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness) -> String {
-    let volume_gone = match &attachment.source {
-        AttachmentSource::Volume(name) => cx.attached_volume(name).is_ok_and(|it| it.is_none()),
-        AttachmentSource::Inline { .. } | AttachmentSource::None => false,
-    };
     let node = cx.node(&attachment.node, Kind::VolumeAttachment);
-    if volume_gone {
-        return "its volume is gone: create the object again, so that it can be detached"
-            .to_owned();
-    }
     if attacher == Liveness::Absent {
         return format!(
             "the attacher of {} is gone: reinstall the driver, and let it detach",
@@ -71,7 +63,7 @@ pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Metadata, Time};
+    use crate::model::{AttachmentSource, Metadata, Time};
 
     fn attachment(attached: bool, finalizer: bool, deleting: bool) -> Attachment {
         let finalizers: &[&str] = if finalizer { &["external-attacher/d-example"] } else { &[] };

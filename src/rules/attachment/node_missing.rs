@@ -29,9 +29,10 @@ pub(super) static RULE: Rule = Rule {
     danger: "Whether the machine is gone, or only its object, cannot be seen from here: it may come back, and \
              write to a disk that another node has by then. Until it is detached, no other node gets a volume \
              that only one may have.",
-    remedy: "None by the tool. The attach/detach controller waits six minutes for such a node and then deletes \
-             the attachment itself. Once the machine is known to be off, deleting the attachment in the ordinary \
-             way makes its attacher detach the disk.",
+    remedy: "The attach/detach controller waits six minutes for such a node and then deletes the attachment itself. \
+             Once the machine is known to be off, `fix-finalizers` deletes an attachment that is named in the \
+             ordinary way, and its attacher detaches the disk: not while its attacher is absent, a pod is said to \
+             run there, or its volume is gone.",
     source: "kubernetes attachdetach reconciler.go, maxWaitForUnmountDuration",
     judge: &[Judge::Attachment(judge)],
 };

@@ -29,10 +29,11 @@ pub(super) static RULE: Rule = Rule {
     danger: "To detach a disk its attacher needs the volume's object, and without it tries for ever. Until then the \
              disk stays attached to its node, which may have it mounted and write to it, and no other node gets \
              it. This is what is left when somebody removed all finalizers of a volume to get rid of it.",
-    remedy: "None by the tool. Create the volume's object again, with its old name, driver and volumeHandle and \
-             the reclaim policy Retain, and let the attacher detach it; then remove the object. Removing the \
-             attachment's finalizer instead leaves the disk attached where nobody can see it: only where the node \
-             is gone for good, or the storage system says that the disk is attached to none.",
+    remedy: "Create the volume's object again, with its old name, driver and volumeHandle and the reclaim policy \
+             Retain, and let the attacher detach it; then remove the object. `fix-finalizers` removes the \
+             attacher's finalizer instead only as the last resort: from an attachment that is named and \
+             terminating, whose node is gone too. Whether the disk is still attached, only the storage system \
+             can tell then.",
     source: "external-attacher csi_handler.go, csiDetach; external-attacher#235",
     judge: &[Judge::Attachment(judge)],
 };

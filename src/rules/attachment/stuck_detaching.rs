@@ -28,9 +28,10 @@ pub(super) static RULE: Rule = Rule {
     title: "A volume has been detaching from its node for long",
     danger: "Until it is detached, no other node gets a volume that only one may have: pods that moved away wait. \
              Forcing it while the node may still write to the disk destroys data.",
-    remedy: "None by the tool. The evidence shows what the driver last said, and whether node and attacher are \
-             there. Where a node is known to be off, its administrator can tell Kubernetes so with the taint \
-             node.kubernetes.io/out-of-service; the attachment's finalizer is the attacher's to remove.",
+    remedy: "Forced, never: the finalizer is the attacher's to remove. What is shown is what the driver last said, \
+             and whether node and attacher are there. Where a node is known to be off, its administrator can tell \
+             Kubernetes so with the taint node.kubernetes.io/out-of-service. A finalizer of others on a disk \
+             that is detached is removed by its name: --remove-finalizer.",
     source: "external-attacher csi_handler.go, syncDetach; attachdetach reconciler.go",
     judge: &[Judge::Attachment(judge)],
 };

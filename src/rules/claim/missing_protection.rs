@@ -26,8 +26,8 @@ pub(super) static RULE: Rule = Rule {
     danger: "Deleting such a claim takes effect at once, under a running database too; with the policy Delete its \
              data goes with it. The API server sets the finalizer when a claim is made, and the controller \
              manager adds it to claims that lack it, so neither of the two does its work.",
-    remedy: "The tool changes nothing here yet: add the finalizer by hand, and find out why the controller \
-             manager has not. Deleting a claim without it is refused.",
+    remedy: "`fix-finalizers` adds the finalizer, in use or not; find out why the controller manager has not. \
+             Deleting a claim without it is refused.",
     source: "kubernetes pvc_protection_controller.go, NeedToAddFinalizer; admission StorageObjectInUseProtection",
     judge: &[Judge::Claim(judge)],
 };

@@ -29,9 +29,9 @@ pub(super) static RULE: Rule = Rule {
     danger: "csi-provisioner and snapshot-controller keep a claim while they copy it. Where they were removed \
              or restarted in the wrong moment, their finalizer stays, and the claim never goes. Whoever removes \
              the last finalizer by hand destroys the data, if the policy is Delete.",
-    remedy: "None while the controller is at work: it removes its finalizer when it looks again. Once it is \
-             gone for good, the finalizer can be removed, after another look for clones and snapshots in \
-             progress and after it has been decided what becomes of the data.",
+    remedy: "While the controller is at work, nothing: it removes its finalizer when it looks again. Once it is \
+             proven to be gone, `fix-finalizers` removes it, after another look for clones and snapshots in \
+             progress, for whoever uses the claim, and with a word about the data where the claim goes with it.",
     source: "external-provisioner clone_controller.go, syncClaim; external-snapshotter isPVCBeingUsed",
     judge: &[Judge::Claim(judge)],
 };

@@ -26,9 +26,10 @@ pub(super) static RULE: Rule = Rule {
     danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
              of another finalizer. The namespace cannot be deleted, and no claim of that name can be made. \
              Whoever removes the last finalizer by hand destroys the data, if the policy is Delete.",
-    remedy: "None by itself: a controller that works removes its finalizer within seconds. Removing it for the \
-             controller is safe only when nobody uses the claim and it has been decided what becomes \
-             of the data; with the policy Retain on the volume nothing can be lost.",
+    remedy: "A controller that works removes its finalizer within seconds: look at it first. Where it is proven to be \
+             gone and nobody uses the claim, running or not, `fix-finalizers` removes its finalizer for it. With \
+             the last one the claim goes: where the policy of its volume destroys the data, that needs \
+             --keep-data, which sets it to Retain first, or --destroy-data.",
     source: "kubernetes pvc_protection_controller.go, processPVC",
     judge: &[Judge::Claim(judge)],
 };

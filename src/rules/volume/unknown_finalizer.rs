@@ -17,8 +17,10 @@ pub(super) static RULE: Rule = Rule {
     title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
     danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
              the finalizer skips it. With a claim's last finalizer its data may go, too.",
-    remedy: "None by itself. The evidence shows who set the finalizer, as far as managedFields tell. Whoever that \
-             is should remove it; once they are gone for good, it can be removed by hand, and by its name alone.",
+    remedy: "The evidence shows who set the finalizer, as far as managedFields tell. Whoever that is should remove \
+             it. Once they are gone for good, `fix-finalizers` removes it from a claim that is named and that \
+             nobody uses, by its name alone: --remove-finalizer. With a claim's last finalizer a word about its \
+             data is asked.",
     source: "kubernetes pkg/volume/util/finalizer.go; external-snapshotter pkg/utils/util.go; Kubernetes concepts, finalizers",
     judge: &[Judge::Volume(judge), Judge::Claim(judge_claim)],
 };

@@ -78,6 +78,11 @@ pub(super) fn left(cx: &Cx, attachment: &Attachment, look: &Look, why: Why) -> S
             volume_of(attachment)
         ),
         Why::NamesNoVolume => "it names no volume: what it attaches is not known".to_owned(),
+        Why::VolumeIsMissing if !facts::has_attacher_finalizer(&attachment.metadata) => format!(
+            "{} is gone, and it lacks the finalizer of its attacher: where its driver attaches disks, look at the storage \
+             system first; otherwise the attachment can be deleted in the ordinary way",
+            volume_of(attachment)
+        ),
         Why::VolumeIsMissing => format!(
             "{} is gone, and without it nobody can detach the disk: create it again with `fix-finalizers {name} --from FILE` \
              (a saved manifest, or the one that the journal kept), so that its attacher detaches it",

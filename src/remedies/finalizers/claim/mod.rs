@@ -201,7 +201,9 @@ fn protect(cx: &Cx, claim: &Claim, asked: &Asked) -> Result<Proposal, Refusal> {
         }],
         effect,
         undo: Undo::Never("without it a deletion takes effect at once, under running pods"),
-        notices: Vec::new(),
+        notices: vec![
+            "kube-controller-manager should have added it: find out why it does not".to_owned(),
+        ],
         relies_on: Vec::new(),
         keeps_backend: false,
     })
