@@ -7,9 +7,10 @@ use super::Asked;
 use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, Kind, Lease,
-    Liveness, Metadata, Node, Phase, Proposal, ReclaimPolicy, Refusal, Role, Row, Settings,
-    Sighting, Text, Time, Uid, Volume, VolumeSource,
+    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DataSource,
+    Kind, Labels, Lease, Liveness, Metadata, Mounted, Node, Phase, PodPhase, PodUse, Proposal,
+    ReclaimPolicy, Refusal, Role, Row, Settings, Sighting, Text, Time, Uid, Volume, VolumeSnapshot,
+    VolumeSource, Workload,
 };
 
 pub(super) const DRIVER: &str = "disk.csi.example.com";
@@ -97,6 +98,70 @@ pub(super) fn node() -> Row {
         unschedulable: false,
         out_of_service: false,
         volumes: Box::default(),
+    }))
+}
+
+/// A pod that names a claim `data`.
+pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
+    Row::Pod(Box::new(PodUse {
+        namespace: namespace.into(),
+        name: "web".into(),
+        uid: None,
+        created: None,
+        deleting: None,
+        forced: false,
+        controller: None,
+        labels: Labels::default(),
+        phase,
+        ready: true,
+        node: node.map(Text::from),
+        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
+        sidecars: None,
+    }))
+}
+
+/// A suspended workload whose template names the claim.
+pub(super) fn workload() -> Row {
+    Row::Workload(Box::new(Workload {
+        kind: Kind::CronJob,
+        namespace: "shop".into(),
+        name: "nightly".into(),
+        uid: None,
+        replicas: None,
+        suspended: true,
+        finished: false,
+        controller: None,
+        claims: ["data".into()].into(),
+        sidecars: None,
+        set: None,
+    }))
+}
+
+/// A claim that is, or was, to be filled from the claim.
+pub(super) fn copy(phase: ClaimPhase) -> Row {
+    let source = DataSource {
+        group: "".into(),
+        kind: "PersistentVolumeClaim".into(),
+        namespace: None,
+        name: "data".into(),
+    };
+    Row::Claim(Box::new(Claim {
+        metadata: metadata("copy", &[], None),
+        phase,
+        volume_name: None,
+        source: Some(Box::new(source)),
+        ..claim(&[], None)
+    }))
+}
+
+pub(super) fn snapshot(ready: bool) -> Row {
+    Row::VolumeSnapshot(Box::new(VolumeSnapshot {
+        metadata: metadata("snap", &[], None),
+        namespace: "shop".into(),
+        source_claim: Some("data".into()),
+        content: None,
+        ready,
+        error: None,
     }))
 }
 

@@ -2,9 +2,9 @@
 
 mod promises;
 
-use super::super::stage::{DRIVER, Stage, attachment, claim, metadata, node, said, volume};
+use super::super::stage::{DRIVER, Stage, attachment, claim, metadata, node, pod, said, volume};
 use super::*;
-use crate::model::{Liveness, Mounted, PodPhase, ReclaimPolicy, Row, Settings};
+use crate::model::{Liveness, PodPhase, ReclaimPolicy, Row, Settings};
 
 const OWN: &str = "external-attacher/disk-csi-example-com";
 const FOREIGN: &str = "example.com/audit";
@@ -22,22 +22,8 @@ fn ask(stage: Stage, row: &Attachment) -> Result<Proposal, String> {
     said(stage.with(Row::Attachment(Box::new(row.clone()))).ask(propose, row))
 }
 
-pub(super) fn pod(namespace: &str, node: &str) -> Row {
-    Row::Pod(Box::new(PodUse {
-        namespace: namespace.into(),
-        name: "web".into(),
-        uid: None,
-        created: None,
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: crate::model::Labels::default(),
-        phase: PodPhase::Running,
-        ready: true,
-        node: Some(node.into()),
-        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
-        sidecars: None,
-    }))
+fn running(namespace: &str, node: &str) -> Row {
+    pod(namespace, PodPhase::Running, Some(node))
 }
 
 #[track_caller]
@@ -95,9 +81,9 @@ fn what_describes_its_volume_itself_is_deleted_too() {
 fn a_pod_that_is_said_to_run_there_keeps_the_disk() {
     let row = attachment(&[OWN], None);
     let stage = with_volume(alive()).with(Row::Claim(Box::new(claim(&[], None))));
-    let told = ask(stage.clone().with(pod("shop", "node-1")), &row);
+    let told = ask(stage.clone().with(running("shop", "node-1")), &row);
     refuses(told, &["po/shop/web is said to run there"]);
-    for others in [pod("elsewhere", "node-1"), pod("shop", "node-2")] {
+    for others in [running("elsewhere", "node-1"), running("shop", "node-2")] {
         assert_eq!(ask(stage.clone().with(others), &row).expect("planned").steps, deletes(&row));
     }
 }

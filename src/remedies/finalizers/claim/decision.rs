@@ -158,6 +158,17 @@ pub(super) enum Data {
     Refused(Danger),
 }
 
+impl Data {
+    /// The flag on whose word it is done.
+    pub(super) const fn relies_on(self) -> Option<&'static str> {
+        match self {
+            Self::Kept => Some("--keep-data"),
+            Self::Destroyed => Some("--destroy-data"),
+            Self::LeftAlone | Self::Refused(_) => None,
+        }
+    }
+}
+
 /// Why a claim is not let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Danger {

@@ -116,14 +116,6 @@ impl<'a> Going<'a> {
         }
     }
 
-    pub(super) fn relies_on(&self, data: Data) -> Vec<&'static str> {
-        match data {
-            Data::Kept => vec!["--keep-data"],
-            Data::Destroyed => vec!["--destroy-data"],
-            Data::LeftAlone | Data::Refused(_) => Vec::new(),
-        }
-    }
-
     /// What removing finalizers does, with what still holds the claim afterwards; `None` where it
     /// is refused.
     pub(super) fn effect(

@@ -131,7 +131,7 @@ fn proposal(
         finalizer: Text::clone(&it.finalizer),
         guards: guards.clone(),
     }));
-    let mut relies_on = going.relies_on(data);
+    let mut relies_on: Vec<_> = data.relies_on().into_iter().collect();
     relies_on.extend(removed.iter().filter_map(|it| it.relies_on(cx)));
     relies_on.sort_unstable();
     relies_on.dedup();

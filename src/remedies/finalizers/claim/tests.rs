@@ -2,13 +2,12 @@
 
 mod promises;
 
-use super::super::stage::{DRIVER, Stage, ago, attachment, claim, metadata, said, volume};
+use super::super::stage::{
+    DRIVER, Stage, ago, attachment, claim, copy, pod, said, snapshot, volume, workload,
+};
 use super::*;
 use crate::facts::{CLONE_SOURCE, SNAPSHOT_SOURCE};
-use crate::model::{
-    ClaimPhase, DataSource, Liveness, Mounted, Phase, PodPhase, PodUse, ReclaimPolicy, Row,
-    Settings, Volume, VolumeSnapshot, Workload,
-};
+use crate::model::{ClaimPhase, Liveness, Phase, PodPhase, ReclaimPolicy, Row, Settings, Volume};
 
 const FOREIGN: &str = "example.com/backup";
 const OTHER: &str = "example.com/replica";
@@ -17,67 +16,6 @@ fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
     change(&mut settings);
     settings
-}
-
-pub(super) fn pod(phase: PodPhase, node: Option<&str>) -> Row {
-    Row::Pod(Box::new(PodUse {
-        namespace: "shop".into(),
-        name: "web".into(),
-        uid: None,
-        created: None,
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: crate::model::Labels::default(),
-        phase,
-        ready: true,
-        node: node.map(Text::from),
-        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
-        sidecars: None,
-    }))
-}
-
-pub(super) fn workload() -> Row {
-    Row::Workload(Box::new(Workload {
-        kind: Kind::CronJob,
-        namespace: "shop".into(),
-        name: "nightly".into(),
-        uid: None,
-        replicas: None,
-        suspended: true,
-        finished: false,
-        controller: None,
-        claims: ["data".into()].into(),
-        sidecars: None,
-        set: None,
-    }))
-}
-
-pub(super) fn copy(phase: ClaimPhase) -> Row {
-    let source = DataSource {
-        group: "".into(),
-        kind: "PersistentVolumeClaim".into(),
-        namespace: None,
-        name: "data".into(),
-    };
-    Row::Claim(Box::new(Claim {
-        metadata: metadata("copy", &[], None),
-        phase,
-        volume_name: None,
-        source: Some(Box::new(source)),
-        ..claim(&[], None)
-    }))
-}
-
-pub(super) fn snapshot(ready: bool) -> Row {
-    Row::VolumeSnapshot(Box::new(VolumeSnapshot {
-        metadata: metadata("snap", &[], None),
-        namespace: "shop".into(),
-        source_claim: Some("data".into()),
-        content: None,
-        ready,
-        error: None,
-    }))
 }
 
 /// What is said of a claim that has been terminating for two hours, with these finalizers.
@@ -92,11 +30,14 @@ fn kept() -> Volume {
 
 /// The finalizers that are removed, and whether the policy is changed first.
 fn steps(proposal: &Proposal) -> Vec<&str> {
-    let step = |it| match it {
-        &Action::RemoveFinalizer { ref finalizer, .. } => &**finalizer,
-        other => other.name(),
-    };
-    proposal.steps.iter().map(step).collect()
+    let mut steps = Vec::new();
+    for step in &proposal.steps {
+        steps.push(match step {
+            Action::RemoveFinalizer { finalizer, .. } => &**finalizer,
+            other => other.name(),
+        });
+    }
+    steps
 }
 
 #[track_caller]
@@ -191,7 +132,7 @@ fn every_finalizer_is_told_who_should_remove_it() {
     ];
     refuses(ask(stage.clone(), &all, &kept()), &words);
     // Where it is in use as well.
-    let used = stage.with(pod(PodPhase::Running, Some("node-1")));
+    let used = stage.with(pod("shop", PodPhase::Running, Some("node-1")));
     refuses(ask(used, &all, &kept()), &words[..3]);
 }
 
@@ -222,9 +163,9 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
         message: "".into(),
     };
     for (row, words) in [
-        (pod(PodPhase::Running, Some("node-1")), "po/shop/web names it, phase Running"),
-        (pod(PodPhase::Pending, None), "phase Pending, not scheduled yet"),
-        (pod(PodPhase::Succeeded, Some("node-1")), "phase Succeeded"),
+        (pod("shop", PodPhase::Running, Some("node-1")), "po/shop/web names it, phase Running"),
+        (pod("shop", PodPhase::Pending, None), "phase Pending, not scheduled yet"),
+        (pod("shop", PodPhase::Succeeded, Some("node-1")), "phase Succeeded"),
         (workload(), "the template of cj/shop/nightly names it (suspended)"),
         (copy(ClaimPhase::Pending), "pvc/shop/copy is being filled from it"),
         (snapshot(false), "of it is not ready"),
@@ -407,7 +348,8 @@ fn a_protection_that_is_missing_is_added_in_use_or_not() {
     }];
     for named in [false, true] {
         let live = claim(&[FOREIGN], None);
-        let stage = Stage { named, ..Stage::default() }.with(pod(PodPhase::Running, Some("n")));
+        let stage =
+            Stage { named, ..Stage::default() }.with(pod("shop", PodPhase::Running, Some("n")));
         let proposal = said(stage.of_claim(&live, Some(&kept())).ask(propose, &live));
         assert_eq!(proposal.expect("planned").steps, add);
     }

@@ -51,7 +51,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 let settings = Settings { absent_drivers, remove_finalizer, ..Settings::default() };
                 let mut stage = Stage { attacher, blind, settings, named, ..Stage::default() };
                 stage.rows.extend(node_there.then(node));
-                stage.rows.extend(pod_there.then(|| pod("shop", "node-1")));
+                stage.rows.extend(pod_there.then(|| running("shop", "node-1")));
                 if volume_there {
                     stage = with_volume(stage);
                 }
@@ -73,11 +73,13 @@ impl Case {
 }
 
 fn removed(proposal: &Proposal) -> Vec<&str> {
-    let removed = |it| match it {
-        &Action::RemoveFinalizer { ref finalizer, .. } => Some(&**finalizer),
-        _ => None,
-    };
-    proposal.steps.iter().filter_map(removed).collect()
+    let mut removed = Vec::new();
+    for step in &proposal.steps {
+        if let Action::RemoveFinalizer { finalizer, .. } = step {
+            removed.push(&**finalizer);
+        }
+    }
+    removed
 }
 
 proptest! {
