@@ -17,7 +17,8 @@ pub use attachment::propose as attachment;
 pub use claim::propose as claim;
 pub use volume::{
     ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
-    IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER, fix as volume,
+    FOREIGN as REMOVE_FOREIGN_FINALIZER, IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER,
+    fix as volume,
 };
 
 /// The name of the whole, as plans and journals write it.
