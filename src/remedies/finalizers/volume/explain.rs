@@ -27,10 +27,9 @@ pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, asked: &Asked) -> Strin
     }
     let mut foreign = Vec::new();
     for finalizer in volume.metadata.finalizers.iter() {
-        let asked_for = cx.settings().remove_finalizer.as_ref() == Some(finalizer);
         match situation::which(finalizer) {
-            Some(Which::Foreign) if !asked_for => foreign.push(&**finalizer),
-            Some(which @ (Which::External | Which::InTree | Which::Attacher | Which::Foreign)) => {
+            Some(Which::Foreign) => foreign.push(&**finalizer),
+            Some(which @ (Which::External | Which::InTree | Which::Attacher)) => {
                 said.push(format!("{finalizer}: {}", left(cx, volume, finalizer, which, asked)));
             }
             None if **finalizer == *PV_PROTECTION => {
@@ -150,7 +149,7 @@ fn still_deleting(cx: &Cx, case: &Case) -> String {
     if case.situation.stage == Stage::Failed {
         // External provisioners never look at such a volume again (R-2644-19).
         return format!(
-            "{who} is alive, but tries no volume again whose phase is Failed: `kubectl storage retain {}` keeps the backend volume",
+            "{who} is alive, but tries no volume again whose phase is Failed: `kubectl storage retain {}` keeps the backend volume and lets the object go",
             case.volume.object()
         );
     }

@@ -182,6 +182,7 @@ pub fn fix(cx: &Cx, volume: &Volume, asked: &Asked) -> Seen<Result<Proposal, Ref
                 return refuse(format!("{finalizer}: {reason}"));
             }
             Judged::Left(_) => {}
+            Judged::Unseen(missed) if which == Which::Foreign => return Err(missed),
             Judged::Unseen(missed) => unseen = unseen.or(Some(missed)),
         }
     }
