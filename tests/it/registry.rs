@@ -284,14 +284,16 @@ fn the_table_of_remedies_is_that_of_the_code() {
 /// A command for whatever object, at whatever age.
 fn generic(command: &str) -> String {
     let mut words = Vec::new();
-    let mut age = false;
+    let mut before = "";
     for word in command.split(' ') {
-        words.push(match word.split_once('/') {
-            Some((kind, _)) => format!("{kind}/NAME"),
-            None if age => "AGE".to_owned(),
-            None => word.to_owned(),
+        words.push(match (before, word.split_once('/')) {
+            ("--older-than", _) => "AGE".to_owned(),
+            ("--driver-absent", _) => "DRIVER".to_owned(),
+            ("--remove-finalizer", _) => "FINALIZER".to_owned(),
+            (_, Some((kind, _))) => format!("{kind}/NAME"),
+            (_, None) => word.to_owned(),
         });
-        age = word == "--older-than";
+        before = word;
     }
     words.join(" ")
 }

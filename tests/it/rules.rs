@@ -39,6 +39,7 @@ struct Asked {
     driver_absent: Vec<String>,
     accept_leak: bool,
     rolled_back: bool,
+    remove_finalizer: Option<String>,
     include_unknown_age: bool,
     include_recreated: bool,
 }
@@ -49,6 +50,7 @@ impl Asked {
             absent_drivers: self.driver_absent.iter().map(|it| Text::from(&**it)).collect(),
             accept_leak: self.accept_leak,
             rolled_back: self.rolled_back,
+            remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
             include_unknown_age: self.include_unknown_age,
             include_recreated: self.include_recreated,
             ..Settings::default()

@@ -20,17 +20,14 @@ use outcome::Removal;
 use situation::Case;
 use table::{Blind, Decision, Which, decide};
 
-/// What the removal of any finalizer, and what may follow it, looks at.
-const NEEDS: &[Kind] = facts::needs![
-    controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, Secret,
-    VolumeSnapshotContent, VolumeGroupSnapshotContent, SubjectAccessReview
-];
+/// What removals write. No report asks for `--reclaim`, which also looks at whatever tells whether a
+/// backend volume may be destroyed.
 const WRITES: &[(&str, &str)] = &[("patch", "persistentvolumes"), ("create", "persistentvolumes")];
 
 /// Removes the finalizer of csi-provisioner.
 pub static EXTERNAL: Remedy = Remedy {
     id: "remove-external-finalizer",
-    needs: NEEDS,
+    needs: facts::needs![controller: PersistentVolumeClaim, VolumeAttachment],
     writes: WRITES,
     command: |cx, volume| command(cx, volume, EXTERNAL_PROVISIONER),
     propose: |cx, volume| remove(cx, volume, EXTERNAL_PROVISIONER),
@@ -39,7 +36,12 @@ pub static EXTERNAL: Remedy = Remedy {
 /// Removes the finalizer of kube-controller-manager's volume controller.
 pub static IN_TREE_FINALIZER: Remedy = Remedy {
     id: "remove-in-tree-finalizer",
-    needs: NEEDS,
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::PersistentVolumeClaim,
+        Kind::VolumeAttachment,
+        Kind::Event,
+    ],
     writes: WRITES,
     command: |cx, volume| command(cx, volume, IN_TREE),
     propose: |cx, volume| remove(cx, volume, IN_TREE),
@@ -48,7 +50,7 @@ pub static IN_TREE_FINALIZER: Remedy = Remedy {
 /// Removes the finalizer of external-attacher.
 pub static ATTACHER: Remedy = Remedy {
     id: "remove-attacher-finalizer",
-    needs: NEEDS,
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment],
     writes: WRITES,
     command: |cx, volume| command(cx, volume, of_attacher(volume)),
     propose: |cx, volume| remove(cx, volume, of_attacher(volume)),
@@ -57,7 +59,7 @@ pub static ATTACHER: Remedy = Remedy {
 /// Removes a finalizer that is not one of Kubernetes' own: the one that the user names.
 pub static FOREIGN: Remedy = Remedy {
     id: "remove-foreign-finalizer",
-    needs: NEEDS,
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment],
     writes: WRITES,
     command: |cx, volume| command(cx, volume, &of_others(cx, volume)),
     propose: |cx, volume| remove(cx, volume, &of_others(cx, volume)),

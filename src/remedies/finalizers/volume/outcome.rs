@@ -1,6 +1,8 @@
 //! What comes of the decisions about a volume's finalizers: steps, what they rest on, and what
 //! becomes of the backend volume.
 
+use std::fmt::Write as _;
+
 use super::super::super::tombstone;
 use super::super::Asked;
 use super::situation::{self, Case};
@@ -173,6 +175,7 @@ fn can_be_reclaimed(after: &Volume) -> Result<(), String> {
 }
 
 /// What is told of the whole.
+#[expect(clippy::struct_excessive_bools, reason = "each is told by itself")]
 struct Outcome {
     removed: Vec<Text>,
     risks: Vec<&'static str>,
@@ -220,9 +223,10 @@ impl Outcome {
         if self.reclaims {
             let named = volume.backend.as_ref().map(ToString::to_string).unwrap_or_default();
             let owner = facts::owner(volume).describe();
-            what.push_str(&format!(
+            let _ = write!(
+                what,
                 "; then has {owner} delete the backend volume {named}, by a volume object made for it"
-            ));
+            );
             risks.push("the data is gone for good");
         } else if self.terminating && self.goes {
             what.push_str(", and the backend volume stays");

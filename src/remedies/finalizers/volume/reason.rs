@@ -22,10 +22,10 @@ pub(super) fn reason(cx: &Cx, case: &Case, why: Why) -> String {
             "whether kube-controller-manager removes it itself is not known: the server's version was not seen"
         }
         Why::NeedsRolledBack => {
-            "needs --rolled-back, the word of the admin that HonorPVReclaimPolicy is off in the controller manager"
+            "needs --rolled-back, the admin's word that HonorPVReclaimPolicy is off in the controller manager"
         }
         Why::SlowDeletionLooksTheSame => {
-            "a slow deletion looks the same: needs --rolled-back, the word of the admin that HonorPVReclaimPolicy is off in the controller manager"
+            "a slow deletion looks the same: needs --rolled-back, the admin's word that HonorPVReclaimPolicy is off in the controller manager"
         }
         Why::DeletionMayGoOn => "its deletion may still be going on",
         Why::OnlyWhenNamed => "removed only where the volume is named",
@@ -63,7 +63,7 @@ pub(super) fn reason(cx: &Cx, case: &Case, why: Why) -> String {
         }
         Why::NothingElseProtects => {
             return format!(
-                "nothing else protects the backend volume: {IN_TREE} is absent and the policy is {}: `kubectl storage retain {}` keeps it first",
+                "nothing else protects the backend volume: {IN_TREE} is absent and the policy is {}; `kubectl storage retain {}` keeps it first",
                 volume.reclaim_policy,
                 volume.object()
             );

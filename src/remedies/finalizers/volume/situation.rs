@@ -168,15 +168,12 @@ impl<'a> Case<'a> {
                 let mut drivers = self.volume.drivers();
                 let finalizer = self.finalizer;
                 let driver = drivers.find(|it| facts::attacher_finalizer(it) == finalizer);
-                match driver.map(Text::from) {
-                    Some(driver) => {
-                        let state = facts::attacher(cx, &driver);
-                        self.is_sidecar("external-attacher", driver, state);
-                    }
-                    None => {
-                        "an external-attacher".clone_into(&mut self.who);
-                        self.situation.remover = Remover::Nameless;
-                    }
+                if let Some(driver) = driver.map(Text::from) {
+                    let state = facts::attacher(cx, &driver);
+                    self.is_sidecar("external-attacher", driver, state);
+                } else {
+                    "an external-attacher".clone_into(&mut self.who);
+                    self.situation.remover = Remover::Nameless;
                 }
             }
             (

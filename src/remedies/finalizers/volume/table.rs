@@ -200,13 +200,13 @@ const fn external_of_csi(it: &Situation) -> Decision {
         (Remover::Unseen, ..) => Unseen(Blind::Remover),
         (Remover::Absent, Other, ..) => Refuse(Why::PolicyUnknown),
         (Remover::Absent, Retain | Recycle, _, Live) => Do(Act::TakeOff),
-        (Remover::Absent, Retain | Recycle, _, Terminating) => let_go(it, Why::NeedsWord),
         (Remover::Absent, Delete, Stage::Bound, _) => Refuse(Why::Bound),
         (Remover::Absent, Delete, Stage::Released, Live) => Refuse(Why::ReinstallDriver),
         (Remover::Absent, Delete, Stage::Unbound | Stage::Failed | Stage::Other, Live) => {
             Refuse(Why::HoldsUpNothing)
         }
-        (
+        (Remover::Absent, Retain | Recycle, _, Terminating)
+        | (
             Remover::Absent,
             Delete,
             Stage::Unbound | Stage::Released | Stage::Failed | Stage::Other,
@@ -328,9 +328,9 @@ const fn let_go(it: &Situation, unsaid: Why) -> Decision {
 const fn kept(it: &Situation) -> Decision {
     use Stage::{Bound, Failed, Other, Released, Unbound};
     match (it.stage, it.beside, it.usage) {
-        (Bound, Beside::Guard | Beside::Protection, _) => Do(Act::LetGoKept),
         (Bound, Beside::Nothing, _) => Refuse(Why::BoundUnprotected),
-        (Unbound | Released | Failed | Other, _, Usage::Free) => Do(Act::LetGoKept),
+        (Bound, Beside::Guard | Beside::Protection, _)
+        | (Unbound | Released | Failed | Other, _, Usage::Free) => Do(Act::LetGoKept),
         (Unbound | Released | Failed | Other, _, Usage::Used) => Refuse(Why::Used),
         (Unbound | Released | Failed | Other, _, Usage::Unseen) => Unseen(Blind::Usage),
     }

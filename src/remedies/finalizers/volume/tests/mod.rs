@@ -41,7 +41,8 @@ enum Origin {
     StaticInTree,
 }
 
-/// One row of the table.
+/// One volume, and what it is asked under.
+#[expect(clippy::struct_excessive_bools, reason = "flags are")]
 #[derive(Debug, Clone)]
 struct Case {
     /// Its provisioner and its attacher.

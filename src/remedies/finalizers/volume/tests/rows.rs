@@ -85,7 +85,7 @@ fn the_rows_that_semantics_spells_out() {
             &EXTERNAL,
             Case { finalizers: vec![EXTERNAL_PROVISIONER], accept_leak: true, ..in_tree.clone() },
             refuses(
-                "nothing else protects the backend volume: kubernetes.io/pv-controller is absent and the policy is Delete: `kubectl storage retain pv/pv-1` keeps it first",
+                "nothing else protects the backend volume: kubernetes.io/pv-controller is absent and the policy is Delete; `kubectl storage retain pv/pv-1` keeps it first",
             ),
         ),
         (

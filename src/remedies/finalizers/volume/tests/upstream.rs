@@ -5,7 +5,7 @@ use super::*;
 
 const CUSTOM: &str = "example.com/custom";
 
-/// TestController and TestShouldDeleteWithFinalizer of sig-storage-lib-external-provisioner.
+/// `TestController` and `TestShouldDeleteWithFinalizer` of sig-storage-lib-external-provisioner.
 #[test]
 fn what_the_provisioner_does_is_left_to_it_while_it_is_there() {
     let finalizers = vec![EXTERNAL_PROVISIONER, PV_PROTECTION];
@@ -55,7 +55,7 @@ fn what_the_provisioner_does_is_left_to_it_while_it_is_there() {
     assert!(whole(&Case { reclaim: true, ..bare }).is_ok());
 }
 
-/// TestModifyDeletionFinalizers of the controller manager, whose every row is of a live volume.
+/// `TestModifyDeletionFinalizers` of the controller manager, whose every row is of a live volume.
 #[test]
 fn what_the_controller_manager_does_is_left_to_it_unless_it_was_rolled_back() {
     let csi = Case {
