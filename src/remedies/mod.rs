@@ -26,7 +26,7 @@ use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume
 pub use condemn::REMEDY as CONDEMN;
 pub use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
-    REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER,
+    REMOVE_EXTERNAL_FINALIZER, REMOVE_FOREIGN_FINALIZER, REMOVE_IN_TREE_FINALIZER,
 };
 pub use keep_backend::REMEDY as KEEP_BACKEND;
 pub use manifest::Manifest;
@@ -84,7 +84,7 @@ impl fmt::Debug for dyn Declared {
 }
 
 /// All remedies for volumes.
-pub static REMEDIES: [&Remedy; 9] = [
+pub static REMEDIES: [&Remedy; 10] = [
     &RECLAIM,
     &KEEP_BACKEND,
     &CONDEMN,
@@ -94,6 +94,7 @@ pub static REMEDIES: [&Remedy; 9] = [
     &REMOVE_EXTERNAL_FINALIZER,
     &REMOVE_IN_TREE_FINALIZER,
     &REMOVE_ATTACHER_FINALIZER,
+    &REMOVE_FOREIGN_FINALIZER,
 ];
 
 impl<T> Remedy<T> {

@@ -295,7 +295,7 @@ fn generic(command: &str) -> String {
             "--older-than" => Some("AGE"),
             "-n" => Some("NAMESPACE"),
             "--driver-absent" => Some("DRIVER"),
-            "--remove-finalizer" => Some("NAME"),
+            "--remove-finalizer" => Some("FINALIZER"),
             _ => None,
         };
     }

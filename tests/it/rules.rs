@@ -39,10 +39,10 @@ struct Asked {
     driver_absent: Vec<String>,
     accept_leak: bool,
     rolled_back: bool,
+    remove_finalizer: Option<String>,
     include_unknown_age: bool,
     include_recreated: bool,
     destroy_data: bool,
-    remove_finalizer: Option<String>,
 }
 
 impl Asked {

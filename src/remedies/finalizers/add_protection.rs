@@ -10,7 +10,7 @@ pub static REMEDY: Remedy = Remedy {
     id: "add-protection",
     needs: &[Kind::PersistentVolume],
     writes: &[("patch", "persistentvolumes")],
-    command: |_, _| None,
+    command: |_, volume| Some(format!("fix-finalizers {}", volume.object())),
     propose,
 };
 
@@ -37,7 +37,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             finalizer: PV_PROTECTION.into(),
         }],
         effect,
-        undo: Undo::Revert,
+        undo: Undo::Never("every volume has this finalizer: it would be added again"),
         notices: Vec::new(),
         relies_on: Vec::new(),
         keeps_backend: false,

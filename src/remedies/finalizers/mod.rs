@@ -18,7 +18,8 @@ pub use attachment::{REMEDY as FIX_ATTACHMENT, propose as attachment};
 pub use claim::{PROTECT as PROTECT_CLAIM, REMEDY as FIX_CLAIM, propose as claim};
 pub use volume::{
     ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
-    IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER, fix as volume,
+    FOREIGN as REMOVE_FOREIGN_FINALIZER, IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER,
+    fix as volume,
 };
 
 /// The name of the whole, as plans and journals write it.

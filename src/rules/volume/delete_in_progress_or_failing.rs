@@ -65,9 +65,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             finding = finding.shows_of(&claimed.object, "claimed version", shown);
         }
     }
-    Ok(Some(finding.shows_controller(&state).report_only(
-        "its controller goes on by itself: find out what it waits for, and leave the finalizer alone",
-    )))
+    Ok(Some(finding.shows_controller(&state).report_only(format!(
+        "its controller goes on by itself: leave the finalizer alone, and repair what it waits for, which `kubectl storage fix-finalizers {}` tells",
+        volume.object()
+    ))))
 }
 
 /// Returns the state of the controller that holds the volume until its disk is deleted, unless

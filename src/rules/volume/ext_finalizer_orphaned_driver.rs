@@ -19,7 +19,8 @@ pub(super) static RULE: Rule = Rule {
              for and not found, for a day, or because --driver-absent says so. Then the finalizer is removed from \
              volumes that are kept anyway. A bound volume is left alone: this is not what holds it. A released \
              volume of policy Delete waits for its driver to be reinstalled; one that is being deleted already is \
-             let go only once its leak is accepted, and the disk that stays is named.",
+             let go only with --accept-leak, and the disk that stays is recorded. --reclaim needs a driver that \
+             could delete it.",
     source: "KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };

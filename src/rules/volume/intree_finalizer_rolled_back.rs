@@ -16,10 +16,11 @@ pub(super) static RULE: Rule = Rule {
     danger: "A kube-controller-manager that was rolled back, or runs with HonorPVReclaimPolicy off, never removes \
              the finalizer that it set before. Whether the disk still exists cannot be told from the API: it was \
              deleted if the claim went first, and it was not if the volume went first.",
-    remedy: "A slow deletion leaves the same trace, so nothing is done without the admin's word that the feature is \
-             off. A volume of policy Retain is then let go; one of policy Delete only once a leak is accepted, since \
-             the disk may stay. With that word, volumes that are not being deleted are reported too: they will hang \
-             when they are.",
+    remedy: "A slow deletion leaves the same trace, so nothing is done without --rolled-back, the admin's word that the \
+             feature is off. A volume of policy Retain is then let go; one of policy Delete only with --accept-leak, \
+             since the disk may stay, or with --reclaim, which has it deleted once the object is gone. With that \
+             word, volumes that are not being deleted are reported too: they will hang when they are, and lose the \
+             finalizer where they are named.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, downgrade",
     judge: &[Judge::Volume(judge)],
 };
@@ -29,7 +30,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     if volume.metadata.deleting.is_none() {
-        return Ok(will_hang(cx, volume));
+        return Ok(will_hang(cx, volume)
+            .map(|finding| finding.remedied_by(cx, volume, &remedies::REMOVE_IN_TREE_FINALIZER)));
     }
     if !facts::looks_rolled_back(cx, volume)? {
         return Ok(None);
@@ -58,6 +60,5 @@ fn will_hang(cx: &Cx, volume: &Volume) -> Option<Finding> {
         RULE.on_volume(cx, volume, "will hang when it is deleted: nobody removes its finalizer")
             .severe(Severity::Medium)
             .shows("server version", facts::server_version(cx))
-            .report_only("removed only where the volume is named, on the admin's word that the feature is off")
     })
 }

@@ -15,8 +15,8 @@ pub(super) static RULE: Rule = Rule {
     title: "A volume lacks the finalizer that keeps the object while a claim is bound to it",
     danger: "Every volume gets it when it is created. Without it a bound volume can be deleted at once: its claim \
              is lost, and the only record of the disk with it.",
-    remedy: "kube-controller-manager adds it by itself, so the question is whether that runs. It can be added by \
-             hand on request; if the controller manager is gone, deleting the volume will then hang.",
+    remedy: "kube-controller-manager adds it by itself, so the question is whether that runs. It is added to \
+             a volume that is named; if the controller manager is gone, deleting the volume will then hang.",
     source: "kubernetes pv_protection_controller.go",
     judge: &[Judge::Volume(judge)],
 };

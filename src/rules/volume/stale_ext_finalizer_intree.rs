@@ -17,7 +17,8 @@ pub(super) static RULE: Rule = Rule {
              none removes it, and the object can never be deleted.",
     remedy: "A kube-controller-manager that honours the reclaim policy, as every one does from 1.33 on, replaces it \
              by its own finalizer: nothing is done while that can be so. Where the admin says that it does \
-             not, it is removed, if the policy is Retain or the finalizer of the controller manager is there too.",
+             not, with --rolled-back, it is removed, if the policy is Retain or the finalizer of the controller \
+             manager is there too.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, version skew",
     judge: &[Judge::Volume(judge)],
 };

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
              be deleted.",
     remedy: "The one finalizer is removed, unless the volume is being deleted, its policy does not keep the disk, \
              and the finalizer of csi-provisioner is missing: then it is the last thing that keeps the only record \
-             of the disk.",
+             of the disk, and goes only with --accept-leak, or with --reclaim, which has the disk deleted afterwards.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers",
     judge: &[Judge::Volume(judge)],
 };

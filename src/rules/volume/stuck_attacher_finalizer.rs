@@ -18,7 +18,8 @@ pub(super) static RULE: Rule = Rule {
              Delete, nobody deletes the disk once it goes.",
     remedy: "An attachment that still names the volume has to go first. While the attacher runs, or may come back, \
              it removes the finalizer itself. Once the attacher is proven absent and neither an attachment nor a \
-             node names the volume, the one finalizer is removed; where that leaks the disk, only once the leak is accepted.",
+             node names the volume, the one finalizer is removed; where that leaks the disk, only with --accept-leak, \
+             or with --reclaim, which has it deleted afterwards.",
     source: "external-attacher csi_handler.go, SyncNewOrUpdatedPersistentVolume",
     judge: &[Judge::Volume(judge)],
 };

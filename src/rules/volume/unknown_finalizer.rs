@@ -13,12 +13,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Medium,
     stake: Stake::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
-    remedies: &[&remedies::FIX_CLAIM],
+    remedies: &[&remedies::REMOVE_FOREIGN_FINALIZER, &remedies::FIX_CLAIM],
     title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
     danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
              the finalizer skips it. With a claim's last finalizer its data may go, too.",
     remedy: "The evidence shows who set the finalizer, as far as managedFields tell. Whoever that is should remove \
-             it. Once they are gone for good, `fix-finalizers` removes it from a claim that is named and that \
+             it. Once they are gone for good, `fix-finalizers` removes it from one object that is named and that \
              nobody uses, by its name alone: --remove-finalizer. With a claim's last finalizer a word about its \
              data is asked.",
     source: "kubernetes pkg/volume/util/finalizer.go; external-snapshotter pkg/utils/util.go; Kubernetes concepts, finalizers",
@@ -28,11 +28,18 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_volume(cx, volume, summary);
-    let found = hanging(cx, &volume.metadata);
-    Ok(found.map(|unknown| {
-        finish(begin, &volume.metadata, &unknown).report_only(
-            "removing it skips somebody's clean-up: ask whoever set it before you remove it by hand",
-        )
+    Ok(hanging(cx, &volume.metadata).map(|unknown| {
+        let finding = finish(begin, &volume.metadata, &unknown);
+        match &cx.settings().remove_finalizer {
+            Some(asked) if unknown.contains(asked) => {
+                finding.remedied_by(cx, volume, &remedies::REMOVE_FOREIGN_FINALIZER)
+            }
+            _ => finding.report_only(format!(
+                "removing it skips somebody's clean-up: ask whoever set it; once they are gone for good, `kubectl storage fix-finalizers {} --remove-finalizer {}`",
+                volume.object(),
+                if let [one] = &*unknown { one } else { "NAME" }
+            )),
+        }
     }))
 }
 

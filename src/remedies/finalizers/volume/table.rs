@@ -1,547 +1,354 @@
-//! The decision table, enumerated: what must never be planned, and what SEMANTICS spells out.
+//! What may be done about one finalizer of a volume: SEMANTICS F23-F25, F27, F30, F31, F33 and F39
+//! as one table. Nothing in it looks at a cluster, and nothing in it is left to a default.
 
-use std::cell::RefCell;
+use Decision::{Do, Refuse, Unseen};
 
-use super::*;
-use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
-use crate::model::{
-    ClaimKey, ClaimRef, Lease, Metadata, Role, Row, Server, Settings, Sighting, Time, Uid,
-    VolumeSource,
-};
-
-const DRIVER: &str = "disk.csi.example.com";
-const MIGRATED: &str = "ebs.csi.aws.com";
-const ATTACHER_OF_DRIVER: &str = "external-attacher/disk-csi-example-com";
-const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
-
-/// What is known of the driver's sidecars.
+/// Whose finalizer it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Driver {
-    Alive,
-    Unknown,
-    Unseen,
-    Absent,
-}
-
-/// Who owns the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Csi,
-    StaticCsi,
-    Migrated,
-    InTree,
+pub(super) enum Which {
+    /// That of csi-provisioner.
     External,
-    StaticInTree,
+    /// That of the controller manager's volume controller.
+    InTree,
+    /// That of an external-attacher.
+    Attacher,
+    /// That of nobody in Kubernetes.
+    Foreign,
 }
 
-/// One row of the table.
-#[derive(Debug, Clone)]
-struct Case {
-    driver: Driver,
-    minor: u32,
-    accept_leak: bool,
-    rolled_back: bool,
-    origin: Origin,
-    policy: ReclaimPolicy,
-    phase: Phase,
-    terminating: bool,
-    finalizers: Vec<&'static str>,
+/// Who would delete the backend volume (R-2644-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reclaimer {
+    /// The csi-provisioner of a driver; its finalizer is the guard.
+    Provisioner,
+    /// The controller manager; the in-tree finalizer is the guard.
+    ControllerManager,
+    /// Nobody who could be asked whether they are there.
+    Unknown,
 }
 
-/// What a remedy says.
-#[derive(Debug, PartialEq, Eq)]
-enum Says {
-    Plans,
-    Refuses(String),
-    DidNotSee,
+/// What the reclaim policy says of the backend volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Policy {
+    Retain,
+    Recycle,
+    Delete,
+    Other,
 }
 
-fn ago(minutes: i64) -> Time {
-    Time::from_timestamp(1_800_000_000 - 60 * minutes, 0).expect("in range")
+/// How far the volume has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Pending or Available.
+    Unbound,
+    Bound,
+    Released,
+    Failed,
+    Other,
 }
 
-fn volume(case: &Case) -> Volume {
-    let csi = |driver: &str| VolumeSource::Csi {
-        driver: driver.into(),
-        handle: "vol-1".into(),
-        provisioner_identity: true,
-    };
-    let (source, provisioned_by, migrated_to) = match case.origin {
-        Origin::Csi => (csi(DRIVER), Some(DRIVER), None),
-        Origin::StaticCsi => (csi(DRIVER), None, None),
-        Origin::Migrated => (
-            VolumeSource::InTree("awsElasticBlockStore".into()),
-            Some("kubernetes.io/aws-ebs"),
-            Some(MIGRATED),
-        ),
-        Origin::InTree => {
-            (VolumeSource::HostPath("/tmp/a".into()), Some("kubernetes.io/host-path"), None)
+/// Whether it is being deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    Live,
+    Terminating,
+}
+
+/// What keeps the object besides this finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// The finalizer of whoever deletes the backend volume.
+    Guard,
+    /// Only the one that keeps it while it is bound.
+    Protection,
+    /// Nothing of these.
+    Nothing,
+}
+
+/// What is known of whoever should remove it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remover {
+    /// At work; of the controller manager: it always honours the reclaim policy.
+    Alive,
+    /// What it does before it removes the finalizer may still be going on.
+    Working,
+    /// Proven gone; of the controller manager: it can be one that removes no finalizers.
+    Absent,
+    /// Neither.
+    Unknown,
+    /// Whose it is cannot be told.
+    Nameless,
+    /// Something was not seen that this rests on.
+    Unseen,
+}
+
+/// Whether anybody has to do with the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usage {
+    Free,
+    Used,
+    Unseen,
+}
+
+/// What the user said of a backend volume that nobody would delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    None,
+    AcceptLeak,
+    Reclaim,
+}
+
+/// One finalizer of one volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Situation {
+    pub(super) which: Which,
+    pub(super) reclaimer: Reclaimer,
+    pub(super) policy: Policy,
+    pub(super) stage: Stage,
+    pub(super) life: Life,
+    pub(super) beside: Beside,
+    pub(super) remover: Remover,
+    pub(super) usage: Usage,
+    pub(super) word: Word,
+    /// `--rolled-back`.
+    pub(super) rolled_back: bool,
+    /// Whether the volume was named.
+    pub(super) named: bool,
+    /// Whether `--remove-finalizer` names it.
+    pub(super) by_name: bool,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    /// The volume is not being deleted: the finalizer goes, and nothing else.
+    TakeOff,
+    /// The finalizer of whoever deletes the backend volume still holds the object.
+    LeaveToGuard,
+    /// The object may go, and its backend volume stays, as its policy says.
+    LetGoKept,
+    /// The object may go, and its backend volume is left behind, on the user's word.
+    LetGoLeaked,
+    /// The object may go, and then its driver is told to delete the backend volume.
+    LetGoReclaimed,
+}
+
+/// Why nothing is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Why {
+    ReclaimerUnknown,
+    RemoverAlive,
+    RemoverUnknown,
+    RemoverNameless,
+    ManagerHonors,
+    ManagerUnversioned,
+    NeedsRolledBack,
+    SlowDeletionLooksTheSame,
+    DeletionMayGoOn,
+    OnlyWhenNamed,
+    NotByName,
+    TooSoon,
+    AttacherKeepsItWhileLive,
+    HoldsUpNothing,
+    ReinstallDriver,
+    Bound,
+    BoundUnprotected,
+    Used,
+    LastGuard,
+    NothingElseProtects,
+    NeedsWord,
+    NeedsAcceptLeak,
+    NeverReleased,
+    PolicyUnknown,
+}
+
+/// What was not seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blind {
+    Remover,
+    Usage,
+}
+
+/// The answer of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    Do(Act),
+    Refuse(Why),
+    Unseen(Blind),
+}
+
+/// Decides about one finalizer.
+pub(super) const fn decide(it: &Situation) -> Decision {
+    match (it.which, it.reclaimer) {
+        (Which::External, Reclaimer::Provisioner) => external_of_csi(it),
+        (Which::External, Reclaimer::ControllerManager) => external_of_in_tree(it),
+        (Which::InTree, Reclaimer::Provisioner) => in_tree_of_csi(it),
+        (Which::InTree, Reclaimer::ControllerManager) => in_tree_of_in_tree(it),
+        (Which::External | Which::InTree, Reclaimer::Unknown) => Refuse(Why::ReclaimerUnknown),
+        (Which::Attacher, _) => attacher(it),
+        (Which::Foreign, _) => foreign(it),
+    }
+}
+
+/// F23, F24, F25: its provisioner removes it, or finishes the deletion and then removes it.
+const fn external_of_csi(it: &Situation) -> Decision {
+    use Life::{Live, Terminating};
+    use Policy::{Delete, Other, Recycle, Retain};
+    match (it.remover, it.policy, it.stage, it.life) {
+        (Remover::Alive | Remover::Working, ..) => Refuse(Why::RemoverAlive),
+        (Remover::Unknown | Remover::Nameless, ..) => Refuse(Why::RemoverUnknown),
+        (Remover::Unseen, ..) => Unseen(Blind::Remover),
+        (Remover::Absent, Other, ..) => Refuse(Why::PolicyUnknown),
+        (Remover::Absent, Retain | Recycle, _, Live) => Do(Act::TakeOff),
+        (Remover::Absent, Delete, Stage::Bound, _) => Refuse(Why::Bound),
+        (Remover::Absent, Delete, Stage::Released, Live) => Refuse(Why::ReinstallDriver),
+        (Remover::Absent, Delete, Stage::Unbound | Stage::Failed | Stage::Other, Live) => {
+            Refuse(Why::HoldsUpNothing)
         }
-        Origin::External => {
-            (VolumeSource::HostPath("/opt/a".into()), Some("rancher.io/local-path"), None)
-        }
-        Origin::StaticInTree => (VolumeSource::HostPath("/data/a".into()), None, None),
-    };
-    let claim = ClaimRef {
-        key: ClaimKey { namespace: "default".into(), name: "data".into() },
-        uid: Uid::parse("0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11"),
-    };
-    let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
-    Volume {
-        attributes_class: None,
-        metadata: Metadata {
-            name: "pv-1".into(),
-            created: Some(ago(90 * 24 * 60)),
-            deleting: case.terminating.then(|| ago(120)),
-            finalizers: case.finalizers.iter().map(|it| Text::from(*it)).collect(),
-            ..Metadata::default()
+        (Remover::Absent, Retain | Recycle, _, Terminating)
+        | (
+            Remover::Absent,
+            Delete,
+            Stage::Unbound | Stage::Released | Stage::Failed | Stage::Other,
+            Terminating,
+        ) => let_go(it, Why::NeedsWord),
+    }
+}
+
+/// F30: a controller manager that honours the reclaim policy replaces it by its own.
+const fn external_of_in_tree(it: &Situation) -> Decision {
+    use Beside::{Guard, Nothing, Protection};
+    use Life::{Live, Terminating};
+    use Policy::{Delete, Other, Recycle, Retain};
+    match (it.remover, it.rolled_back) {
+        (Remover::Alive, _) => Refuse(Why::ManagerHonors),
+        (Remover::Unknown | Remover::Nameless, _) => Refuse(Why::ManagerUnversioned),
+        (Remover::Unseen, _) => Unseen(Blind::Remover),
+        (Remover::Working | Remover::Absent, false) => Refuse(Why::NeedsRolledBack),
+        (Remover::Working | Remover::Absent, true) => match (it.beside, it.policy, it.life) {
+            (Guard, _, Live) | (Protection | Nothing, Retain, Live) => Do(Act::TakeOff),
+            (Guard, _, Terminating) => Do(Act::LeaveToGuard),
+            (Protection | Nothing, Retain, Terminating) => kept(it),
+            // `retain` is the way out: then its policy keeps the backend volume.
+            (Protection | Nothing, Delete | Recycle | Other, _) => Refuse(Why::NothingElseProtects),
         },
-        phase: case.phase.clone(),
-        message: None,
-        reason: None,
-        last_phase_transition: None,
-        reclaim_policy: case.policy.clone(),
-        claim_ref: claimed.then_some(claim),
-        source,
-        backend: Some(crate::model::BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
-        class: None,
-        capacity: None,
-        node_affinity: None,
-        provisioned_by: provisioned_by.map(Text::from),
-        migrated_to: migrated_to.map(Text::from),
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
     }
 }
 
-fn cluster(driver: Driver, minor: u32) -> Cluster {
-    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
-    let mut apply = |change| cluster.apply(change, &mut dirty);
-    apply(Change::Clock(ago(0)));
-    let version = Some((1, minor));
-    apply(Change::Server(Server { version, ..Server::default() }));
-    let sibling = |origin, name: &str| {
-        let case = Case { origin, ..case() };
-        let mut row = volume(&case);
-        row.metadata.name = name.into();
-        Change::Seen(Row::Volume(Box::new(row)))
-    };
-    apply(sibling(Origin::Csi, "sibling-1"));
-    apply(sibling(Origin::Migrated, "sibling-2"));
-    for name in [DRIVER, MIGRATED] {
-        for role in [Role::Provisioner, Role::Attacher] {
-            let lease = match role {
-                Role::Attacher => format!("external-attacher-leader-{}", facts::sanitize(name)),
-                _ => facts::sanitize(name),
-            };
-            match driver {
-                Driver::Alive => apply(Change::Seen(Row::Lease(Box::new(Lease {
-                    metadata: Metadata { name: lease.into(), ..Metadata::default() },
-                    namespace: "storage".into(),
-                    holder: Some("a".into()),
-                    renewed: Some(ago(0)),
-                    duration_seconds: Some(15),
-                })))),
-                Driver::Absent => apply(Change::Seen(Row::Sighting(Sighting {
-                    role,
-                    driver: name.into(),
-                    absent_since: ago(2 * 24 * 60),
-                }))),
-                Driver::Unknown | Driver::Unseen => {}
-            }
-        }
-    }
-    for kind in Kind::ALL {
-        apply(if driver == Driver::Unseen && kind == Kind::Lease {
-            Change::Lost(Gap { kind, namespace: None, reason: "forbidden".to_owned() })
-        } else {
-            Change::Whole(Reach::all(kind))
-        });
-    }
-    cluster
-}
-
-fn settings(case: &Case) -> Settings {
-    let (accept_leak, rolled_back) = (case.accept_leak, case.rolled_back);
-    Settings { accept_leak, rolled_back, ..Settings::default() }
-}
-
-fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
-    match (remedy.propose)(cx, &volume(case)) {
-        Ok(Ok(proposal)) => {
-            let [Action::RemoveFinalizer { finalizer, guards, .. }] = &*proposal.steps else {
-                panic!("{case:?}: one finalizer at a time, not {:?}", proposal.steps);
-            };
-            hold_guards(case, finalizer, guards);
-            assert!(case.finalizers.contains(&&**finalizer), "{case:?}: removes {finalizer}");
-            let undo = matches!(proposal.undo, Undo::Never(_));
-            assert_eq!(undo, case.terminating, "{case:?}: what may go cannot be undone");
-            Says::Plans
-        }
-        Ok(Err(refusal)) => Says::Refuses(refusal.reason),
-        Err(_) => Says::DidNotSee,
+/// F27, T12: nobody removes it from a volume that is CSI, and it may be all that is left to name
+/// the backend volume.
+const fn in_tree_of_csi(it: &Situation) -> Decision {
+    use Beside::{Guard, Nothing, Protection};
+    use Life::{Live, Terminating};
+    use Policy::{Delete, Other, Recycle, Retain};
+    match (it.life, it.beside, it.policy) {
+        (Live, ..) => Do(Act::TakeOff),
+        (Terminating, Guard, _) => Do(Act::LeaveToGuard),
+        (Terminating, Protection | Nothing, Retain) => kept(it),
+        (Terminating, Protection | Nothing, Delete) => unreclaimed(it, Why::LastGuard),
+        (Terminating, Protection | Nothing, Recycle | Other) => Refuse(Why::LastGuard),
     }
 }
 
-/// Whatever made the removal right is tested by the patch.
-fn hold_guards(case: &Case, removed: &str, guards: &[Guard]) {
-    let has = |guard: Guard| guards.contains(&guard);
-    assert!(has(Guard::ReclaimPolicy(case.policy.clone())), "{case:?}: {guards:?}");
-    assert!(has(Guard::Phase(case.phase.clone())), "{case:?}: {guards:?}");
-    assert_eq!(has(Guard::NotTerminating), !case.terminating, "{case:?}: {guards:?}");
-    let keepers = || {
-        guards.iter().filter_map(|guard| match guard {
-            Guard::Finalizer(keeper) => Some(&**keeper),
-            Guard::ReclaimPolicy(_) | Guard::Phase(_) | Guard::NotTerminating => None,
-        })
-    };
-    let there = |it: &str| it != removed && case.finalizers.contains(&it);
-    assert!(keepers().all(there), "{case:?}: tests for what is not there: {guards:?}");
-    let keeps_disk = keepers().any(|it| it == EXTERNAL_PROVISIONER || it == IN_TREE);
-    if case.terminating && case.policy == ReclaimPolicy::Delete && !case.accept_leak {
-        assert!(keeps_disk, "{case:?}: nothing tests that the disk is kept: {guards:?}");
-    }
-    if case.terminating && case.phase == Phase::Bound {
-        assert!(keepers().next().is_some(), "{case:?}: nothing tests that it stays: {guards:?}");
-    }
-}
-
-/// A row to begin with: a provisioned, released, terminating volume of policy Delete.
-fn case() -> Case {
-    Case {
-        driver: Driver::Absent,
-        minor: 36,
-        accept_leak: false,
-        rolled_back: false,
-        origin: Origin::Csi,
-        policy: ReclaimPolicy::Delete,
-        phase: Phase::Released,
-        terminating: true,
-        finalizers: vec![EXTERNAL_PROVISIONER],
+/// F39: only a controller manager that was rolled back leaves it there, and a slow one looks the
+/// same.
+const fn in_tree_of_in_tree(it: &Situation) -> Decision {
+    use Life::{Live, Terminating};
+    use Policy::{Delete, Other, Recycle, Retain};
+    match (it.remover, it.rolled_back, it.life) {
+        (Remover::Alive, ..) => Refuse(Why::ManagerHonors),
+        (_, false, _) => Refuse(Why::SlowDeletionLooksTheSame),
+        (Remover::Unknown | Remover::Nameless, true, _) => Refuse(Why::ManagerUnversioned),
+        (Remover::Unseen, true, _) => Unseen(Blind::Remover),
+        (Remover::Working | Remover::Absent, true, Live) => match it.named {
+            true => Do(Act::TakeOff),
+            false => Refuse(Why::OnlyWhenNamed),
+        },
+        (Remover::Working, true, Terminating) => Refuse(Why::DeletionMayGoOn),
+        (Remover::Absent, true, Terminating) => match (it.policy, it.word) {
+            (Retain, _) => kept(it),
+            (Delete, _) => unreclaimed(it, Why::NeedsWord),
+            (Recycle, Word::AcceptLeak) => unreclaimed(it, Why::NeedsAcceptLeak),
+            (Recycle, Word::None | Word::Reclaim) => Refuse(Why::NeedsAcceptLeak),
+            (Other, _) => Refuse(Why::PolicyUnknown),
+        },
     }
 }
 
-fn decide(remedy: &Remedy, case: &Case) -> Says {
-    let (cluster, settings, known) =
-        (cluster(case.driver, case.minor), settings(case), RefCell::default());
-    ask(&Cx::new(&cluster, &settings, &known), remedy, case)
+/// F31, T11: the attacher lets go of a volume that is being deleted once nothing has it attached.
+const fn attacher(it: &Situation) -> Decision {
+    use Life::{Live, Terminating};
+    use Remover::{Absent, Alive, Nameless, Unknown, Working};
+    match (it.life, it.stage, it.usage, it.remover) {
+        (Live, ..) => Refuse(Why::AttacherKeepsItWhileLive),
+        (Terminating, Stage::Bound, ..) => Refuse(Why::Bound),
+        (Terminating, _, Usage::Used, _) => Refuse(Why::Used),
+        (Terminating, _, Usage::Unseen, _) => Unseen(Blind::Usage),
+        (Terminating, _, Usage::Free, Nameless) => Refuse(Why::RemoverNameless),
+        (Terminating, _, Usage::Free, Alive | Working) => Refuse(Why::RemoverAlive),
+        (Terminating, _, Usage::Free, Unknown) => Refuse(Why::RemoverUnknown),
+        (Terminating, _, Usage::Free, Remover::Unseen) => Unseen(Blind::Remover),
+        (Terminating, _, Usage::Free, Absent) => let_go(it, Why::NeedsWord),
+    }
 }
 
-fn subsets(of: &[&'static str]) -> Vec<Vec<&'static str>> {
-    let all = 1_usize << of.len();
-    let chosen = |mask: usize| {
-        of.iter().enumerate().filter(move |(bit, _)| mask & (1 << bit) != 0).map(|(_, it)| *it)
-    };
-    (0..all).map(|mask| chosen(mask).collect()).collect()
-}
-
-#[test]
-fn nothing_is_ever_planned_that_could_leak_or_that_somebody_else_would_do() {
-    let policies = [
-        ReclaimPolicy::Retain,
-        ReclaimPolicy::Delete,
-        ReclaimPolicy::Recycle,
-        ReclaimPolicy::Other("Later".into()),
-    ];
-    let phases = [Phase::Pending, Phase::Available, Phase::Bound, Phase::Released, Phase::Failed];
-    let origins = [
-        Origin::Csi,
-        Origin::StaticCsi,
-        Origin::Migrated,
-        Origin::InTree,
-        Origin::External,
-        Origin::StaticInTree,
-    ];
-    let mut planned = 0_usize;
-    for driver in [Driver::Alive, Driver::Unknown, Driver::Unseen, Driver::Absent] {
-        for minor in [32, 36] {
-            let cluster = cluster(driver, minor);
-            for (accept_leak, rolled_back) in
-                [(false, false), (true, false), (false, true), (true, true)]
-            {
-                let base = Case { driver, minor, accept_leak, rolled_back, ..case() };
-                let (settings, known) = (settings(&base), RefCell::default());
-                let cx = Cx::new(&cluster, &settings, &known);
-                for origin in origins {
-                    let attacher = match origin {
-                        Origin::Migrated => ATTACHER_OF_MIGRATED,
-                        _ => ATTACHER_OF_DRIVER,
-                    };
-                    let known = [EXTERNAL_PROVISIONER, IN_TREE, PV_PROTECTION, attacher];
-                    for (policy, phase) in policies
-                        .iter()
-                        .flat_map(|policy| phases.iter().map(move |phase| (policy, phase)))
-                    {
-                        for finalizers in subsets(&known) {
-                            for terminating in [false, true] {
-                                let case = Case {
-                                    origin,
-                                    policy: policy.clone(),
-                                    phase: phase.clone(),
-                                    terminating,
-                                    finalizers: finalizers.clone(),
-                                    ..base.clone()
-                                };
-                                planned += hold(&cx, &case);
-                            }
-                        }
-                    }
+/// F33: on the user's word alone, by its name, and only from a volume that has hung for long.
+const fn foreign(it: &Situation) -> Decision {
+    use Life::{Live, Terminating};
+    use Remover::{Absent, Alive, Nameless, Unknown, Working};
+    match (it.by_name, it.named, it.life, it.remover) {
+        (false, ..) => Refuse(Why::NotByName),
+        (true, false, ..) => Refuse(Why::OnlyWhenNamed),
+        (true, true, Live, _) => Refuse(Why::HoldsUpNothing),
+        (true, true, Terminating, Working) => Refuse(Why::TooSoon),
+        (true, true, Terminating, Alive | Absent | Unknown | Nameless | Remover::Unseen) => {
+            match it.stage {
+                Stage::Bound => Refuse(Why::Bound),
+                Stage::Unbound | Stage::Released | Stage::Failed | Stage::Other => {
+                    let_go(it, Why::NeedsWord)
                 }
             }
         }
     }
-    assert!(planned > 1000, "a table in which nothing is planned proves nothing: {planned}");
 }
 
-/// Holds one row against the invariants, and returns how many remedies plan something.
-fn hold(cx: &Cx, case: &Case) -> usize {
-    let has = |finalizer: &str| case.finalizers.contains(&finalizer);
-    let csi = matches!(case.origin, Origin::Csi | Origin::StaticCsi | Origin::Migrated);
-    let in_tree = case.origin == Origin::InTree;
-    let attacher = |it: &&&str| it.starts_with("external-attacher/");
-    let attached_by = case.finalizers.iter().find(attacher).copied().unwrap_or("none");
-    let mut planned = 0;
-    for (remedy, removed) in
-        [(&EXTERNAL, EXTERNAL_PROVISIONER), (&IN_TREE_FINALIZER, IN_TREE), (&ATTACHER, attached_by)]
-    {
-        let says = ask(cx, remedy, case);
-        if case.driver == Driver::Unseen && remedy.id == EXTERNAL.id && csi && has(removed) {
-            assert_eq!(says, Says::DidNotSee, "{case:?}");
-        }
-        if says != Says::Plans {
-            continue;
-        }
-        planned += 1;
-        let id = remedy.id;
-        assert!(has(removed), "{id} {case:?}: there is nothing to remove");
-        assert!(csi || in_tree, "{id} {case:?}: nobody knows whose finalizer that is");
-        let waits_for_driver = remedy.id == ATTACHER.id || remedy.id == EXTERNAL.id && csi;
-        if waits_for_driver {
-            assert_eq!(case.driver, Driver::Absent, "{id} {case:?}: its controller may act");
-        }
-        if in_tree {
-            assert!(case.rolled_back && case.minor == 32, "{id} {case:?}: its controller acts");
-        }
-        let guarded = [EXTERNAL_PROVISIONER, IN_TREE].iter().any(|it| *it != removed && has(it));
-        if case.terminating && case.policy == ReclaimPolicy::Delete && !guarded {
-            assert!(case.accept_leak, "{id} {case:?}: leaks");
-        }
-        if case.terminating && case.phase == Phase::Bound {
-            let held = case.finalizers.iter().any(|it| *it != removed);
-            assert!(held, "{id} {case:?}: its claim would be lost");
-        }
-        if matches!(case.policy, ReclaimPolicy::Other(_)) {
-            let harmless = !case.terminating || guarded || case.accept_leak;
-            assert!(harmless, "{id} {case:?}: who knows what that means");
-        }
-    }
-    planned
-}
-
-#[test]
-fn the_rows_that_semantics_spells_out() {
-    use ReclaimPolicy::{Recycle, Retain};
-    let refuses = |reason: &str| Says::Refuses(reason.to_owned());
-    let gone = case();
-    let live = Case { terminating: false, ..case() };
-    let in_tree = Case {
-        origin: Origin::InTree,
-        minor: 32,
-        rolled_back: true,
-        finalizers: vec![IN_TREE],
-        ..case()
-    };
-    let needs_leak =
-        "the backend volume would be leaked: needs the admin's word that this is accepted";
-    let bound = "it is bound: this finalizer is not what holds it";
-    let rows = [
-        // F23, F24: the policy keeps the disk.
-        (&EXTERNAL, Case { policy: Retain, ..gone.clone() }, Says::Plans),
-        (&EXTERNAL, Case { policy: Retain, ..live.clone() }, Says::Plans),
-        (&EXTERNAL, Case { policy: Recycle, ..live.clone() }, Says::Plans),
-        (&EXTERNAL, Case { policy: Retain, phase: Phase::Bound, ..live.clone() }, Says::Plans),
-        (
-            &EXTERNAL,
-            Case { policy: Retain, driver: Driver::Alive, ..gone.clone() },
-            refuses(
-                "csi-provisioner of disk.csi.example.com is alive: it removes its finalizer itself",
-            ),
-        ),
-        // F24: the policy deletes it.
-        (&EXTERNAL, Case { phase: Phase::Bound, ..gone.clone() }, refuses(bound)),
-        (&EXTERNAL, Case { phase: Phase::Bound, ..live.clone() }, refuses(bound)),
-        (
-            &EXTERNAL,
-            live.clone(),
-            refuses("its policy is Delete: reinstall the driver, which then deletes it"),
-        ),
-        (
-            &EXTERNAL,
-            Case { accept_leak: true, ..live.clone() },
-            refuses("its policy is Delete: reinstall the driver, which then deletes it"),
-        ),
-        (&EXTERNAL, gone.clone(), refuses(needs_leak)),
-        (&EXTERNAL, Case { accept_leak: true, ..gone.clone() }, Says::Plans),
-        (
-            &EXTERNAL,
-            Case { accept_leak: true, driver: Driver::Unseen, ..gone.clone() },
-            Says::DidNotSee,
-        ),
-        // F27.
-        (&IN_TREE_FINALIZER, Case { finalizers: vec![IN_TREE], ..live.clone() }, Says::Plans),
-        (
-            &IN_TREE_FINALIZER,
-            Case { finalizers: vec![IN_TREE, EXTERNAL_PROVISIONER], ..gone.clone() },
-            Says::Plans,
-        ),
-        (
-            &IN_TREE_FINALIZER,
-            Case { finalizers: vec![IN_TREE], policy: Retain, ..gone.clone() },
-            Says::Plans,
-        ),
-        // D-40, T12.
-        (
-            &IN_TREE_FINALIZER,
-            Case { finalizers: vec![IN_TREE], origin: Origin::Migrated, ..gone.clone() },
-            refuses(
-                "it is the last guard of the backend volume: external-provisioner.volume.kubernetes.io/finalizer is absent and the policy is Delete",
-            ),
-        ),
-        // F30.
-        (
-            &EXTERNAL,
-            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], ..in_tree.clone() },
-            Says::Plans,
-        ),
-        (
-            &EXTERNAL,
-            Case { finalizers: vec![EXTERNAL_PROVISIONER], policy: Retain, ..in_tree.clone() },
-            Says::Plans,
-        ),
-        (
-            &EXTERNAL,
-            Case { finalizers: vec![EXTERNAL_PROVISIONER], accept_leak: true, ..in_tree.clone() },
-            refuses(
-                "nothing else protects the backend volume: kubernetes.io/pv-controller is absent and the policy is Delete",
-            ),
-        ),
-        (
-            &EXTERNAL,
-            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], minor: 36, ..in_tree.clone() },
-            refuses("kube-controller-manager removes it itself: look why it does not"),
-        ),
-        // F39.
-        (&IN_TREE_FINALIZER, Case { policy: Retain, ..in_tree.clone() }, Says::Plans),
-        (&IN_TREE_FINALIZER, Case { accept_leak: true, ..in_tree.clone() }, Says::Plans),
-        (
-            &IN_TREE_FINALIZER,
-            in_tree.clone(),
-            refuses(
-                "the backend volume may be leaked: needs the admin's word that this is accepted",
-            ),
-        ),
-        (
-            &IN_TREE_FINALIZER,
-            Case { policy: Retain, phase: Phase::Bound, ..in_tree.clone() },
-            refuses("its deletion may still be going on"),
-        ),
-    ];
-    check(rows);
-}
-
-#[test]
-fn the_rows_about_attachers() {
-    let refuses = |reason: &str| Says::Refuses(reason.to_owned());
-    let attached = Case { finalizers: vec![ATTACHER_OF_DRIVER], ..case() };
-    let kept = Case { policy: ReclaimPolicy::Retain, ..attached.clone() };
-    // F31, D-33.
-    check([
-        (
-            &ATTACHER,
-            attached.clone(),
-            refuses(
-                "the backend volume will not be deleted by anyone once this goes: needs the admin's word that this is accepted",
-            ),
-        ),
-        (&ATTACHER, Case { accept_leak: true, ..attached.clone() }, Says::Plans),
-        (
-            &ATTACHER,
-            Case { finalizers: vec![EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER], ..attached.clone() },
-            Says::Plans,
-        ),
-        (&ATTACHER, kept.clone(), Says::Plans),
-        (
-            &ATTACHER,
-            Case { terminating: false, ..kept.clone() },
-            refuses("it is not terminating: the attacher keeps its finalizer until then"),
-        ),
-        (
-            &ATTACHER,
-            Case { phase: Phase::Bound, ..attached },
-            refuses("it is bound: this finalizer is not what holds it"),
-        ),
-    ]);
-}
-
-fn check(rows: impl IntoIterator<Item = (&'static Remedy, Case, Says)>) {
-    for (remedy, case, expected) in rows {
-        assert_eq!(decide(remedy, &case), expected, "{} {case:?}", remedy.id);
+/// A terminating object may go with it: what becomes of the backend volume then.
+const fn let_go(it: &Situation, unsaid: Why) -> Decision {
+    use Beside::{Guard, Nothing, Protection};
+    use Policy::{Delete, Other, Recycle, Retain};
+    match (it.beside, it.policy) {
+        (Guard, _) => Do(Act::LeaveToGuard),
+        (Protection | Nothing, Retain | Recycle) => kept(it),
+        (Protection | Nothing, Delete) => unreclaimed(it, unsaid),
+        (Protection | Nothing, Other) => Refuse(Why::PolicyUnknown),
     }
 }
 
-#[test]
-fn the_guards_of_each_removal() {
-    use ReclaimPolicy::{Delete, Retain};
-    let live = Case { terminating: false, ..case() };
-    let finalizer = |it: &str| Guard::Finalizer(it.into());
-    let rolled_back = Case { origin: Origin::InTree, minor: 32, rolled_back: true, ..live.clone() };
-    let migrated = Case { origin: Origin::Migrated, ..case() };
-    let attached = vec![EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER];
-    let protected = vec![EXTERNAL_PROVISIONER, PV_PROTECTION];
-    for (remedy, case, beside) in [
-        // F23, F24.
-        (&EXTERNAL, Case { policy: Retain, ..case() }, vec![]),
-        (&EXTERNAL, Case { policy: Retain, ..live.clone() }, vec![Guard::NotTerminating]),
-        (
-            &EXTERNAL,
-            Case { policy: Retain, phase: Phase::Bound, finalizers: protected, ..case() },
-            vec![finalizer(PV_PROTECTION)],
-        ),
-        (&EXTERNAL, Case { accept_leak: true, ..case() }, vec![]),
-        // F27.
-        (
-            &IN_TREE_FINALIZER,
-            Case { finalizers: vec![IN_TREE, EXTERNAL_PROVISIONER], ..migrated.clone() },
-            vec![finalizer(EXTERNAL_PROVISIONER)],
-        ),
-        (
-            &IN_TREE_FINALIZER,
-            Case { finalizers: vec![IN_TREE], policy: Retain, ..migrated },
-            vec![],
-        ),
-        // F30: the other finalizer is there, or the policy is Retain.
-        (
-            &EXTERNAL,
-            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], ..rolled_back.clone() },
-            vec![Guard::NotTerminating, finalizer(IN_TREE)],
-        ),
-        (&EXTERNAL, Case { policy: Retain, ..rolled_back }, vec![Guard::NotTerminating]),
-        // F31.
-        (&ATTACHER, Case { finalizers: attached, ..case() }, vec![finalizer(EXTERNAL_PROVISIONER)]),
-    ] {
-        let policy = if case.policy == Retain { Retain } else { Delete };
-        let expected: Vec<_> = [Guard::ReclaimPolicy(policy), Guard::Phase(case.phase.clone())]
-            .into_iter()
-            .chain(beside)
-            .collect();
-        let (cluster, settings, known) =
-            (cluster(case.driver, case.minor), settings(&case), RefCell::default());
-        let cx = Cx::new(&cluster, &settings, &known);
-        let proposal = (remedy.propose)(&cx, &volume(&case)).expect("seen").expect("planned");
-        let [Action::RemoveFinalizer { guards, .. }] = &*proposal.steps else {
-            panic!("{case:?}: {:?}", proposal.steps);
-        };
-        assert_eq!(*guards, expected, "{} {case:?}", remedy.id);
+/// It stays, as its policy says.
+const fn kept(it: &Situation) -> Decision {
+    use Stage::{Bound, Failed, Other, Released, Unbound};
+    match (it.stage, it.beside, it.usage) {
+        (Bound, Beside::Nothing, _) => Refuse(Why::BoundUnprotected),
+        (Bound, Beside::Guard | Beside::Protection, _)
+        | (Unbound | Released | Failed | Other, _, Usage::Free) => Do(Act::LetGoKept),
+        (Unbound | Released | Failed | Other, _, Usage::Used) => Refuse(Why::Used),
+        (Unbound | Released | Failed | Other, _, Usage::Unseen) => Unseen(Blind::Usage),
+    }
+}
+
+/// It should have been deleted, and nobody is left who does.
+const fn unreclaimed(it: &Situation, unsaid: Why) -> Decision {
+    use Stage::{Bound, Failed, Other, Released, Unbound};
+    match (it.stage, it.usage, it.word) {
+        (Bound, ..) => Refuse(Why::Bound),
+        (Unbound | Released | Failed | Other, Usage::Used, _) => Refuse(Why::Used),
+        (Unbound | Released | Failed | Other, Usage::Unseen, _) => Unseen(Blind::Usage),
+        (Unbound | Released | Failed | Other, Usage::Free, Word::None) => Refuse(unsaid),
+        (Unbound | Released | Failed | Other, Usage::Free, Word::AcceptLeak) => {
+            Do(Act::LetGoLeaked)
+        }
+        (Released | Failed, Usage::Free, Word::Reclaim) => Do(Act::LetGoReclaimed),
+        // One that was never bound, or is up for grabs, was never to be deleted (R-2644-7).
+        (Unbound | Other, Usage::Free, Word::Reclaim) => Refuse(Why::NeverReleased),
     }
 }

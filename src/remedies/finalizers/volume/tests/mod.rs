@@ -1,0 +1,288 @@
+//! What is decided about the finalizers of volumes: the table, and what comes of it.
+
+mod enumerated;
+mod promises;
+mod rows;
+mod table;
+mod upstream;
+mod whole;
+
+use std::cell::RefCell;
+
+use super::*;
+use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
+use crate::model::{
+    Action, BackendKey, ClaimKey, ClaimRef, Guard, Lease, Metadata, Phase, Role, Row, SecretWord,
+    Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
+};
+
+const DRIVER: &str = "disk.csi.example.com";
+const MIGRATED: &str = "ebs.csi.aws.com";
+const ATTACHER_OF_DRIVER: &str = "external-attacher/disk-csi-example-com";
+const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
+
+/// What is known of the driver's sidecars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    Alive,
+    Unknown,
+    Unseen,
+    Absent,
+}
+
+/// Who owns the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Csi,
+    StaticCsi,
+    Migrated,
+    InTree,
+    External,
+    StaticInTree,
+}
+
+/// One volume, and what it is asked under.
+#[expect(clippy::struct_excessive_bools, reason = "flags are")]
+#[derive(Debug, Clone)]
+struct Case {
+    /// Its provisioner and its attacher.
+    driver: Driver,
+    attacher: Driver,
+    minor: u32,
+    accept_leak: bool,
+    reclaim: bool,
+    rolled_back: bool,
+    remove: Option<&'static str>,
+    origin: Origin,
+    policy: ReclaimPolicy,
+    phase: Phase,
+    terminating: bool,
+    finalizers: Vec<&'static str>,
+}
+
+/// What a remedy says.
+#[derive(Debug, PartialEq, Eq)]
+enum Says {
+    Plans,
+    Refuses(String),
+    DidNotSee,
+}
+
+fn ago(minutes: i64) -> Time {
+    Time::from_timestamp(1_800_000_000 - 60 * minutes, 0).expect("in range")
+}
+
+fn volume(case: &Case) -> Volume {
+    let csi = |driver: &str| VolumeSource::Csi {
+        driver: driver.into(),
+        handle: "vol-1".into(),
+        provisioner_identity: true,
+    };
+    let (source, provisioned_by, migrated_to) = match case.origin {
+        Origin::Csi => (csi(DRIVER), Some(DRIVER), None),
+        Origin::StaticCsi => (csi(DRIVER), None, None),
+        Origin::Migrated => (
+            VolumeSource::InTree("awsElasticBlockStore".into()),
+            Some("kubernetes.io/aws-ebs"),
+            Some(MIGRATED),
+        ),
+        Origin::InTree => {
+            (VolumeSource::HostPath("/tmp/a".into()), Some("kubernetes.io/host-path"), None)
+        }
+        Origin::External => {
+            (VolumeSource::HostPath("/opt/a".into()), Some("rancher.io/local-path"), None)
+        }
+        Origin::StaticInTree => (VolumeSource::HostPath("/data/a".into()), None, None),
+    };
+    let claim = ClaimRef {
+        key: ClaimKey { namespace: "default".into(), name: "data".into() },
+        uid: Uid::parse("0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11"),
+    };
+    let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
+    Volume {
+        attributes_class: None,
+        metadata: Metadata {
+            name: "pv-1".into(),
+            created: Some(ago(90 * 24 * 60)),
+            deleting: case.terminating.then(|| ago(120)),
+            finalizers: case.finalizers.iter().map(|it| Text::from(*it)).collect(),
+            ..Metadata::default()
+        },
+        phase: case.phase.clone(),
+        message: None,
+        reason: None,
+        last_phase_transition: None,
+        reclaim_policy: case.policy.clone(),
+        claim_ref: claimed.then_some(claim),
+        source,
+        backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        class: None,
+        capacity: None,
+        node_affinity: None,
+        provisioned_by: provisioned_by.map(Text::from),
+        migrated_to: migrated_to.map(Text::from),
+        bound_by_controller: true,
+        deletion_secret: None,
+        backend_state: None,
+    }
+}
+
+/// Everything that is there, and everything seen.
+fn cluster(case: &Case) -> Cluster {
+    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+    let mut apply = |change| cluster.apply(change, &mut dirty);
+    apply(Change::Clock(ago(0)));
+    let server = Server {
+        version: Some((1, case.minor)),
+        cluster_uid: Some("b7f3".into()),
+        ..Server::default()
+    };
+    apply(Change::Server(server));
+    apply(lease("kube-controller-manager", "kube-system"));
+    let sibling = |origin, name: &str| {
+        let case = Case { origin, ..self::case() };
+        let mut row = volume(&case);
+        row.metadata.name = name.into();
+        row.backend = Some(BackendKey { driver: DRIVER.into(), handle: name.into() });
+        Change::Seen(Row::Volume(Box::new(row)))
+    };
+    apply(sibling(Origin::Csi, "sibling-1"));
+    apply(sibling(Origin::Migrated, "sibling-2"));
+    for name in [DRIVER, MIGRATED] {
+        for role in [Role::Provisioner, Role::Attacher] {
+            let lease = match role {
+                Role::Attacher => format!("external-attacher-leader-{}", facts::sanitize(name)),
+                _ => facts::sanitize(name),
+            };
+            let state = if role == Role::Attacher { case.attacher } else { case.driver };
+            match state {
+                Driver::Alive => apply(self::lease(&lease, "storage")),
+                Driver::Absent => apply(Change::Seen(Row::Sighting(Sighting {
+                    role,
+                    driver: name.into(),
+                    absent_since: ago(2 * 24 * 60),
+                }))),
+                Driver::Unknown | Driver::Unseen => {}
+            }
+        }
+    }
+    let unseen = [case.driver, case.attacher].contains(&Driver::Unseen);
+    for kind in Kind::ALL {
+        apply(if unseen && kind == Kind::Lease {
+            Change::Lost(Gap { kind, namespace: None, reason: "forbidden".to_owned() })
+        } else {
+            Change::Whole(Reach::all(kind))
+        });
+    }
+    cluster
+}
+
+fn lease(name: &str, namespace: &str) -> Change {
+    Change::Seen(Row::Lease(Box::new(Lease {
+        metadata: Metadata { name: name.into(), ..Metadata::default() },
+        namespace: namespace.into(),
+        holder: Some("a".into()),
+        renewed: Some(ago(0)),
+        duration_seconds: Some(15),
+    })))
+}
+
+fn settings(case: &Case) -> Settings {
+    Settings {
+        accept_leak: case.accept_leak,
+        reclaim: case.reclaim,
+        rolled_back: case.rolled_back,
+        remove_finalizer: case.remove.map(Text::from),
+        secret: match case.origin {
+            Origin::Csi | Origin::StaticCsi | Origin::Migrated => SecretWord::None,
+            Origin::InTree | Origin::External | Origin::StaticInTree => SecretWord::Unsaid,
+        },
+        ..Settings::default()
+    }
+}
+
+fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
+    match (remedy.propose)(cx, &volume(case)) {
+        Ok(Ok(proposal)) => {
+            let [Action::RemoveFinalizer { finalizer, guards, .. }] = &*proposal.steps else {
+                panic!("{case:?}: one finalizer at a time, not {:?}", proposal.steps);
+            };
+            hold_guards(case, finalizer, guards);
+            assert!(case.finalizers.contains(&&**finalizer), "{case:?}: removes {finalizer}");
+            let again = proposal.undo == Undo::Recreate;
+            let recorded = case.terminating && case.policy == ReclaimPolicy::Retain;
+            assert_eq!(again, recorded && proposal.keeps_backend, "{case:?}: {:?}", proposal.undo);
+            Says::Plans
+        }
+        Ok(Err(refusal)) => Says::Refuses(refusal.reason),
+        Err(_) => Says::DidNotSee,
+    }
+}
+
+/// Whatever made the removal right is tested by the patch.
+fn hold_guards(case: &Case, removed: &str, guards: &[Guard]) {
+    let has = |guard: Guard| guards.contains(&guard);
+    assert!(has(Guard::ReclaimPolicy(case.policy.clone())), "{case:?}: {guards:?}");
+    assert!(has(Guard::Phase(case.phase.clone())), "{case:?}: {guards:?}");
+    assert_eq!(has(Guard::NotTerminating), !case.terminating, "{case:?}: {guards:?}");
+    let keepers = || {
+        guards.iter().filter_map(|guard| match guard {
+            Guard::Finalizer(keeper) => Some(&**keeper),
+            Guard::ReclaimPolicy(_) | Guard::Phase(_) | Guard::NotTerminating => None,
+        })
+    };
+    let there = |it: &str| it != removed && case.finalizers.contains(&it);
+    assert!(keepers().all(there), "{case:?}: tests for what is not there: {guards:?}");
+    let keeps_disk = keepers().any(|it| it == EXTERNAL_PROVISIONER || it == IN_TREE);
+    if case.terminating && case.policy == ReclaimPolicy::Delete && !case.accept_leak {
+        assert!(keeps_disk, "{case:?}: nothing tests that the disk is kept: {guards:?}");
+    }
+    if case.terminating && case.phase == Phase::Bound {
+        assert!(keepers().next().is_some(), "{case:?}: nothing tests that it stays: {guards:?}");
+    }
+}
+
+/// A row to begin with: a provisioned, released, terminating volume of policy Delete.
+fn case() -> Case {
+    Case {
+        driver: Driver::Absent,
+        attacher: Driver::Absent,
+        minor: 36,
+        accept_leak: false,
+        reclaim: false,
+        remove: None,
+        rolled_back: false,
+        origin: Origin::Csi,
+        policy: ReclaimPolicy::Delete,
+        phase: Phase::Released,
+        terminating: true,
+        finalizers: vec![EXTERNAL_PROVISIONER],
+    }
+}
+
+fn decide(remedy: &Remedy, case: &Case) -> Says {
+    let (cluster, settings, known) = (cluster(case), settings(case), RefCell::default());
+    ask(&Cx::new(&cluster, &settings, &known), remedy, case)
+}
+
+/// Everything that is to be done to the volume of a case that was named.
+fn whole(case: &Case) -> Result<Proposal, String> {
+    whole_of(case, &volume(case), true)
+}
+
+fn whole_of(case: &Case, volume: &Volume, named: bool) -> Result<Proposal, String> {
+    let (cluster, settings, known) = (cluster(case), settings(case), RefCell::default());
+    let cx = Cx::new(&cluster, &settings, &known);
+    match fix(&cx, volume, &Asked { named, ..Asked::default() }) {
+        Ok(said) => said.map_err(|refusal| refusal.reason),
+        Err(unseen) => Err(format!("unseen: {}", unseen.reason)),
+    }
+}
+
+fn removed(proposal: &Proposal) -> Vec<&str> {
+    let names = proposal.steps.iter().filter_map(|step| match step {
+        Action::RemoveFinalizer { finalizer, .. } => Some(&**finalizer),
+        _ => None,
+    });
+    names.collect()
+}

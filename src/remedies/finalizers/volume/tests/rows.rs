@@ -1,0 +1,206 @@
+//! The rows that SEMANTICS spells out, and what each removal tests.
+
+use super::*;
+
+#[test]
+fn the_rows_that_semantics_spells_out() {
+    use ReclaimPolicy::{Recycle, Retain};
+    let refuses = |reason: &str| Says::Refuses(reason.to_owned());
+    let gone = case();
+    let live = Case { terminating: false, ..case() };
+    let in_tree = Case {
+        origin: Origin::InTree,
+        minor: 32,
+        rolled_back: true,
+        finalizers: vec![IN_TREE],
+        ..case()
+    };
+    let needs_leak = "the backend volume would be leaked: needs --accept-leak or --reclaim; or reinstall the driver, which then deletes it";
+    let bound = "it is bound: this finalizer is not what holds it";
+    let rows = [
+        // F23, F24: the policy keeps the disk.
+        (&EXTERNAL, Case { policy: Retain, ..gone.clone() }, Says::Plans),
+        (&EXTERNAL, Case { policy: Retain, ..live.clone() }, Says::Plans),
+        (&EXTERNAL, Case { policy: Recycle, ..live.clone() }, Says::Plans),
+        (&EXTERNAL, Case { policy: Retain, phase: Phase::Bound, ..live.clone() }, Says::Plans),
+        (
+            &EXTERNAL,
+            Case { policy: Retain, driver: Driver::Alive, ..gone.clone() },
+            refuses(
+                "csi-provisioner of disk.csi.example.com is alive: it removes its finalizer itself",
+            ),
+        ),
+        // F24: the policy deletes it.
+        (&EXTERNAL, Case { phase: Phase::Bound, ..gone.clone() }, refuses(bound)),
+        (&EXTERNAL, Case { phase: Phase::Bound, ..live.clone() }, refuses(bound)),
+        (
+            &EXTERNAL,
+            live.clone(),
+            refuses("its policy is Delete: reinstall the driver, which then deletes it"),
+        ),
+        (
+            &EXTERNAL,
+            Case { accept_leak: true, ..live.clone() },
+            refuses("its policy is Delete: reinstall the driver, which then deletes it"),
+        ),
+        (&EXTERNAL, gone.clone(), refuses(needs_leak)),
+        (&EXTERNAL, Case { accept_leak: true, ..gone.clone() }, Says::Plans),
+        (
+            &EXTERNAL,
+            Case { accept_leak: true, driver: Driver::Unseen, ..gone.clone() },
+            Says::DidNotSee,
+        ),
+        // F27.
+        (&IN_TREE_FINALIZER, Case { finalizers: vec![IN_TREE], ..live.clone() }, Says::Plans),
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE, EXTERNAL_PROVISIONER], ..gone.clone() },
+            Says::Plans,
+        ),
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE], policy: Retain, ..gone.clone() },
+            Says::Plans,
+        ),
+        // D-40, T12.
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE], origin: Origin::Migrated, ..gone.clone() },
+            refuses(
+                "it is the last guard of the backend volume: external-provisioner.volume.kubernetes.io/finalizer is absent and the policy is Delete: needs --accept-leak or --reclaim",
+            ),
+        ),
+        // F30.
+        (
+            &EXTERNAL,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], ..in_tree.clone() },
+            Says::Plans,
+        ),
+        (
+            &EXTERNAL,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER], policy: Retain, ..in_tree.clone() },
+            Says::Plans,
+        ),
+        (
+            &EXTERNAL,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER], accept_leak: true, ..in_tree.clone() },
+            refuses(
+                "nothing else protects the backend volume: kubernetes.io/pv-controller is absent and the policy is Delete; `kubectl storage retain pv/pv-1` keeps it first",
+            ),
+        ),
+        (
+            &EXTERNAL,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], minor: 36, ..in_tree.clone() },
+            refuses("kube-controller-manager removes it itself: look why it does not"),
+        ),
+        // F39.
+        (&IN_TREE_FINALIZER, Case { policy: Retain, ..in_tree.clone() }, Says::Plans),
+        (&IN_TREE_FINALIZER, Case { accept_leak: true, ..in_tree.clone() }, Says::Plans),
+        (
+            &IN_TREE_FINALIZER,
+            in_tree.clone(),
+            refuses("the backend volume may be leaked: needs --accept-leak or --reclaim"),
+        ),
+        (
+            &IN_TREE_FINALIZER,
+            Case { policy: Retain, phase: Phase::Bound, ..in_tree.clone() },
+            refuses("its deletion may still be going on"),
+        ),
+    ];
+    check(rows);
+}
+
+#[test]
+fn the_rows_about_attachers() {
+    let refuses = |reason: &str| Says::Refuses(reason.to_owned());
+    let attached = Case { finalizers: vec![ATTACHER_OF_DRIVER], ..case() };
+    let kept = Case { policy: ReclaimPolicy::Retain, ..attached.clone() };
+    // F31, D-33.
+    check([
+        (
+            &ATTACHER,
+            attached.clone(),
+            refuses(
+                "the backend volume will not be deleted by anyone once this goes: needs --accept-leak or --reclaim",
+            ),
+        ),
+        (&ATTACHER, Case { accept_leak: true, ..attached.clone() }, Says::Plans),
+        (
+            &ATTACHER,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER], ..attached.clone() },
+            Says::Plans,
+        ),
+        (&ATTACHER, kept.clone(), Says::Plans),
+        (
+            &ATTACHER,
+            Case { terminating: false, ..kept.clone() },
+            refuses("it is not terminating: the attacher keeps its finalizer until then"),
+        ),
+        (
+            &ATTACHER,
+            Case { phase: Phase::Bound, ..attached },
+            refuses("it is bound: this finalizer is not what holds it"),
+        ),
+    ]);
+}
+
+fn check(rows: impl IntoIterator<Item = (&'static Remedy, Case, Says)>) {
+    for (remedy, case, expected) in rows {
+        assert_eq!(decide(remedy, &case), expected, "{} {case:?}", remedy.id);
+    }
+}
+
+#[test]
+fn the_guards_of_each_removal() {
+    use ReclaimPolicy::{Delete, Retain};
+    let live = Case { terminating: false, ..case() };
+    let finalizer = |it: &str| Guard::Finalizer(it.into());
+    let rolled_back = Case { origin: Origin::InTree, minor: 32, rolled_back: true, ..live.clone() };
+    let migrated = Case { origin: Origin::Migrated, ..case() };
+    let attached = vec![EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER];
+    let protected = vec![EXTERNAL_PROVISIONER, PV_PROTECTION];
+    for (remedy, case, beside) in [
+        // F23, F24.
+        (&EXTERNAL, Case { policy: Retain, ..case() }, vec![]),
+        (&EXTERNAL, Case { policy: Retain, ..live.clone() }, vec![Guard::NotTerminating]),
+        (
+            &EXTERNAL,
+            Case { policy: Retain, phase: Phase::Bound, finalizers: protected, ..case() },
+            vec![finalizer(PV_PROTECTION)],
+        ),
+        (&EXTERNAL, Case { accept_leak: true, ..case() }, vec![]),
+        // F27.
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE, EXTERNAL_PROVISIONER], ..migrated.clone() },
+            vec![finalizer(EXTERNAL_PROVISIONER)],
+        ),
+        (
+            &IN_TREE_FINALIZER,
+            Case { finalizers: vec![IN_TREE], policy: Retain, ..migrated },
+            vec![],
+        ),
+        // F30: the other finalizer is there, or the policy is Retain.
+        (
+            &EXTERNAL,
+            Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], ..rolled_back.clone() },
+            vec![Guard::NotTerminating, finalizer(IN_TREE)],
+        ),
+        (&EXTERNAL, Case { policy: Retain, ..rolled_back }, vec![Guard::NotTerminating]),
+        // F31.
+        (&ATTACHER, Case { finalizers: attached, ..case() }, vec![finalizer(EXTERNAL_PROVISIONER)]),
+    ] {
+        let policy = if case.policy == Retain { Retain } else { Delete };
+        let expected: Vec<_> = [Guard::ReclaimPolicy(policy), Guard::Phase(case.phase.clone())]
+            .into_iter()
+            .chain(beside)
+            .collect();
+        let (cluster, settings, known) = (cluster(&case), settings(&case), RefCell::default());
+        let cx = Cx::new(&cluster, &settings, &known);
+        let proposal = (remedy.propose)(&cx, &volume(&case)).expect("seen").expect("planned");
+        let [Action::RemoveFinalizer { guards, .. }] = &*proposal.steps else {
+            panic!("{case:?}: {:?}", proposal.steps);
+        };
+        assert_eq!(*guards, expected, "{} {case:?}", remedy.id);
+    }
+}
