@@ -80,7 +80,7 @@ pub(super) async fn until_reclaimed(
                     );
                     return (Outcome::Pending, told);
                 }
-                let complaint = view.last_complaint(name);
+                let complaint = view.last_complaint(&object.key);
                 let last = complaint.map_or_else(String::new, |it| format!("; last heard: {it}"));
                 format!("pv/{name} is still there{last}")
             }

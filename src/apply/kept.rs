@@ -13,7 +13,7 @@ use super::view::View;
 use super::writer::{WriteError, Writer};
 use super::{Outcome, Request};
 use crate::journal::kept::{self, CONFIG_MAP, Record};
-use crate::model::Text;
+use crate::model::{BackendKey, Text};
 use crate::plan::Change;
 use crate::sources::answers;
 
@@ -230,8 +230,16 @@ impl Hand<'_> {
     /// Drops the record of a backend volume that was destroyed, or that a volume names again.
     /// Returns what is left, and wrong.
     pub(super) async fn end_record(&self, change: &Change) -> Option<String> {
-        let keeper = self.keeper.as_ref().filter(|_| change.purpose.ends_keeping())?;
-        let key = change.about.backend.as_ref().filter(|it| self.view.is_recorded(it))?;
+        let key = change.about.backend.as_ref().filter(|_| change.purpose.ends_keeping())?;
+        match self.view.is_recorded(key) {
+            true => self.forget(key).await,
+            false => None,
+        }
+    }
+
+    /// Drops the record of a backend volume, whether it was seen or not.
+    pub(super) async fn forget(&self, key: &BackendKey) -> Option<String> {
+        let keeper = self.keeper.as_ref()?;
         let error = keeper.forget(&kept::key(&key.driver, &key.handle)).await.err()?;
         Some(format!(
             "the record still says that volume {} of {} was kept, which is not so any more: {error}",

@@ -19,8 +19,10 @@
 
 mod created;
 mod event;
+mod finalizer;
 mod kept;
 mod receipt;
+mod reclaim;
 pub mod request;
 mod run;
 mod step;

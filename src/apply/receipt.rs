@@ -31,8 +31,10 @@ pub struct Done {
     pub outcome: Outcome,
     /// How that is known, or why not.
     pub detail: String,
-    /// Its entry in the journal, if it got so far.
+    /// Its entry in the journal, if it got so far: that of its last step.
     pub entry: Option<u64>,
+    /// Whether something was written, although it did not come to its end.
+    pub partly: bool,
 }
 
 impl Receipt {
@@ -44,6 +46,6 @@ impl Receipt {
     /// Whether anything was written, or may have been.
     pub fn wrote(&self) -> bool {
         let unwritten = [Outcome::Refused, Outcome::Stale, Outcome::Failed];
-        self.done.iter().any(|done| !unwritten.contains(&done.outcome))
+        self.done.iter().any(|done| done.partly || !unwritten.contains(&done.outcome))
     }
 }

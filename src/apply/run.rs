@@ -190,14 +190,14 @@ async fn one(
         (run.progress)(Progress::Begun(change));
         hand.carry_out(change).await
     };
-    let Ended { outcome, detail, entry, ends_batch, notes } = ended;
+    let Ended { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
     (run.progress)(Progress::Ended(change, outcome, &detail));
     let mut batch = batch.borrow_mut();
     if let Some(why) = ends_batch {
         batch.over.get_or_insert(format!("{}: {why}", change.object));
     }
     batch.notes.extend(notes);
-    batch.done.insert(index, Done { change: change.clone(), outcome, detail, entry });
+    batch.done.insert(index, Done { change: change.clone(), outcome, detail, entry, partly });
 }
 
 fn not_begun(over: &str) -> Ended {
@@ -207,6 +207,8 @@ fn not_begun(over: &str) -> Ended {
         entry: None,
         ends_batch: None,
         notes: Vec::new(),
+        partly: false,
+        before: None,
     }
 }
 

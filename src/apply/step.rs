@@ -10,7 +10,7 @@ use super::view::{LookError, View};
 use super::writer::{WriteError, Writer, Written};
 use super::{Outcome, Request, event, request, verify};
 use crate::journal::{Backend, Intent, Log, Request as Sent};
-use crate::model::{Action, ObjectRef, Uid, format_bytes};
+use crate::model::{Action, ObjectRef, Proposal, Uid, format_bytes};
 use crate::plan::Change;
 
 /// How often what cannot be seen at the moment is looked for again.
@@ -48,12 +48,24 @@ pub(super) struct Ended {
     pub(super) ends_batch: Option<String>,
     /// What went wrong besides.
     pub(super) notes: Vec<String>,
+    /// Whether an earlier step of the change was carried out.
+    pub(super) partly: bool,
+    /// The object as it was before the step, where the step was carried out.
+    pub(super) before: Option<Value>,
 }
 
 impl Ended {
     pub(super) fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self { outcome, detail, entry: None, ends_batch: None, notes: Vec::new() }
+        Self {
+            outcome,
+            detail,
+            entry: None,
+            ends_batch: None,
+            notes: Vec::new(),
+            partly: false,
+            before: None,
+        }
     }
 
     pub(super) fn ends_batch(mut self) -> Self {
@@ -66,10 +78,24 @@ impl Hand<'_> {
     /// Carries out a change; a step that fails ends it.
     pub(super) async fn carry_out(&self, change: &Change) -> Ended {
         let mut last = Ended::new(Outcome::Refused, "there is nothing to do");
-        for action in &change.proposal.steps {
-            last = match self.step(change, action).await {
+        let count = change.proposal.steps.len();
+        for done in 0..count {
+            let ended = match &change.proposal.steps[done] {
+                Action::ReclaimBackend { .. } => self.reclaim(change, &last).await,
+                _ => self.step(change, done).await,
+            };
+            let mut ended = match ended {
                 Ok(ended) | Err(ended) => ended,
             };
+            if self.dry_run == DryRun::Server && count > 1 {
+                // The others rest on what the first one changes.
+                ended.detail = format!("of its first step: {}", ended.detail);
+                return ended;
+            }
+            if done > 0 {
+                ended = after(last, ended);
+            }
+            last = ended;
             if last.outcome != Outcome::Done {
                 break;
             }
@@ -77,17 +103,21 @@ impl Hand<'_> {
         last
     }
 
-    /// `Err` is an early end.
-    async fn step(&self, change: &Change, action: &Action) -> Result<Ended, Ended> {
-        let live = self.judge_again(change).await?;
+    /// Carries out one step, after so many others. `Err` is an early end.
+    pub(super) async fn step(&self, change: &Change, done: usize) -> Result<Ended, Ended> {
+        let action = &change.proposal.steps[done];
+        let live = self.judge_again(change, done).await?;
         let request = request::request(action, &live)
             .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
         self.rehearse(change, &request).await?;
-        let record = self.rehearse_record(change, &live).await?;
+        let record = match done {
+            0 => self.rehearse_record(change, &live).await?,
+            _ => None,
+        };
         if self.dry_run == DryRun::Server {
             return Ok(Ended::new(Outcome::Done, "the API server would accept it"));
         }
-        let entry = self.begin(change, action, &request, live)?;
+        let entry = self.begin(change, done, &request, live.clone())?;
         let kept = self.keep_record(record, entry).await.map_err(|mut ended| {
             ended.entry = Some(entry);
             self.end(&mut ended, entry);
@@ -115,9 +145,14 @@ impl Hand<'_> {
         if self.events {
             ended.notes.extend(self.announce(change, action, &written, entry).await);
         }
-        let (outcome, detail) = self.verify(change, action, &written).await;
+        let (outcome, detail) = self.verify(change, done, &written).await;
         (ended.outcome, ended.detail) = (outcome, detail);
+        ended.before = Some(live);
         self.end(&mut ended, entry);
+        if ended.outcome == Outcome::Failed {
+            // It was written, and somebody works against it.
+            ended = Ended { partly: true, ..ended }.ends_batch();
+        }
         if ended.outcome == Outcome::Done {
             ended.notes.extend(self.end_record(change).await);
         }
@@ -127,18 +162,23 @@ impl Hand<'_> {
     /// Reads the object again and proposes again: only the identical proposal goes on.
     ///
     /// What a watch lost is listed again within moments: until then it is waited for.
-    async fn judge_again(&self, change: &Change) -> Result<Value, Ended> {
+    async fn judge_again(&self, change: &Change, done: usize) -> Result<Value, Ended> {
         let began = Instant::now();
+        let confirmed = &change.proposal;
+        let key = match &change.proposal.steps[done] {
+            Action::CreateVolume { .. } => &change.object.key,
+            action => &action.object().key,
+        };
         loop {
             let judged = self.view.judge(&change.purpose, &change.object).await;
-            let (live, proposed) = judged.map_err(|error| unread(&error))?;
-            let Some(live) = live else {
+            let (looked, proposed) = judged.map_err(|error| unread(&error))?;
+            let Some(live) = looked.of(&change.object.key, key) else {
                 return Err(Ended::new(Outcome::Stale, "it is gone"));
             };
             match proposed {
-                Ok(Ok(proposal)) if proposal == change.proposal => return Ok(live),
+                Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => return Ok(live),
                 Ok(Ok(proposal)) => {
-                    let detail = difference(&change.proposal, &proposal);
+                    let detail = difference(confirmed, done, &proposal);
                     return Err(Ended::new(Outcome::Stale, detail));
                 }
                 Ok(Err(refusal)) => return Err(Ended::new(Outcome::Stale, refusal.reason)),
@@ -176,14 +216,18 @@ impl Hand<'_> {
     fn begin(
         &self,
         change: &Change,
-        action: &Action,
+        done: usize,
         request: &Request,
         live: Value,
     ) -> Result<u64, Ended> {
+        let action = &change.proposal.steps[done];
+        // The object goes with the last step about it.
+        let following = change.proposal.steps.get(done + 1);
+        let last = following.is_none_or(|it| matches!(it, Action::ReclaimBackend { .. }));
         let capacity = change.about.volume.as_ref().and_then(|it| it.capacity);
         let intent = Intent {
             command: self.command.to_owned(),
-            object: change.object.clone(),
+            object: journaled(change, action),
             action: action.name().to_owned(),
             because: change.purpose.id().to_owned(),
             request: Sent {
@@ -195,7 +239,7 @@ impl Hand<'_> {
             pre_image: Some(live).filter(|it| !it.is_null()),
             backend: backend(change),
             capacity: capacity.map(format_bytes),
-            keeps: change.proposal.keeps_backend,
+            keeps: change.proposal.keeps_backend && last,
             undoes: change.purpose.undoes(),
         };
         self.log.begin(self.run, self.view.clock(), &intent).map_err(|error| {
@@ -227,6 +271,7 @@ impl Hand<'_> {
     ) -> Option<String> {
         let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
         let uid = change.object.uid.clone().or(created);
+        let uid = action.object().uid.clone().or(uid);
         let object = ObjectRef { uid, key: action.object().key.clone() };
         let request =
             event::request(change, action, &object, self.command, entry, self.view.clock());
@@ -237,17 +282,39 @@ impl Hand<'_> {
     }
 
     /// Waits until what was meant to happen has happened.
-    async fn verify(
-        &self,
-        change: &Change,
-        action: &Action,
-        written: &Written,
-    ) -> (Outcome, String) {
+    async fn verify(&self, change: &Change, done: usize, written: &Written) -> (Outcome, String) {
         if let Some(date) = written.date {
             self.view.advance(date);
         }
-        verify::verify(self.view, change, action, &written.value, self.wait).await
+        verify::verify(self.view, change, done, &written.value, self.wait).await
     }
+}
+
+/// What became of a change with its latest step.
+fn after(earlier: Ended, mut ended: Ended) -> Ended {
+    let Ended { detail, entry, notes, before, .. } = earlier;
+    ended.partly = true;
+    ended.detail = format!("{detail}; then: {}", ended.detail);
+    ended.entry = ended.entry.or(entry);
+    ended.before = ended.before.or(before);
+    ended.notes.splice(0..0, notes);
+    ended
+}
+
+/// Whether what is proposed after so many steps is what was confirmed, without them.
+fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
+    if done == 0 {
+        return confirmed == now;
+    }
+    confirmed.steps.get(done..) == Some(&now.steps)
+        && now.notices.iter().all(|it| confirmed.notices.contains(it))
+        && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
+}
+
+/// The object that an entry of the journal is about: the change's own, unless the step writes another.
+fn journaled(change: &Change, action: &Action) -> ObjectRef {
+    let written = action.object();
+    if written.key == change.object.key { change.object.clone() } else { written.clone() }
 }
 
 /// What a change's volume names at the storage backend, as the journal writes it.
@@ -284,9 +351,9 @@ fn unsent(error: &WriteError) -> Ended {
 }
 
 /// Says how a proposal differs from the one that was confirmed.
-fn difference(confirmed: &crate::model::Proposal, now: &crate::model::Proposal) -> String {
+fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
     let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
-    if confirmed.steps != now.steps {
+    if confirmed.steps.get(done..) != Some(&now.steps) {
         return "what would be done now is not what was confirmed".to_owned();
     }
     match new.first() {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::view::View;
-use super::{Outcome, created};
-use crate::model::{Action, ReclaimPolicy};
+use super::{Outcome, created, finalizer};
+use crate::model::{Action, ObjectRef, ReclaimPolicy};
 use crate::plan::{Change, Purpose};
 
 /// How often what the watches bring is looked through.
@@ -18,10 +18,11 @@ pub(super) const ASK: Duration = Duration::from_secs(2);
 pub(super) async fn verify(
     view: &View,
     change: &Change,
-    action: &Action,
+    done: usize,
     written: &Value,
     wait: Option<Duration>,
 ) -> (Outcome, String) {
+    let action = &change.proposal.steps[done];
     let policy = written["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
     let only_written = matches!(change.purpose, Purpose::Revert(_));
     match action {
@@ -41,28 +42,33 @@ pub(super) async fn verify(
             let gone = "the object is gone, which its provisioner removes after the driver has answered DeleteVolume";
             // The watch may not have brought what was written: Retain then is what it was before.
             let taken = view.take_in(&change.object.key, Some(written));
-            until_gone(view, change, wait, gone, taken.is_ok()).await
+            until_gone(view, &change.object, wait, gone, taken.is_ok()).await
         }
         Action::DeleteVolume { .. } => {
             let gone = "the object is gone; the backend volume was left alone";
-            until_gone(view, change, wait, gone, false).await
+            until_gone(view, &change.object, wait, gone, false).await
         }
         Action::DeleteAttachment { .. } => {
             let gone = "the attachment is gone: its attacher has detached the disk";
-            until_gone(view, change, wait, gone, false).await
+            until_gone(view, &change.object, wait, gone, false).await
         }
-        Action::ReserveVolume { .. }
-        | Action::ReclaimBackend { .. }
-        | Action::RemoveFinalizer { .. }
-        | Action::AddFinalizer { .. } => (Outcome::Done, "the API server has it so".to_owned()),
+        Action::RemoveFinalizer { object, finalizer, .. } => {
+            let following = change.proposal.steps.get(done + 1);
+            let last = !matches!(following, Some(Action::RemoveFinalizer { .. }));
+            finalizer::removed(view, object, finalizer, written, wait.filter(|_| last)).await
+        }
+        Action::AddFinalizer { finalizer, .. } => finalizer::added(finalizer, written),
+        Action::ReserveVolume { .. } | Action::ReclaimBackend { .. } => {
+            (Outcome::Done, "the API server has it so".to_owned())
+        }
     }
 }
 
 /// Where the backend volume is to go too, somebody who takes the policy back stops that, or does
 /// not: the provisioner may have begun. An object that goes then proves nothing.
-async fn until_gone(
+pub(super) async fn until_gone(
     view: &View,
-    change: &Change,
+    object: &ObjectRef,
     wait: Option<Duration>,
     gone: &str,
     by_policy: bool,
@@ -71,25 +77,25 @@ async fn until_gone(
         return (Outcome::Pending, "nobody waited for it".to_owned());
     };
     let (began, mut asked) = (Instant::now(), Instant::now());
-    let name = &change.object.key.name;
+    let name = &object.key.name;
     let (mut trouble, mut taken_back) = (None, None);
     loop {
         if let Err(error) = view.catch_up() {
             trouble = Some(error.to_string());
         }
         let policy = view.volume(name, |it| {
-            let volume = it.filter(|volume| volume.metadata.uid == change.object.uid)?;
+            let volume = it.filter(|volume| volume.metadata.uid == object.uid)?;
             Some(volume.reclaim_policy.clone())
         });
-        let seen = policy.is_some();
-        if let Some(policy) = policy {
-            taken_back = Some(policy).filter(|it| by_policy && *it != ReclaimPolicy::Delete);
+        let seen = view.is_seen(object);
+        if let Some(policy) = policy.filter(|_| by_policy) {
+            taken_back = Some(policy).filter(|it| *it != ReclaimPolicy::Delete);
         }
         let over = began.elapsed() >= wait;
         // That nothing is seen any more is confirmed by asking, whatever the watch says.
         if !seen || over || asked.elapsed() >= ASK {
             asked = Instant::now();
-            match view.is_gone(&change.object).await {
+            match view.is_gone(object).await {
                 Ok(true) => return is_gone(taken_back.as_ref(), gone),
                 Ok(false) => trouble = None,
                 Err(error) => trouble = Some(error.to_string()),
@@ -100,7 +106,7 @@ async fn until_gone(
         }
         tokio::time::sleep(GLANCE).await;
     }
-    let last = trouble.or_else(|| view.last_complaint(name));
+    let last = trouble.or_else(|| view.last_complaint(&object.key));
     let last = last.map_or_else(String::new, |last| format!("; last heard: {last}"));
     let waited = crate::model::format_duration(wait);
     (Outcome::Pending, format!("it is still there after {waited}{last}"))

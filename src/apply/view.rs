@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::request;
-use crate::cluster::{Change as Seen_, Lookup, Seen, Subject};
+use crate::cluster::{Change as Seen_, Lookup, Reach, Seen, Subject};
 use crate::model::{
-    BackendKey, Claim, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal, Settings,
-    Time, Volume,
+    BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
+    Settings, Text, Time, Volume,
 };
 use crate::plan::Purpose;
 use crate::rules::Assessor;
 use crate::sources::client::{ReadError, Reader};
 use crate::sources::dump::DumpError;
 use crate::sources::intake::Intake;
-use crate::sources::live::Watches;
+use crate::sources::live::{Watches, list_again};
 use crate::sources::{answers, objects};
 
 /// Rounds of questions about one object: an answer may raise another question, but not for ever.
@@ -53,6 +53,23 @@ pub(super) enum LookError {
 
 /// An object as it was just read: `None` when it is gone.
 pub(super) type Live = Option<Value>;
+
+/// An object, and what it names, as they were just read.
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub(super) subject: Live,
+    others: Vec<(Live, ObjectKey)>,
+}
+
+impl Looked {
+    /// The object that a step is about: the change's own, or one that it names.
+    pub(super) fn of(self, change: &ObjectKey, step: &ObjectKey) -> Live {
+        if change == step {
+            return self.subject;
+        }
+        self.others.into_iter().find(|(_, key)| key == step).and_then(|(live, _)| live)
+    }
+}
 
 impl View {
     /// Begins with what was read, and what keeps it current.
@@ -95,21 +112,33 @@ impl View {
         look(self.state.borrow().intake.cluster.volume_named(name))
     }
 
-    /// Reads an object, and the claim that it names, anew.
+    /// Reads an object, and what it names, anew.
     pub(super) async fn look(&self, object: &ObjectRef) -> Result<Live, LookError> {
-        let live = self.read(&object.key).await?;
-        let claim = live.as_ref().and_then(claim_of);
-        let claim = match claim {
-            Some(key) => Some((self.read(&key).await?, key)),
-            None => None,
-        };
+        Ok(self.look_around(object, &[]).await?.subject)
+    }
+
+    /// Reads an object, and what it names, anew, and lists again whoever may use it.
+    async fn look_around(&self, object: &ObjectRef, lists: &[Reach]) -> Result<Looked, LookError> {
+        let mut listed = Vec::new();
+        for reach in lists {
+            listed.push(list_again(&self.reader, reach).await?);
+        }
+        let subject = self.read(&object.key).await?;
+        let mut others = Vec::new();
+        for key in subject.as_ref().map(|live| named_by(object.key.kind, live)).unwrap_or_default()
+        {
+            others.push((self.read(&key).await?, key));
+        }
         // What the watches bring may be older than what was just read: it comes first.
         self.catch_up()?;
-        if let Some((claim, key)) = claim {
-            self.take_in(&key, claim.as_ref())?;
+        for again in listed {
+            again.take_in(&mut self.state.borrow_mut().intake);
         }
-        self.take_in(&object.key, live.as_ref())?;
-        Ok(live)
+        for (other, key) in &others {
+            self.take_in(key, other.as_ref())?;
+        }
+        self.take_in(&object.key, subject.as_ref())?;
+        Ok(Looked { subject, others })
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<Live, LookError> {
@@ -149,7 +178,12 @@ impl View {
                 &serde_json::from_value::<objects::PersistentVolumeClaim>(value)
                     .map_err(undecodable)?,
             )?,
-            other => return Err(LookError::Undecodable(format!("nobody writes {other}"))),
+            Kind::VolumeAttachment => intake.object(
+                &serde_json::from_value::<objects::VolumeAttachment>(value).map_err(undecodable)?,
+            )?,
+            Kind::Node => intake
+                .object(&serde_json::from_value::<objects::Node>(value).map_err(undecodable)?)?,
+            other => return Err(LookError::Undecodable(format!("nobody reads {other} by itself"))),
         }
         intake.answer(exists, crate::model::Answer::Yes)?;
         Ok(())
@@ -163,23 +197,24 @@ impl View {
         &self,
         purpose: &Purpose,
         object: &ObjectRef,
-    ) -> Result<(Live, Seen<Result<Proposal, Refusal>>), LookError> {
+    ) -> Result<(Looked, Seen<Result<Proposal, Refusal>>), LookError> {
+        let lists = purpose.listed_again(object);
         let mut rounds = ROUNDS;
         loop {
             self.ask_again(purpose, object).await?;
-            let live = if let Some(subject) = purpose.subject(object) {
-                self.look(subject).await?
+            let looked = if let Some(subject) = purpose.subject(object) {
+                self.look_around(subject, &lists).await?
             } else {
                 for key in purpose.counterparts(object) {
                     self.look(&ObjectRef { key, uid: None }).await?;
                 }
-                Some(Value::Null)
+                Looked { subject: Some(Value::Null), others: Vec::new() }
             };
             let (proposed, questions) = self.propose(purpose, object, false);
             rounds -= 1;
             // What was just read may raise a question that nobody has asked yet.
             if questions.is_empty() || rounds == 0 {
-                return Ok((live, proposed));
+                return Ok((looked, proposed));
             }
         }
     }
@@ -230,12 +265,52 @@ impl View {
     }
 
     /// What its controllers last complained of.
-    pub(super) fn last_complaint(&self, name: &str) -> Option<String> {
+    pub(super) fn last_complaint(&self, key: &ObjectKey) -> Option<String> {
         let state = self.state.borrow();
-        let volume = state.intake.cluster.volume_named(name)?;
+        let volume = match state.intake.cluster.subject(key)? {
+            Subject::Volume(id) => state.intake.cluster.volume_at(id)?,
+            Subject::Attachment(id) => {
+                let attachment = state.intake.cluster.attachment_at(id)?;
+                return attachment.detach_error.as_ref().map(ToString::to_string);
+            }
+            _ => return None,
+        };
         let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
         let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
         event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
+    }
+
+    /// What it was judged under.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The cluster's identity.
+    pub(super) fn cluster_uid(&self) -> Option<Box<str>> {
+        self.state.borrow().intake.cluster.server().and_then(|it| it.cluster_uid.clone())
+    }
+
+    /// Whether this very object is there, as it was last seen.
+    pub(super) fn is_seen(&self, object: &ObjectRef) -> bool {
+        let cluster = &self.state.borrow().intake.cluster;
+        let uid = match cluster.subject(&object.key) {
+            Some(Subject::Volume(id)) => cluster.volume_at(id).map(|it| &it.metadata.uid),
+            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| &it.metadata.uid),
+            Some(Subject::Attachment(id)) => cluster.attachment_at(id).map(|it| &it.metadata.uid),
+            _ => None,
+        };
+        uid.is_some_and(|uid| *uid == object.uid)
+    }
+
+    /// The pods that use a claim, by a list made now.
+    pub(super) async fn users_now(&self, key: &ClaimKey) -> Result<Vec<String>, LookError> {
+        let reach = Reach { kind: Kind::Pod, namespace: Some(Text::clone(&key.namespace)) };
+        let again = list_again(&self.reader, &reach).await?;
+        let state = &mut *self.state.borrow_mut();
+        again.take_in(&mut state.intake);
+        let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
+        let pods = cx.pods_of(key).unwrap_or_default();
+        Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())
     }
 
     /// Looks at a claim as it was last seen.
@@ -253,6 +328,24 @@ impl View {
         let uid = object.uid.as_ref().map(ToString::to_string);
         let live = self.get(&request::path(&object.key)).await?;
         Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))
+    }
+}
+
+/// What has to be seen anew with an object, because a decision about it rests on it.
+fn named_by(kind: Kind, live: &Value) -> Vec<ObjectKey> {
+    let cluster_wide =
+        |kind, name: &Value| name.as_str().map(|name| ObjectKey::cluster_wide(kind, name));
+    match kind {
+        Kind::PersistentVolume => claim_of(live).into_iter().collect(),
+        Kind::PersistentVolumeClaim => {
+            cluster_wide(Kind::PersistentVolume, &live["spec"]["volumeName"]).into_iter().collect()
+        }
+        Kind::VolumeAttachment => {
+            let volume = &live["spec"]["source"]["persistentVolumeName"];
+            let volume = cluster_wide(Kind::PersistentVolume, volume);
+            volume.into_iter().chain(cluster_wide(Kind::Node, &live["spec"]["nodeName"])).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -19,8 +19,8 @@ use super::{
     rbac::RbacArgs,
     version::VersionArgs,
     writing::{
-        apply::ApplyArgs, gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs, retain::RetainArgs,
-        undo::UndoArgs,
+        apply::ApplyArgs, fix_finalizers::FixFinalizersArgs, gc::GcArgs, journal::JournalArgs,
+        orphan::OrphanArgs, retain::RetainArgs, undo::UndoArgs,
     },
 };
 use crate::{
@@ -48,6 +48,8 @@ pub enum Command {
     Audit(Box<AuditArgs>),
     /// Reclaim volumes that nobody needs any more: their disks are deleted by their own drivers
     Gc(Box<GcArgs>),
+    /// Repair volumes, claims and attachments that hang on finalizers, e.g. after a rollback
+    FixFinalizers(Box<FixFinalizersArgs>),
     /// Stop whatever would destroy a volume: set its reclaim policy to Retain, now
     Retain(Box<RetainArgs>),
     /// Carry out a plan that was saved with --plan-out

@@ -86,6 +86,7 @@ impl Cli {
         match self.command {
             Command::Audit(args) => args.run(&self.connection).await,
             Command::Gc(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::FixFinalizers(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,

@@ -49,6 +49,8 @@ enum For {
     Audit,
     /// What `gc` reads, watches and writes
     Gc,
+    /// What `fix-finalizers` reads, watches and writes
+    FixFinalizers,
     /// What `retain` reads and writes
     Retain,
     /// What carrying out any saved plan needs
@@ -64,6 +66,7 @@ impl For {
         match self {
             Self::Audit => "audit",
             Self::Gc => "gc",
+            Self::FixFinalizers => "fix-finalizers",
             Self::Retain => "retain",
             Self::Apply => "apply",
             Self::Undo => "undo",
@@ -72,18 +75,30 @@ impl For {
     }
 
     /// What it may write, besides events and the record of kept backends.
-    fn writes(self) -> Vec<(&'static str, &'static str)> {
+    fn writes(self) -> Vec<(&'static str, Kind)> {
         use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
         let of = |remedies: &[&'static dyn Declared]| {
-            remedies.iter().flat_map(|remedy| remedy.writes()).copied().collect()
+            let writes = remedies.iter().flat_map(|remedy| remedy.writes());
+            writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
         };
+        let volumes = |verb| (verb, Kind::PersistentVolume);
+        let finalizers = [
+            volumes("create"),
+            volumes("patch"),
+            ("patch", Kind::PersistentVolumeClaim),
+            ("patch", Kind::VolumeAttachment),
+            ("delete", Kind::VolumeAttachment),
+        ];
         match self {
             Self::Audit => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Retain => of(&[&RETAIN]),
-            Self::Apply => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN]),
-            Self::Undo => vec![("create", "persistentvolumes"), ("patch", "persistentvolumes")],
-            Self::DestroyOrphan => vec![("create", "persistentvolumes")],
+            Self::FixFinalizers => finalizers.to_vec(),
+            Self::Apply => {
+                [of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN]), finalizers.to_vec()].concat()
+            }
+            Self::Undo => vec![volumes("create"), volumes("patch")],
+            Self::DestroyOrphan => vec![volumes("create")],
         }
     }
 }
@@ -139,7 +154,9 @@ fn rights(command: For) -> Vec<Right> {
     let kinds = match command {
         // It asks for what it is told, by name.
         For::Retain => Vec::new(),
-        For::Audit | For::Gc | For::Apply | For::Undo | For::DestroyOrphan => collect::kinds(),
+        For::Audit | For::Gc | For::FixFinalizers | For::Apply | For::Undo | For::DestroyOrphan => {
+            collect::kinds()
+        }
     };
     for kind in kinds {
         match kind {
@@ -175,8 +192,11 @@ fn rights(command: For) -> Vec<Right> {
     if command != For::Retain {
         add("list", Kind::Namespace);
     }
-    for (verb, resource) in command.writes() {
-        rights.insert(Right { verb, group: "", resource, name: None });
+    if matches!(command, For::FixFinalizers | For::Apply) {
+        add("get", Kind::VolumeAttachment);
+    }
+    for (verb, kind) in command.writes() {
+        add(verb, kind);
     }
     if command != For::Audit {
         rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
@@ -189,7 +209,7 @@ fn rights(command: For) -> Vec<Right> {
     if !matches!(command, For::Audit | For::Retain) {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
-    if matches!(command, For::Gc | For::Apply) {
+    if matches!(command, For::Gc | For::FixFinalizers | For::Apply) {
         // What does not exist yet cannot be named.
         rights.insert(record("create", None));
     }

@@ -3,6 +3,7 @@
 //! A plan is made by [`Purpose::propose`], which whoever carries it out asks again for every change
 //! at the moment of writing: only the identical proposal is carried out.
 
+mod fix_finalizers;
 mod gc;
 mod orphan;
 mod purpose;
@@ -11,12 +12,13 @@ mod undo;
 
 use std::collections::BTreeSet;
 
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Seen, Subject};
 use crate::model::{
-    Age, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text, Time, Volume,
-    VolumeColumns,
+    Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text,
+    Time, Volume, VolumeColumns,
 };
 
+pub use fix_finalizers::{Hanging, fix_finalizers};
 pub use gc::{Selection, gc};
 pub use orphan::{Which, orphan};
 pub use purpose::Purpose;
@@ -51,6 +53,16 @@ pub struct Change {
     pub about: About,
     /// Every step, with its effect, what it costs if the judgement is wrong, and its undo.
     pub proposal: Proposal,
+}
+
+impl Change {
+    /// Whether a backend volume, or the data of a claim, is destroyed.
+    pub fn destroys(&self) -> bool {
+        let reclaims = |it: &Action| matches!(it, Action::ReclaimBackend { .. });
+        self.purpose.destroys()
+            || self.proposal.steps.iter().any(reclaims)
+            || self.proposal.relies_on.contains(&"--destroy-data")
+    }
 }
 
 /// What tells a volume apart from others, for people and for the journal.
@@ -162,18 +174,8 @@ impl Plan {
         check: impl FnOnce(&Change) -> Result<(), String>,
     ) {
         let because = purpose.id();
-        let volume = match purpose.propose(cx, object) {
-            Ok(Ok(_)) => cx.volume(&object.key.name),
-            Ok(Err(refusal)) => return self.refuse(object.clone(), because, refusal.reason, false),
-            Err(unseen) => Err(unseen),
-        };
-        match volume {
-            Ok(Some(volume)) => self.take(cx, purpose, volume, true),
-            Ok(None) => {
-                return self.refuse(object.clone(), because, "it is gone".to_owned(), false);
-            }
-            Err(unseen) => return self.refuse(object.clone(), because, unseen.reason, true),
-        }
+        let about = About::of_object(cx, object);
+        self.take_proposed(cx, purpose, object.clone(), about, true);
         let checked = self.changes.last().filter(|it| it.object == *object).map(check);
         if let Some(Err(reason)) = checked {
             self.changes.pop();
@@ -202,6 +204,40 @@ impl Plan {
 }
 
 impl About {
+    /// Returns what tells an object apart: a claim and an attachment by their volume.
+    pub fn of_object(cx: &Cx, object: &ObjectRef) -> Self {
+        let cluster = cx.cluster();
+        let (metadata, volume) = match cluster.subject(&object.key) {
+            Some(Subject::Volume(id)) => match cluster.volume_at(id) {
+                Some(volume) => return Self::of(cx, volume),
+                None => return Self::default(),
+            },
+            Some(Subject::Claim(id)) => {
+                let claim = cluster.claim_at(id);
+                (claim.map(|it| &it.metadata), claim.and_then(|it| it.volume_name.as_deref()))
+            }
+            Some(Subject::Attachment(id)) => {
+                let attachment = cluster.attachment_at(id);
+                let name = attachment.and_then(|it| match &it.source {
+                    AttachmentSource::Volume(name) => Some(&**name),
+                    AttachmentSource::Inline { .. } | AttachmentSource::None => None,
+                });
+                (attachment.map(|it| &it.metadata), name)
+            }
+            _ => return Self::default(),
+        };
+        let volume = volume.and_then(|name| cluster.volume_named(name));
+        Self {
+            age: metadata.and_then(|it| it.deleting).map(|time| Age::stamped(Some(time))),
+            ..volume.map(|it| Self::of(cx, it)).unwrap_or_default()
+        }
+    }
+
+    /// Returns what tells a volume apart that is not there yet, and has no age.
+    pub fn of_created(cx: &Cx, volume: &Volume) -> Self {
+        Self { age: None, ..Self::of(cx, volume) }
+    }
+
     /// Returns what tells a volume apart.
     pub fn of(cx: &Cx, volume: &Volume) -> Self {
         Self {

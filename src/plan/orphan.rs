@@ -39,7 +39,7 @@ pub fn orphan(cx: &Cx, history: &History, which: &Which, secret: &SecretWord) ->
     match build(&cluster, history, entry, which, secret) {
         Ok(orphan) => {
             let volume = orphan.tombstone.volume();
-            let mut about = About { age: None, ..About::of(cx, volume) };
+            let mut about = About::of_created(cx, volume);
             if let Some(columns) = &mut about.volume {
                 // The claim never was, and without a manifest the capacity is made up.
                 columns.claim = None;
@@ -126,7 +126,7 @@ fn names(entry: &Entry, backend: &BackendKey) -> bool {
 }
 
 /// The volumes that, as far as the journal knows any of their name, named another backend volume.
-fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
+pub(super) fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
     let volumes = || {
         let known = history.entries.iter().filter(|it| it.intent.backend.is_some());
         known.filter(|it| it.intent.object.key.kind == Kind::PersistentVolume)

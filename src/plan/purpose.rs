@@ -1,10 +1,12 @@
 //! What a change is for, and the one place that decides whether it may be.
 
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Kind, ObjectKey, ObjectRef, Proposal, Refusal, Threshold, Trust, Volume, format_duration,
+    Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Threshold, Trust, Uid, Volume,
+    format_duration,
 };
+use crate::remedies::finalizers::{self, Asked};
 use crate::remedies::{self, Orphan, Recreation, Reversal};
 
 /// What a change is for.
@@ -18,7 +20,9 @@ pub enum Purpose {
     Condemn,
     /// `retain`: stop whatever would destroy it.
     Retain,
-    /// `undo`: create the object of a kept backend volume again.
+    /// `fix-finalizers`: remove what nobody is left to remove, or add a missing protection.
+    FixFinalizers(Box<Asked>),
+    /// `undo`, `fix-finalizers --from`: create the object of a kept backend volume again.
     Recreate(Box<Recreation>),
     /// `undo`: give a volume the reclaim policy back that it had before `retain`.
     Revert(Box<Reversal>),
@@ -30,7 +34,15 @@ impl Purpose {
     /// Returns the purpose of this name, where it is the whole purpose: what rests on the journal
     /// is planned anew from it.
     pub fn parse(id: &str) -> Option<Self> {
-        let all = [Self::Reclaim, Self::KeepBackend, Self::Condemn, Self::Retain];
+        // It names its object, whoever chose it.
+        let asked = Asked { named: true, ..Asked::default() };
+        let all = [
+            Self::Reclaim,
+            Self::KeepBackend,
+            Self::Condemn,
+            Self::Retain,
+            Self::FixFinalizers(Box::new(asked)),
+        ];
         all.into_iter().find(|purpose| purpose.id() == id)
     }
 
@@ -41,6 +53,7 @@ impl Purpose {
             Self::KeepBackend => remedies::KEEP_BACKEND.id,
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
+            Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
             Self::Tombstone(_) => remedies::tombstone::ID,
@@ -64,7 +77,11 @@ impl Purpose {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
             Self::Tombstone(it) => it.undoes,
-            Self::Reclaim | Self::KeepBackend | Self::Condemn | Self::Retain => None,
+            Self::Reclaim
+            | Self::KeepBackend
+            | Self::Condemn
+            | Self::Retain
+            | Self::FixFinalizers(_) => None,
         }
     }
 
@@ -91,6 +108,25 @@ impl Purpose {
         keys
     }
 
+    /// What is listed once more right before anything is written: users that a watch may not have
+    /// brought yet (R-PVCP-7, SEMANTICS F31, F48).
+    pub fn listed_again(&self, object: &ObjectRef) -> Vec<Reach> {
+        let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
+        match (self, object.key.kind) {
+            (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
+                vec![
+                    within(Kind::Pod),
+                    within(Kind::PersistentVolumeClaim),
+                    within(Kind::VolumeSnapshot),
+                ]
+            }
+            (Self::FixFinalizers(_), Kind::PersistentVolume) => {
+                vec![Reach::all(Kind::VolumeAttachment)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether an object of that name, which is there already, is what would be created: an earlier
     /// run has done so.
     pub const fn resumes(&self) -> bool {
@@ -102,22 +138,19 @@ impl Purpose {
     /// # Errors
     /// When something was not seen that the decision needs.
     pub fn propose(&self, cx: &Cx, object: &ObjectRef) -> Seen<Result<Proposal, Refusal>> {
-        let gone = |reason: &str| {
-            let effect = crate::model::Effect { what: String::new(), risk: String::new() };
-            Ok(Err(Refusal { reason: reason.to_owned(), effect }))
-        };
         match self {
             Self::Recreate(it) => return remedies::recreate::propose(cx, it),
             Self::Tombstone(it) => return remedies::tombstone::propose(cx, it),
+            Self::FixFinalizers(asked) if object.key.kind != Kind::PersistentVolume => {
+                return repair(cx, object, asked);
+            }
             _ => {}
         }
-        match cx.volume(&object.key.name)? {
-            None => gone("it is gone"),
-            Some(volume) if object.uid.is_some() && volume.metadata.uid != object.uid => {
-                gone("it was deleted and created again under the same name")
-            }
-            Some(volume) => self.propose_for(cx, volume),
-        }
+        let found = cx.volume(&object.key.name)?;
+        Ok(match the_one(object, found, |it| it.metadata.uid.as_ref()) {
+            Ok(volume) => self.propose_for(cx, volume)?,
+            Err(refusal) => Err(refusal),
+        })
     }
 
     /// The same, for a volume that was found.
@@ -128,10 +161,58 @@ impl Purpose {
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => (remedies::RETAIN.propose)(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
+            Self::FixFinalizers(asked) => finalizers::volume(cx, volume, asked),
             Self::Recreate(it) => remedies::recreate::propose(cx, it),
             Self::Tombstone(it) => remedies::tombstone::propose(cx, it),
         }
     }
+}
+
+/// The repair of a claim or an attachment.
+fn repair(cx: &Cx, object: &ObjectRef, asked: &Asked) -> Seen<Result<Proposal, Refusal>> {
+    let cluster = cx.cluster();
+    match cluster.subject(&object.key) {
+        Some(Subject::Claim(id)) => {
+            match the_one(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(claim) => finalizers::claim(cx, claim, asked),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        }
+        Some(Subject::Attachment(id)) => {
+            match the_one(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(attachment) => finalizers::attachment(cx, attachment, asked),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        }
+        _ => {
+            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
+            Ok(Err(gone()))
+        }
+    }
+}
+
+/// The object that was meant, and no other of its name.
+fn the_one<'a, T>(
+    object: &ObjectRef,
+    found: Option<&'a T>,
+    uid: impl Fn(&T) -> Option<&Uid>,
+) -> Result<&'a T, Refusal> {
+    match found {
+        None => Err(gone()),
+        Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
+            Err(refusal("it was deleted and created again under the same name"))
+        }
+        Some(it) => Ok(it),
+    }
+}
+
+fn gone() -> Refusal {
+    refusal("it is gone")
+}
+
+fn refusal(reason: &str) -> Refusal {
+    let effect = Effect { what: String::new(), risk: String::new() };
+    Refusal { reason: reason.to_owned(), effect }
 }
 
 fn aged(

@@ -45,7 +45,7 @@ pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
     };
     match &purpose {
         Purpose::Recreate(recreation) => {
-            let about = About { age: None, ..About::of(cx, recreation.volume()) };
+            let about = About::of_created(cx, recreation.volume());
             let object = recreation.volume().object();
             plan.take_proposed(cx, purpose, object, about, true);
         }
@@ -70,6 +70,9 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     let saved = saved.ok_or_else(|| "what the object was before is not in the journal".to_owned());
     let at_once = "the owner deletes the backend volume at once";
     match (intent.action.as_str(), intent.because.as_str()) {
+        ("remove-finalizer", _) if intent.keeps && !was_retained(saved.clone()?) => {
+            Err("whether its backend volume still exists is not known".to_owned())
+        }
         _ if intent.keeps => {
             let recreation = Recreation::of(saved?, Some(entry.sequence))?;
             Ok(Purpose::Recreate(Box::new(recreation)))
@@ -93,6 +96,10 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         }
         (action, _) => Err(format!("nothing undoes {action}")),
     }
+}
+
+fn was_retained(saved: &serde_json::Value) -> bool {
+    saved["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
 }
 
 fn unwritten(entry: &Entry) -> bool {

@@ -300,6 +300,11 @@ impl Assessor {
     }
 }
 
+/// Judges one rule on one subject, with eyes that are open already.
+pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judged {
+    judge(cx, cx.cluster(), subject, rule)
+}
+
 fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
     let mut judged = Judged::default();
     for judge in rule.judge {

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _};
 use dialoguer::{Confirm, Input};
 
 use crate::cli::Failure;
-use crate::model::{escape_control, format_bytes};
-use crate::plan::Plan;
+use crate::model::{Action, escape_control, format_bytes};
+use crate::plan::{Change, Plan};
 
 /// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
 const HANDFUL: usize = 5;
@@ -45,7 +45,11 @@ fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
             change.proposal.relies_on.join(", "),
             escape_control(&change.proposal.effect.what)
         );
-        if !asks || Confirm::new().with_prompt(question).default(false).interact()? {
+        let confirmed = match foreign_finalizer(&change) {
+            Some(finalizer) => typed_again(&question, finalizer)?,
+            None => !asks || Confirm::new().with_prompt(question).default(false).interact()?,
+        };
+        if confirmed {
             kept.push(change);
         }
     }
@@ -53,7 +57,7 @@ fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
     if plan.changes.is_empty() {
         return Ok(Answer::No);
     }
-    let destroyed = plan.changes.iter().filter(|it| it.purpose.destroys()).count();
+    let destroyed = plan.changes.iter().filter(|it| it.destroys()).count();
     let yes = if destroyed > HANDFUL {
         let phrase = phrase(&plan);
         let typed: String = Input::new()
@@ -67,6 +71,27 @@ fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
         Confirm::new().with_prompt(format!("Change {objects}?")).default(false).interact()?
     };
     Ok(if yes { Answer::Yes(Box::new(plan)) } else { Answer::No })
+}
+
+/// The finalizer of somebody else that a change removes.
+fn foreign_finalizer(change: &Change) -> Option<&str> {
+    if !change.proposal.relies_on.contains(&"--remove-finalizer") {
+        return None;
+    }
+    change.proposal.steps.iter().rev().find_map(|step| match step {
+        Action::RemoveFinalizer { finalizer, .. } => Some(&**finalizer),
+        _ => None,
+    })
+}
+
+/// Skipping somebody's clean-up takes more than a letter.
+fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error> {
+    let finalizer = escape_control(finalizer);
+    let typed: String = Input::new()
+        .with_prompt(format!("{question} Type `{finalizer}` to remove it"))
+        .allow_empty(true)
+        .interact_text()?;
+    Ok(typed.trim() == finalizer)
 }
 
 /// What has to be typed: how many volumes, and how much they hold.

@@ -2,6 +2,7 @@
 
 pub(super) mod apply;
 mod confirm;
+pub(super) mod fix_finalizers;
 pub(super) mod gc;
 mod interrupt;
 pub(super) mod journal;
@@ -18,12 +19,42 @@ use clap::{Args, ValueEnum};
 
 use super::Failure;
 use crate::{
-    model::{Settings, Threshold},
+    model::{SecretWord, Settings, Threshold, escape_control},
     output::format::Format,
     sources::client::RequestTimeout,
 };
 
 pub use interrupt::Interrupt;
+
+/// What the user says of the secret with which a driver deletes a backend volume.
+#[derive(Debug, Args)]
+pub(super) struct SecretArgs {
+    /// The secret with which the driver deletes a volume, where nothing else tells
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "no_secret")]
+    secret: Option<String>,
+    /// Your word that the driver needs no secret to delete a volume
+    #[arg(long)]
+    no_secret: bool,
+}
+
+impl SecretArgs {
+    /// What was said.
+    pub(super) fn word(&self) -> Result<SecretWord, Failure> {
+        let Some(secret) = &self.secret else {
+            return Ok(if self.no_secret { SecretWord::None } else { SecretWord::Unsaid });
+        };
+        let parts = secret.split_once('/');
+        let whole = |(namespace, name): &(&str, &str)| {
+            !namespace.is_empty() && !name.is_empty() && !name.contains('/')
+        };
+        let Some((namespace, name)) = parts.filter(whole) else {
+            let shown = escape_control(secret);
+            return Err(Failure::usage(format!("{shown:?} names no secret"))
+                .hint(Some("expected NAMESPACE/NAME")));
+        };
+        Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
+    }
+}
 
 /// Flags of every command that writes.
 #[derive(Debug, Args)]

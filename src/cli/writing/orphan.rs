@@ -2,13 +2,12 @@
 
 use clap::{ArgGroup, Args};
 
-use super::{Interrupt, WriteArgs, journal, perform};
+use super::{Interrupt, SecretArgs, WriteArgs, journal, perform};
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
     collect::{From, collect},
 };
-use crate::model::{SecretWord, escape_control};
 use crate::plan::{self, Which};
 
 /// Arguments of `destroy-orphan`.
@@ -27,12 +26,8 @@ pub struct OrphanArgs {
     /// Your word that no other cluster uses the backend of this driver
     #[arg(long)]
     backend_exclusive: bool,
-    /// The secret with which the driver deletes it, where the journal does not tell
-    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "no_secret")]
-    secret: Option<String>,
-    /// Your word that the driver needs no secret to delete it
-    #[arg(long)]
-    no_secret: bool,
+    #[command(flatten)]
+    secret: SecretArgs,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -45,7 +40,7 @@ impl OrphanArgs {
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
         self.write.rests_on_the_journal("destroy-orphan")?;
-        let (which, secret) = (self.which()?, self.secret()?);
+        let (which, secret) = (self.which()?, self.secret.word()?);
         let settings = self.write.settings();
         let from = From::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
@@ -72,21 +67,5 @@ impl OrphanArgs {
             }
             _ => Err(Failure::usage("--driver and --handle name no backend volume")),
         }
-    }
-
-    fn secret(&self) -> Result<SecretWord, Failure> {
-        let Some(secret) = &self.secret else {
-            return Ok(if self.no_secret { SecretWord::None } else { SecretWord::Unsaid });
-        };
-        let parts = secret.split_once('/');
-        let whole = |(namespace, name): &(&str, &str)| {
-            !namespace.is_empty() && !name.is_empty() && !name.contains('/')
-        };
-        let Some((namespace, name)) = parts.filter(whole) else {
-            let shown = escape_control(secret);
-            return Err(Failure::usage(format!("{shown:?} names no secret"))
-                .hint(Some("expected NAMESPACE/NAME")));
-        };
-        Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
     }
 }

@@ -16,7 +16,8 @@ pub(super) fn of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
     }
     let done = receipt.count(Outcome::Done);
     let all = receipt.done.len();
-    if receipt.count(Outcome::Unanswered) + receipt.count(Outcome::Pending) > 0 {
+    let partly = receipt.done.iter().any(|it| it.partly && it.outcome != Outcome::Done);
+    if partly || receipt.count(Outcome::Unanswered) + receipt.count(Outcome::Pending) > 0 {
         return Exit::Unfinished;
     }
     match (done, all) {

@@ -64,10 +64,15 @@ fn last_undoable(history: &History) -> Option<u64> {
 impl WriteArgs {
     /// A plan that is made from the journal of this machine cannot be carried out by another.
     pub(super) fn rests_on_the_journal(&self, command: &str) -> Result<(), Failure> {
+        self.rests_on(command, "the journal of this machine")
+    }
+
+    /// A plan that is made from what only this machine has cannot be carried out by another.
+    pub(super) fn rests_on(&self, command: &str, what: &str) -> Result<(), Failure> {
         match self.plan_out {
             None => Ok(()),
             Some(_) => Err(Failure::usage(format!("a plan of {command} cannot be saved"))
-                .hint(Some("it rests on the journal of this machine; --dry-run=client shows it"))),
+                .hint(Some(format!("it rests on {what}; --dry-run=client shows it")))),
         }
     }
 }

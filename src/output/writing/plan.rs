@@ -10,7 +10,9 @@ use super::super::wire::{
     API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, reference, volume,
 };
 use crate::cluster::Cluster;
-use crate::model::{Action, ReclaimPolicy, Settings, Time, Undo, format_bytes, format_time};
+use crate::model::{
+    Action, Guard, ReclaimPolicy, SecretWord, Settings, Time, Undo, format_bytes, format_time,
+};
 use crate::plan::{self as inner, About};
 
 /// What would be changed, and what would not, and why.
@@ -71,6 +73,16 @@ pub struct SavedSettings {
     pub accept_leak: bool,
     /// `--rolled-back`.
     pub rolled_back: bool,
+    /// `--reclaim`.
+    pub reclaim: bool,
+    /// `--keep-data`.
+    pub keep_data: bool,
+    /// `--remove-finalizer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remove_finalizer: Option<String>,
+    /// `--secret`, or empty for `--no-secret`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
     /// `--record-namespace`.
     pub record_namespace: String,
     /// `--journal-only`.
@@ -212,6 +224,14 @@ fn settings(settings: &Settings) -> SavedSettings {
         destroy_data: settings.destroy_data,
         accept_leak: settings.accept_leak,
         rolled_back: settings.rolled_back,
+        reclaim: settings.reclaim,
+        keep_data: settings.keep_data,
+        remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
+        secret: match &settings.secret {
+            SecretWord::Unsaid => None,
+            SecretWord::None => Some(String::new()),
+            SecretWord::Named { namespace, name } => Some(format!("{namespace}/{name}")),
+        },
         record_namespace: settings.recording.namespace.to_string(),
         journal_only: settings.recording.journal_only,
     }
@@ -298,9 +318,11 @@ fn step(action: &Action) -> Step {
             tests.push(policy(&ReclaimPolicy::Retain));
             ("patch the dead uid out of claimRef".to_owned(), tests)
         }
-        Action::RemoveFinalizer { finalizer, .. } => (
+        Action::RemoveFinalizer { finalizer, guards, .. } => (
             format!("patch finalizer {finalizer} out"),
-            vec![format!("the finalizer at its place is {finalizer}")],
+            std::iter::once(format!("the finalizer at its place is {finalizer}"))
+                .chain(guards.iter().map(guard))
+                .collect(),
         ),
         Action::AddFinalizer { finalizer, .. } => {
             (format!("patch finalizer {finalizer} in"), Vec::new())
@@ -313,4 +335,15 @@ fn step(action: &Action) -> Step {
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
     };
     Step { action: action.name().to_owned(), what, preconditions }
+}
+
+fn guard(guard: &Guard) -> String {
+    match guard {
+        Guard::ReclaimPolicy(policy) => {
+            format!("spec.persistentVolumeReclaimPolicy is {policy}")
+        }
+        Guard::Phase(phase) => format!("status.phase is {phase}"),
+        Guard::Finalizer(keeper) => format!("finalizer {keeper} is there too"),
+        Guard::NotTerminating => "metadata.deletionTimestamp is absent".to_owned(),
+    }
 }

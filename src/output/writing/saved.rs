@@ -1,7 +1,9 @@
 //! Reading a plan that was saved.
 
 use super::plan::{Plan, SavedSettings};
-use crate::model::{Recording, Settings, Text, Threshold, Time, parse_duration, parse_time};
+use crate::model::{
+    Recording, SecretWord, Settings, Text, Threshold, Time, parse_duration, parse_time,
+};
 use crate::output::wire::API_VERSION;
 
 /// Why a saved plan is not carried out.
@@ -65,6 +67,10 @@ impl SavedSettings {
             destroy_data: self.destroy_data,
             accept_leak: self.accept_leak,
             rolled_back: self.rolled_back,
+            reclaim: self.reclaim,
+            keep_data: self.keep_data,
+            remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
+            secret: self.secret()?,
             recording: Recording {
                 namespace: self.record_namespace.as_str().into(),
                 journal_only: self.journal_only,
@@ -78,5 +84,16 @@ impl SavedSettings {
             settings.thresholds.set(threshold, duration);
         }
         Ok(settings)
+    }
+
+    fn secret(&self) -> Result<SecretWord, PlanError> {
+        let Some(secret) = &self.secret else { return Ok(SecretWord::Unsaid) };
+        if secret.is_empty() {
+            return Ok(SecretWord::None);
+        }
+        let parts = secret.split_once('/');
+        let (namespace, name) =
+            parts.ok_or_else(|| PlanError::Setting(format!("secret={secret}")))?;
+        Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
     }
 }

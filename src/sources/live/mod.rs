@@ -4,6 +4,7 @@
 //! What is named (claims, nodes, classes) is listed after the volumes that name it, so that
 //! "not in the list" means "not there" without asking for each one.
 
+mod again;
 mod denial;
 mod follow;
 mod lister;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use tokio::{sync::watch, task::JoinSet};
 
+pub use again::{Again, list_again};
 pub use lister::EVENTS;
 pub use watches::Watches;
 

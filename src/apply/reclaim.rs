@@ -1,0 +1,61 @@
+//! The last step of a repair that would leak: once the object is gone, its backend volume is deleted
+//! by a volume object made for that (P-TOMBSTONE).
+
+use super::Outcome;
+use super::step::{Ended, Hand, backend};
+use crate::model::BackendKey;
+use crate::plan::{Change, Purpose};
+use crate::remedies::{Orphan, tombstone};
+
+impl Hand<'_> {
+    /// Has the driver delete what the step before left behind. `Err` is an early end.
+    pub(super) async fn reclaim(&self, change: &Change, earlier: &Ended) -> Result<Ended, Ended> {
+        let left = |why: String| {
+            let way = earlier.entry.map_or_else(String::new, |entry| {
+                format!(": `kubectl storage destroy-orphan --from-journal {entry}` goes on")
+            });
+            Ended::new(Outcome::Pending, format!("{why}; the backend volume is left behind{way}"))
+        };
+        let purpose = self.orphan(change, earlier).map_err(left)?;
+        let Purpose::Tombstone(orphan) = &purpose else {
+            return Err(left("there is nothing to create".to_owned()));
+        };
+        let object = orphan.tombstone.volume().object();
+        let judged = self.view.judge(&purpose, &object).await;
+        let proposal = match judged {
+            Ok((_, Ok(Ok(proposal)))) => proposal,
+            Ok((_, Ok(Err(refusal)))) => return Err(left(refusal.reason)),
+            Ok((_, Err(unseen))) => return Err(left(unseen.reason)),
+            Err(error) => return Err(left(error.to_string())),
+        };
+        let about = change.about.clone();
+        let change = Change { purpose, object, about, proposal };
+        let mut ended = self
+            .step(&change, 0)
+            .await
+            .map_err(|ended| Ended { entry: ended.entry, ..left(ended.detail) })?;
+        if ended.outcome == Outcome::Done
+            && let Some(backend) = &change.about.backend
+        {
+            // The step before has just written it.
+            ended.notes.extend(self.forget(backend).await);
+        }
+        Ok(ended)
+    }
+
+    /// What is created, rendered from the object as it was last read.
+    fn orphan(&self, change: &Change, earlier: &Ended) -> Result<Purpose, String> {
+        let saved = earlier.before.as_ref().ok_or("what the object was is not known")?;
+        let cluster = self.view.cluster_uid().ok_or("which cluster it is was not seen")?;
+        let named = backend(change).ok_or("what it names at the backend is not known")?;
+        let named = BackendKey { driver: named.driver.into(), handle: named.handle.into() };
+        let secret = &self.view.settings().secret;
+        let (tombstone, relies_on) = tombstone::manifest(Some(saved), &named, &cluster, secret)?;
+        let elsewhere = match &change.purpose {
+            Purpose::FixFinalizers(asked) => asked.elsewhere.clone(),
+            _ => std::collections::BTreeSet::new(),
+        };
+        let orphan = Orphan { undoes: earlier.entry, tombstone, elsewhere, relies_on };
+        Ok(Purpose::Tombstone(Box::new(orphan)))
+    }
+}

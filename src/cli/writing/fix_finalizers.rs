@@ -1,0 +1,206 @@
+//! `kubectl storage fix-finalizers`.
+
+use std::{io::Read as _, path::PathBuf};
+
+use clap::{ArgGroup, Args};
+
+use super::{Interrupt, SecretArgs, WriteArgs, journal, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{
+        ConnectionArgs, RecordArgs, ThresholdSetting, scope, threshold_candidates, typed_object,
+    },
+    audit::dumps,
+    collect::{Collected, From, collect},
+};
+use crate::journal::History;
+use crate::model::{Kind, ObjectKey, Recording, Settings, Text, escape_control};
+use crate::plan::{self, Hanging};
+use crate::remedies::Recreation;
+
+/// What it repairs.
+const KINDS: [Kind; 3] =
+    [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment];
+
+/// Arguments of `fix-finalizers`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("leak"), group = ArgGroup::new("data"))]
+pub struct FixFinalizersArgs {
+    /// Only these: pv/NAME, pvc/NAME or volumeattachment/NAME
+    #[arg(value_name = "KIND/NAME")]
+    objects: Vec<String>,
+    /// Only claims of this namespace, and volumes whose claim was there; of named claims, the namespace
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// The whole cluster, which is the default
+    #[arg(short = 'A', long, conflicts_with = "objects")]
+    all_namespaces: bool,
+    /// Only objects with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "objects")]
+    selector: Option<String>,
+    /// Your word that a driver, or kube-controller-manager, is gone for good; can be repeated
+    #[arg(long, value_name = "DRIVER")]
+    driver_absent: Vec<String>,
+    /// Your word that HonorPVReclaimPolicy is off in kube-controller-manager
+    #[arg(long)]
+    rolled_back: bool,
+    /// Where a removal leaks the backend volume, leave it behind; our record names it from then on
+    #[arg(long, group = "leak")]
+    accept_leak: bool,
+    /// Where a removal would leak the backend volume, have its driver delete it afterwards
+    #[arg(long, group = "leak")]
+    reclaim: bool,
+    /// Remove this finalizer of somebody else from the one object that is named
+    #[arg(long, value_name = "FINALIZER", requires = "objects")]
+    remove_finalizer: Option<String>,
+    /// Of a claim that is let go, keep the data: its volume is set to Retain first
+    #[arg(long, group = "data")]
+    keep_data: bool,
+    /// Of a claim that is let go, let the data be destroyed as its volume's policy says
+    #[arg(long, group = "data")]
+    destroy_data: bool,
+    /// The manifest of the volume that a named attachment waits for: a file, or - for stdin
+    #[arg(long, value_name = "FILE", requires = "objects", value_hint = clap::ValueHint::FilePath)]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Leave the record of backend volumes left behind to the journal of this machine
+    #[arg(long)]
+    journal_only: bool,
+    /// Change a threshold, such as finalizer=1h; can be repeated
+    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
+    threshold: Vec<ThresholdSetting>,
+    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
+    /// When a dump was taken, if it does not tell
+    #[arg(long, value_name = "TIME", requires = "filename")]
+    taken_at: Option<String>,
+    /// Kinds of which the dump holds every object, or `all`
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
+          add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
+    complete: Vec<String>,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+impl FixFinalizersArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let named = self.named()?;
+        self.fits(&named)?;
+        let settings = self.settings(&named)?;
+        let format = self.write.format()?;
+        let from_file = self.recreation()?;
+        let from = if self.filename.is_empty() {
+            From::Watched { connection, namespace: self.namespace.as_deref() }
+        } else {
+            dumps(&self.filename, self.taken_at.as_deref(), &self.complete)?
+        };
+        let mut collected = collect(from, &settings, None).await?;
+        let history = self.history(&collected)?;
+        let given = self.namespace.clone().or_else(|| collected.namespace.clone());
+        let namespace = given.unwrap_or_else(|| "default".to_owned());
+        let names = named.iter().map(|(kind, name)| ObjectKey::named(*kind, &namespace, name));
+        let hanging =
+            Hanging { names: names.collect(), from: from_file, history: history.as_ref() };
+        let make = |cx: &crate::cluster::Cx| plan::fix_finalizers(cx, &hanging);
+        let plan = perform::plan(&mut collected, &settings, make).await?;
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+
+    fn named(&self) -> Result<Vec<(Kind, String)>, Failure> {
+        let mut named = Vec::new();
+        for object in &self.objects {
+            let (kind, name) = typed_object(object, &KINDS)?;
+            if named.contains(&(kind, name.clone())) {
+                return Err(Failure::usage(format!("{}/{name} is named twice", kind.short())));
+            }
+            named.push((kind, name));
+        }
+        Ok(named)
+    }
+
+    /// What clap cannot tell about the flags.
+    fn fits(&self, named: &[(Kind, String)]) -> Result<(), Failure> {
+        if let Some(finalizer) = &self.remove_finalizer {
+            if named.len() != 1 {
+                return Err(Failure::usage("--remove-finalizer is for one named object")
+                    .hint(Some("name the one that hangs on it")));
+            }
+            if !is_qualified(finalizer) {
+                let shown = escape_control(finalizer);
+                return Err(Failure::usage(format!("{shown:?} names no finalizer")));
+            }
+        }
+        if self.from.is_some() {
+            if named.iter().any(|(kind, _)| *kind != Kind::VolumeAttachment) {
+                return Err(Failure::usage("--from is for attachments whose volume is gone"));
+            }
+            self.write.rests_on("fix-finalizers --from", "a file of this machine")?;
+        }
+        if self.reclaim && !self.write.wait {
+            return Err(Failure::usage("--reclaim has to wait for the object to go")
+                .hint(Some("leave out --wait=false")));
+        }
+        Ok(())
+    }
+
+    fn settings(&self, named: &[(Kind, String)]) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        for ThresholdSetting(threshold, duration) in &self.threshold {
+            settings.thresholds.set(*threshold, *duration);
+        }
+        self.write.take_timeout(&mut settings);
+        let namespace = self.namespace.as_deref().filter(|_| named.is_empty());
+        settings.scope = scope(namespace, self.selector.as_deref())?;
+        settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
+        settings.rolled_back = self.rolled_back;
+        settings.accept_leak = self.accept_leak;
+        settings.reclaim = self.reclaim;
+        settings.keep_data = self.keep_data;
+        settings.destroy_data = self.destroy_data;
+        settings.remove_finalizer = self.remove_finalizer.as_deref().map(Text::from);
+        settings.secret = self.secret.word()?;
+        settings.recording =
+            Recording { journal_only: self.journal_only, ..self.record.recording() };
+        Ok(settings)
+    }
+
+    /// What the journal knows; of a dump, nothing is known of what was done.
+    fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
+        match self.filename.is_empty() {
+            true => journal::recall(collected).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn recreation(&self) -> Result<Option<Recreation>, Failure> {
+        let Some(path) = &self.from else { return Ok(None) };
+        let mut text = String::new();
+        let read = if path.as_os_str() == "-" {
+            std::io::stdin().lock().read_to_string(&mut text).map(drop)
+        } else {
+            std::fs::read_to_string(path).map(|it| text = it)
+        };
+        let failed = |error: anyhow::Error| {
+            Failure::error(error.context(format!("failed to read {}", path.display())))
+        };
+        read.map_err(|error| failed(error.into()))?;
+        let value: serde_json::Value =
+            serde_yaml::from_str(&text).map_err(|error| failed(error.into()))?;
+        Recreation::of(&value, None).map(Some).map_err(|reason| failed(anyhow::anyhow!(reason)))
+    }
+}
+
+/// A finalizer that there could be (`ValidateFinalizerName`): a name, with or without a prefix.
+fn is_qualified(finalizer: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    !finalizer.is_empty() && finalizer.len() <= 317 && finalizer.chars().all(plain)
+}
