@@ -44,6 +44,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l disable
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "audit" -d 'Report what is wrong with volumes and claims; changes nothing'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "gc" -d 'Reclaim volumes that nobody needs any more: their disks are deleted by their own drivers'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "fix-finalizers" -d 'Repair volumes, claims and attachments that hang on finalizers, e.g. after a rollback'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "retain" -d 'Stop whatever would destroy a volume: set its reclaim policy to Retain, now'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "apply" -d 'Carry out a plan that was saved with --plan-out'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "destroy-orphan" -d 'Have a driver delete a backend volume that no volume names any more'
@@ -139,6 +140,57 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l n
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l disable-compression -d 'Opt out of response compression'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s n -l namespace -d 'Only claims of this namespace, and volumes whose claim was there; of named claims, the namespace' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s l -l selector -d 'Only objects with these labels' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l driver-absent -d 'Your word that a driver, or kube-controller-manager, is gone for good; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l remove-finalizer -d 'Remove this finalizer of somebody else from the one object that is named' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l from -d 'The manifest of the volume that a named attachment waits for: a file, or - for stdin' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l secret -d 'The secret with which the driver deletes a volume, where nothing else tells' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l record-namespace -d 'The namespace of the cluster\'s record of kept backends' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l threshold -d 'Change a threshold, such as finalizer=1h; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s f -l filename -d 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l taken-at -d 'When a dump was taken, if it does not tell' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l complete -d 'Kinds of which the dump holds every object, or `all`' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
+client\t'Plan, and send nothing'
+server\t'Send every request with dryRun=All'"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l plan-out -d 'Save the plan, for `apply`, and change nothing' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l max -d 'Refuse everything if more than this many objects would be changed' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l max-percent -d 'Refuse everything if more than this share of all volumes would be changed' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l wait -d 'Wait until what follows a change is verified' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l timeout -d 'How long to wait for each change; 0 means the threshold delete-wait, which is 5m' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l field-manager -d 'The name under which the API server notes who changed what' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s o -l output -d 'Output format: table, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l kubeconfig -d 'Path to the kubeconfig file to use' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l context -d 'The name of the kubeconfig context to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster -d 'The name of the kubeconfig cluster to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l user -d 'The name of the kubeconfig user to use' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l as -d 'Username to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l as-group -d 'Group to impersonate; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l as-uid -d 'UID to impersonate' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s s -l server -d 'The address and port of the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l token -d 'Bearer token for authentication to the API server' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l certificate-authority -d 'Path to a cert file for the certificate authority' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l client-certificate -d 'Path to a client certificate file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l client-key -d 'Path to a client key file for TLS' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l tls-server-name -d 'Server name to use for server certificate validation' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s A -l all-namespaces -d 'The whole cluster, which is the default'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l rolled-back -d 'Your word that HonorPVReclaimPolicy is off in kube-controller-manager'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l accept-leak -d 'Where a removal leaks the backend volume, leave it behind; our record names it from then on'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l reclaim -d 'Where a removal would leak the backend volume, have its driver delete it afterwards'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l keep-data -d 'Of a claim that is let go, keep the data: its volume is set to Retain first'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l destroy-data -d 'Of a claim that is let go, let the data be destroyed as its volume\'s policy says'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l no-secret -d 'Your word that the driver needs no secret to delete a volume'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l journal-only -d 'Leave the record of backend volumes left behind to the journal of this machine'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s y -l yes -d 'Answer the question with yes. Never stands in for a flag that names a danger'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l no-events -d 'Write no Events about what is done'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l disable-compression -d 'Opt out of response compression'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s n -l namespace -d 'The namespace of the claims [default: that of the context]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s f -l filename -d 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
@@ -209,7 +261,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l driver -d 'The CSI driver of the backend volume' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l handle -d 'Its volume handle' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l from-journal -d 'The backend volume that this entry of the journal kept' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l secret -d 'The secret with which the driver deletes it, where the journal does not tell' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l secret -d 'The secret with which the driver deletes a volume, where nothing else tells' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l dry-run -d 'Only show what would be done: `client` plans, `server` also has the API server look at each request' -r -f -a "none\t'Not at all'
 client\t'Plan, and send nothing'
 server\t'Send every request with dryRun=All'"
@@ -238,7 +290,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l backend-exclusive -d 'Your word that no other cluster uses the backend of this driver'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-secret -d 'Your word that the driver needs no secret to delete it'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-secret -d 'Your word that the driver needs no secret to delete a volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s y -l yes -d 'Answer the question with yes. Never stands in for a flag that names a danger'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-events -d 'Write no Events about what is done'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l insecure-skip-tls-verify -d 'Do not check the validity of the server\'s certificate: this makes the connection insecure'

@@ -28,13 +28,18 @@ pub(super) async fn until_settled(
                         found.map(ToString::to_string) == uid && uid.is_some()
                     })
                 });
+                // What could not be detached without it can be now.
+                let detaching = view.detaching(&object.key.name);
                 match (phase.as_str(), claimed) {
-                    ("Bound", true) => {
+                    ("Bound", true) if detaching.is_empty() => {
                         return (Outcome::Done, "it is bound to its claim again".to_owned());
                     }
-                    ("Released", false) => {
+                    ("Released", false) if detaching.is_empty() => {
                         let told = "it is Released, with the policy Retain, and names the same backend volume";
                         return (Outcome::Done, told.to_owned());
+                    }
+                    ("Bound", true) | ("Released", false) => {
+                        format!("{} is not detached", detaching.join(", "))
                     }
                     ("Available", _) => {
                         let told = "it is Available: somebody took its claimRef away, and any claim may get it";

@@ -302,6 +302,20 @@ impl View {
         uid.is_some_and(|uid| *uid == object.uid)
     }
 
+    /// The attachments of a volume that are being deleted, with what their attacher complains of.
+    pub(super) fn detaching(&self, volume: &str) -> Vec<String> {
+        let state = self.state.borrow();
+        let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
+        let attachments = cx.attachments_of(volume).unwrap_or_default().into_iter();
+        attachments
+            .filter(|it| it.metadata.deleting.is_some())
+            .map(|it| match &it.detach_error {
+                Some(error) => format!("{} ({error})", it.object()),
+                None => it.object().to_string(),
+            })
+            .collect()
+    }
+
     /// The pods that use a claim, by a list made now.
     pub(super) async fn users_now(&self, key: &ClaimKey) -> Result<Vec<String>, LookError> {
         let reach = Reach { kind: Kind::Pod, namespace: Some(Text::clone(&key.namespace)) };

@@ -8,6 +8,7 @@ mod controller;
 mod deletion_secret;
 mod event;
 mod finalizer;
+mod holder;
 mod in_use;
 mod names;
 mod node;
@@ -33,6 +34,7 @@ pub use finalizer::{
     SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, has_attacher_finalizer,
     owner_of, set_by_attacher,
 };
+pub use holder::{Holder, holders_of_attachment, holders_of_claim, holders_of_volume};
 pub use in_use::{
     ClaimFate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, looked_at,
     pod_users, template_of, unsafe_to_delete, upstream_in_use,

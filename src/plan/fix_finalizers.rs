@@ -150,7 +150,7 @@ impl Hanging<'_> {
         };
         let asked = Asked { named, elsewhere: self.elsewhere(volume) };
         let purpose = Purpose::FixFinalizers(Box::new(asked));
-        let about = About::of_object(cx, &object);
+        let about = About::of_object(cx, &object).with_holders(cx, &object);
         plan.take_proposed(cx, purpose, object, about, named);
     }
 

@@ -13,6 +13,7 @@ mod undo;
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Seen, Subject};
+use crate::facts::{Holder, holders_of_attachment, holders_of_claim, holders_of_volume};
 use crate::model::{
     Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text,
     Time, Volume, VolumeColumns,
@@ -74,6 +75,8 @@ pub struct About {
     pub volume: Option<VolumeColumns>,
     /// What it names at the storage backend.
     pub backend: Option<BackendKey>,
+    /// Who holds it by a finalizer, where that is what a change is about.
+    pub held: Vec<Holder>,
 }
 
 /// An object of which nothing is changed.
@@ -174,7 +177,10 @@ impl Plan {
         check: impl FnOnce(&Change) -> Result<(), String>,
     ) {
         let because = purpose.id();
-        let about = About::of_object(cx, object);
+        let mut about = About::of_object(cx, object);
+        if matches!(purpose, Purpose::FixFinalizers(_)) {
+            about = about.with_holders(cx, object);
+        }
         self.take_proposed(cx, purpose, object.clone(), about, true);
         let checked = self.changes.last().filter(|it| it.object == *object).map(check);
         if let Some(Err(reason)) = checked {
@@ -244,7 +250,23 @@ impl About {
             age: Some(crate::facts::phase_age(cx, volume)),
             volume: Some(crate::facts::columns(volume)),
             backend: volume.backend.clone(),
+            held: Vec::new(),
         }
+    }
+
+    /// Adds who holds it.
+    fn with_holders(mut self, cx: &Cx, object: &ObjectRef) -> Self {
+        let cluster = cx.cluster();
+        self.held = match cluster.subject(&object.key) {
+            Some(Subject::Volume(id)) => cluster.volume_at(id).map(|it| holders_of_volume(cx, it)),
+            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| holders_of_claim(cx, it)),
+            Some(Subject::Attachment(id)) => {
+                cluster.attachment_at(id).map(|it| holders_of_attachment(cx, it))
+            }
+            _ => None,
+        }
+        .unwrap_or_default();
+        self
     }
 
     /// Whoever works at the backend: changes of one driver are made one after the other.

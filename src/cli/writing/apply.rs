@@ -133,7 +133,12 @@ fn object(change: &PlannedChange) -> Option<ObjectRef> {
 
 /// Whether what would be done now is what the plan says, its age apart.
 fn same(saved: &PlannedChange, fresh: &crate::plan::Change) -> Result<(), String> {
-    let fresh = PlannedChange { age: saved.age.clone(), ..writing::change(fresh, None) };
+    let fresh = PlannedChange {
+        age: saved.age.clone(),
+        // The evidence moves on; whether it is enough, the proposal says.
+        held: saved.held.clone(),
+        ..writing::change(fresh, None)
+    };
     if *saved == fresh {
         return Ok(());
     }

@@ -10,6 +10,7 @@ use super::super::wire::{
     API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, reference, volume,
 };
 use crate::cluster::Cluster;
+use crate::facts::Holder;
 use crate::model::{
     Action, Guard, ReclaimPolicy, SecretWord, Settings, Time, Undo, format_bytes, format_time,
 };
@@ -74,8 +75,10 @@ pub struct SavedSettings {
     /// `--rolled-back`.
     pub rolled_back: bool,
     /// `--reclaim`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reclaim: bool,
     /// `--keep-data`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_data: bool,
     /// `--remove-finalizer`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +120,9 @@ pub struct PlannedChange {
     /// What it names at the storage backend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendVolume>,
+    /// Who holds it by a finalizer, where that is what the change is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
     /// What is written, in this order.
     pub steps: Vec<Step>,
     /// What that does.
@@ -142,6 +148,23 @@ pub struct Step {
     pub preconditions: Vec<String>,
 }
 
+/// A finalizer, and who should remove it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// The finalizer.
+    pub finalizer: String,
+    /// Who should remove it.
+    pub by: String,
+    /// `alive`, `absent` or `unknown`.
+    pub state: String,
+    /// Why that is so.
+    pub because: String,
+    /// Every probe that was made for them, and what it showed.
+    pub probes: Vec<String>,
+    /// Who set it, by `managedFields`.
+    pub managers: Vec<String>,
+}
+
 /// A volume at the storage backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendVolume {
@@ -165,6 +188,9 @@ pub struct RefusedChange {
     /// What tells it apart from other volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<Volume>,
+    /// Who holds it by a finalizer, where that is what it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
 }
 
 /// Puts a plan into its public shape.
@@ -246,6 +272,7 @@ pub fn change(change: &inner::Change, now: Option<Time>) -> PlannedChange {
         age: change.about.age.map(|it| age(it, now)),
         volume: change.about.volume.clone().map(volume),
         backend: backend(&change.about),
+        held: change.about.held.iter().map(held).collect(),
         steps: proposal.steps.iter().map(step).collect(),
         effect: proposal.effect.what.clone(),
         risk: proposal.effect.risk.clone(),
@@ -270,6 +297,27 @@ pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
         reason: refused.reason.clone(),
         unseen: refused.unseen,
         volume: refused.about.volume.clone().map(volume),
+        held: refused.about.held.iter().map(held).collect(),
+    }
+}
+
+fn held(holder: &Holder) -> Held {
+    let state = holder.state.as_ref();
+    let because = match state {
+        Some(state) => state.because.clone(),
+        None => "nothing would show it".to_owned(),
+    };
+    Held {
+        finalizer: holder.finalizer.to_string(),
+        by: holder.by.clone(),
+        state: holder.liveness().name().to_owned(),
+        because,
+        probes: state
+            .into_iter()
+            .flat_map(|it| &it.probes)
+            .map(|it| format!("{}: {}", it.what, it.describe()))
+            .collect(),
+        managers: holder.managers.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::report::{resource_name, short_name, wrap};
 use super::super::wire::ObjectReference;
-use super::plan::{Plan, PlannedChange, RefusedChange};
+use super::plan::{Held, Plan, PlannedChange, RefusedChange};
 use super::receipt::Receipt;
 use crate::model::{escape_control, format_age};
 
@@ -40,6 +40,10 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
             let told =
                 parts.iter().filter_map(|(what, it)| Some(format!("{what} {}", it.as_ref()?)));
             facts.push(told.collect::<Vec<_>>().join(", "));
+        }
+        for held in &change.held {
+            let Held { finalizer, by, state, because, .. } = held;
+            facts.push(format!("{finalizer}: removed by {by}, which is {state}: {because}"));
         }
         if effect.is_none() {
             facts.push(change.effect.clone());
