@@ -9,7 +9,8 @@ use super::{
     Admin, EXTERNAL, PV_PROTECTION, because, fix, grow_old, lines, one_removal, set_finalizers,
 };
 use crate::support::{
-    Cluster, Driver, DriverOptions, Options, Scenario, claim, eventually, never, pod, shared,
+    Cluster, Driver, DriverOptions, Options, PersistentVolume, Scenario, claim, eventually, never,
+    pod, shared,
 };
 
 const ATTACHER: &str = "external-attacher/d33-csi-example";
@@ -181,4 +182,58 @@ fn recreated(admin: &Admin, driver: &Driver, name: &str, held: &str, file: &str)
     never("the volume goes again", Duration::from_millis(500), || {
         on.get(&format!("pv/{name}")).is_none()
     });
+}
+
+/// A node that is gone lets go of nothing: the attachment is deleted as anybody would, and its attacher detaches.
+#[test]
+fn an_attachment_to_a_node_that_is_gone_is_deleted_and_not_stripped() {
+    let on = Scenario::on(shared());
+    let options = DriverOptions { attach: true, attacher: true, ..DriverOptions::default() };
+    let driver = shared().start_driver("nodeless.csi.example", &options);
+    let (name, node, held) = (on.named("pv"), on.named("node"), on.named("held"));
+    driver.make(&name);
+    on.create(&PersistentVolume::csi(&name, &driver.name, &name).0);
+    on.wait_phase(&format!("pv/{name}"), "Available");
+    on.cluster.create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}));
+    let plugin = json!({"name": driver.name, "nodeID": node, "topologyKeys": []});
+    on.cluster.create(&json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
+        "spec": {"drivers": [plugin]},
+    }));
+    on.create(&json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": held},
+        "spec": {"attacher": driver.name, "nodeName": node, "source": {"persistentVolumeName": name}},
+    }));
+    let object = format!("volumeattachment/{held}");
+    eventually("it is attached", || on.read(&object)["status"]["attached"] == true);
+    for gone in [format!("node/{node}"), format!("csinode/{node}")] {
+        on.delete(&gone);
+        on.wait_gone(&gone);
+    }
+    let admin = Admin::of(&on);
+    // By a filter it is only shown.
+    let told = admin.refused(0, &fix(&["-l", "none=here", "--yes"]));
+    assert!(told.changes().is_empty(), "{:#}", told.json);
+    let busy = json!({"fail": {"code": "INTERNAL", "message": "disk is busy"}});
+    driver.fault(&json!({"ControllerUnpublishVolume": busy}));
+    let mark = on.cluster.mark();
+    let told = admin.run(&fix(&[&object, "--yes", "--timeout", "4s"])).ends(6);
+    assert_eq!(told.outcomes("pending"), [&*held], "{:#}", told.json);
+    because(&told, &held, &["disk is busy"]);
+    let uid = on.read(&object)["metadata"]["uid"].clone();
+    let sent = admin.sent(mark);
+    let expected = [
+        format!("dry delete volumeattachments {held}"),
+        format!("delete volumeattachments {held}"),
+    ];
+    assert_eq!(lines(&sent), expected);
+    assert_eq!(sent[1].body["preconditions"]["uid"], uid);
+
+    // Its attacher is at work: nothing is stripped, whatever anybody says.
+    grow_old();
+    let word = ["--driver-absent", &driver.name, "--yes"];
+    admin.refused(5, &fix(&[&[&*object][..], &word].concat()));
+    driver.fault(&json!({}));
+    on.wait_gone(&object);
+    assert!(driver.has(&name));
 }
