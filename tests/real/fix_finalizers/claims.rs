@@ -6,6 +6,7 @@ use super::{Admin, CLAIM_PROTECTION, because, finalizers, fix, grow_old, is_one_
 use crate::support::{Cluster, Driver, Mark, Options, Scenario, claim, eventually, pod};
 
 const MANAGER: &str = "kube-controller-manager";
+const BACKUP: &str = "example.com/backup";
 const WORD: [&str; 2] = ["--driver-absent", MANAGER];
 /// Claims that somebody uses or wants, and who.
 const USED: [(&str, &str); 4] =
@@ -27,6 +28,7 @@ fn a_claim_is_let_go_when_its_controller_is_gone_and_nobody_uses_it() {
         on.bound(name);
     }
     users(&on);
+    super::set_finalizers(&on, "pvc/backed-up", &[CLAIM_PROTECTION, BACKUP]);
     cluster.stop_component("kcm");
     for name in free.iter().chain(&used) {
         on.delete(&format!("pvc/{name}"));
@@ -49,6 +51,7 @@ fn a_claim_is_let_go_when_its_controller_is_gone_and_nobody_uses_it() {
     let handles = volumes.each_ref().map(|name| on.handle(name));
     cluster.start_component("kcm");
     on.wait_phase(&format!("pv/{}", volumes[0]), "Released");
+    on.wait_phase(&format!("pv/{}", volumes[2]), "Released");
     on.wait_gone(&format!("pv/{}", volumes[1]));
     ended(&on, driver, &handles);
 }
@@ -157,34 +160,35 @@ fn destroyed(admin: &Admin, volume: &str) {
     assert!(on.get(object).is_none());
 }
 
-/// Somebody's finalizer beside it: neither lets the claim go before both are gone.
+/// Somebody's finalizer beside it: whichever is the last asks what becomes of the data.
 fn foreign(admin: &Admin, volume: &str) {
-    const BACKUP: &str = "example.com/backup";
     let (on, object) = (admin.on, "pvc/backed-up");
-    // As if it had been there before: nobody may add one to what is Terminating.
-    let mut copy = claim("shadow", "");
-    copy["spec"]["volumeName"] = json!(on.named("none"));
-    copy["metadata"]["finalizers"] = json!([BACKUP]);
-    on.create(&copy);
-    super::set_finalizers(on, "pvc/shadow", &[BACKUP]);
-    on.delete("pvc/shadow");
-    grow_old();
-    let remove = ["--remove-finalizer", BACKUP];
-    // It never had a volume: no data hang on it.
-    let told = admin.run(&about(on, "pvc/shadow", &remove)).ends(0);
-    assert_eq!(told.outcomes("done"), ["shadow"], "{:#}", told.json);
-    assert!(on.get("pvc/shadow").is_none());
+    let (before, mark) = (on.read(object), on.cluster.mark());
+    let told = admin.run(&about(on, object, &[])).ends(0);
+    assert_eq!(told.outcomes("done"), ["backed-up"], "{:#}", told.json);
+    let patch =
+        super::one_removal(admin, mark, "persistentvolumeclaims", &before, CLAIM_PROTECTION);
+    // It is known that it does not go with it.
+    assert_eq!(super::tested(&patch, "/metadata/finalizers/1"), Some(&json!(BACKUP)));
+    assert_eq!(finalizers(on, object), [BACKUP]);
 
-    // What has data asks, whoever's finalizer is the last.
-    because(&admin.refused(5, &about(on, object, &remove)), "backed-up", &[BACKUP]);
+    because(&admin.refused(5, &about(on, object, &[])), "backed-up", &[BACKUP]);
+    let remove = ["--remove-finalizer", BACKUP];
+    let words = ["--keep-data", "--destroy-data"];
+    because(&admin.refused(5, &about(on, object, &remove)), "backed-up", &words);
+    let told = admin.run(&about(on, object, &[&remove[..], &["--keep-data"]].concat())).ends(0);
+    assert_eq!(told.outcomes("done"), ["backed-up"], "{:#}", told.json);
     let live = on.read(&format!("pv/{volume}"));
-    assert_eq!(live["spec"]["persistentVolumeReclaimPolicy"], "Delete");
+    assert_eq!(live["spec"]["persistentVolumeReclaimPolicy"], "Retain");
+    assert!(on.get(object).is_none());
 }
 
 /// What the controller manager makes of it.
 fn ended(on: &Scenario, driver: &Driver, handles: &[String; 3]) {
-    let [kept, destroyed, _] = handles;
+    let [kept, destroyed, backed_up] = handles;
     eventually("the data that was given up is gone", || !driver.has(destroyed));
-    assert!(driver.has(kept) && driver.delete_calls(kept) == 0);
+    for kept in [kept, backed_up] {
+        assert!(driver.has(kept) && driver.delete_calls(kept) == 0);
+    }
     assert!(on.get("pvc/runs").is_some(), "it is in use");
 }
