@@ -2,7 +2,7 @@
 
 use super::finalizer::has_attacher_finalizer;
 use crate::cluster::{Cx, Seen};
-use crate::model::{Attachment, Kind};
+use crate::model::{Attachment, Kind, Liveness};
 
 /// Whether the disk may be attached, whatever `status.attached` says.
 ///
@@ -28,6 +28,36 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
         state.push_str(", tainted out-of-service");
     }
     Ok(Some(state))
+}
+
+/// What detaching waits for where the volume's object is there, as far as it shows, and what to do
+/// about it (SEMANTICS F81).
+pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness) -> String {
+    let node = cx.node(&attachment.node, Kind::VolumeAttachment);
+    if attacher == Liveness::Absent {
+        return format!(
+            "the attacher of {} is gone: reinstall the driver, and let it detach",
+            attachment.attacher
+        );
+    }
+    if let Some(error) = &attachment.detach_error {
+        return format!("the driver fails to detach it, and is asked again: {error}");
+    }
+    match node {
+        Ok(None) => "its node is gone; the driver has to finish".to_owned(),
+        Ok(Some(node)) if node.out_of_service => {
+            "its node is marked as out of service; the driver has to finish".to_owned()
+        }
+        Ok(Some(node)) if !node.ready => {
+            "its node is not Ready: bring it back, or, knowing that it is off, taint it \
+             node.kubernetes.io/out-of-service"
+                .to_owned()
+        }
+        Ok(Some(_)) | Err(_) => format!(
+            "the driver has to finish: look at the logs of the attacher of {}",
+            attachment.attacher
+        ),
+    }
 }
 
 #[cfg(test)]

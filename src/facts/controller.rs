@@ -24,6 +24,14 @@ pub fn attacher(cx: &Cx, driver: &Text) -> ControllerState {
     state(cx, Role::Attacher, driver)
 }
 
+/// What `--driver-absent` calls the cluster's snapshot-controller.
+pub const SNAPSHOT_CONTROLLER: &str = "snapshot-controller";
+
+/// Returns the state of the cluster's snapshot-controller, which serves all drivers.
+pub fn snapshotter(cx: &Cx) -> ControllerState {
+    state(cx, Role::Snapshotter, &Text::from(""))
+}
+
 /// Returns the state of kube-controller-manager.
 pub fn controller_manager(cx: &Cx) -> ControllerState {
     state(cx, Role::ControllerManager, &Text::from(""))
@@ -145,7 +153,8 @@ impl Search<'_, '_> {
         let settings = self.cx.settings();
         let name = match self.role {
             Role::ControllerManager => Role::ControllerManager.name(),
-            Role::Provisioner | Role::Attacher | Role::Snapshotter => self.driver,
+            Role::Snapshotter => SNAPSHOT_CONTROLLER,
+            Role::Provisioner | Role::Attacher => self.driver,
         };
         if self.role == Role::Provisioner && !is_csi(self.cx, self.driver) {
             // local-path, nfs-subdir…: their pods look like any other pod (SEMANTICS 0.2).
@@ -154,8 +163,9 @@ impl Search<'_, '_> {
         if settings.absent_drivers.contains(name) {
             return (Liveness::Absent, "nothing of it was found, and --driver-absent says so");
         }
-        if self.role == Role::ControllerManager && !self.lease {
-            // It can be told to keep no Lease, and then leaves no trace.
+        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) && !self.lease {
+            // It can be told to keep no Lease, and run where nobody sees its pods: then it leaves no
+            // trace.
             return (Liveness::Unknown, "it keeps no Lease that was seen");
         }
         // Whatever was a sign of life after an earlier run saw nothing starts the wait anew.

@@ -21,12 +21,14 @@ mod released;
 pub mod retention;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use attachment::{may_be_attached, node_state};
+pub use attachment::{detaching_waits_for, may_be_attached, node_state};
 pub use columns::columns;
 pub use consequence::{
     Consequence, Fate, fate_without_claim, when_claim_goes, when_volume_is_deleted,
 };
-pub use controller::{attacher, controller_manager, is_absent, is_csi, provisioner};
+pub use controller::{
+    SNAPSHOT_CONTROLLER, attacher, controller_manager, is_absent, is_csi, provisioner, snapshotter,
+};
 pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
 pub use finalizer::{

@@ -25,7 +25,8 @@ use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume
 
 pub use condemn::REMEDY as CONDEMN;
 pub use finalizers::{
-    ADD_PROTECTION, REMOVE_ATTACHER_FINALIZER, REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER,
+    ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
+    REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER,
 };
 pub use keep_backend::REMEDY as KEEP_BACKEND;
 pub use manifest::Manifest;

@@ -281,17 +281,23 @@ fn the_table_of_remedies_is_that_of_the_code() {
     expect_file(&root().join(REMEDIES_PATH), &table);
 }
 
-/// A command for whatever object, at whatever age.
+/// A command for whatever object, at whatever age, whatever flags of it say.
 fn generic(command: &str) -> String {
     let mut words = Vec::new();
-    let mut age = false;
+    let mut value = None;
     for word in command.split(' ') {
-        words.push(match word.split_once('/') {
-            Some((kind, _)) => format!("{kind}/NAME"),
-            None if age => "AGE".to_owned(),
-            None => word.to_owned(),
+        words.push(match (value, word.split_once('/')) {
+            (Some(value), _) => str::to_owned(value),
+            (None, Some((kind, _))) => format!("{kind}/NAME"),
+            (None, None) => word.to_owned(),
         });
-        age = word == "--older-than";
+        value = match word {
+            "--older-than" => Some("AGE"),
+            "-n" => Some("NAMESPACE"),
+            "--driver-absent" => Some("DRIVER"),
+            "--remove-finalizer" => Some("NAME"),
+            _ => None,
+        };
     }
     words.join(" ")
 }

@@ -41,6 +41,8 @@ struct Asked {
     rolled_back: bool,
     include_unknown_age: bool,
     include_recreated: bool,
+    destroy_data: bool,
+    remove_finalizer: Option<String>,
 }
 
 impl Asked {
@@ -51,6 +53,8 @@ impl Asked {
             rolled_back: self.rolled_back,
             include_unknown_age: self.include_unknown_age,
             include_recreated: self.include_recreated,
+            destroy_data: self.destroy_data,
+            remove_finalizer: self.remove_finalizer.map(Text::from),
             ..Settings::default()
         };
         for (name, duration) in self.thresholds {

@@ -69,13 +69,20 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
     refusals(out, &plan.refusals, width)
 }
 
-/// Prints what is not changed, and why.
+/// Prints what is not changed, and why: objects that share a reason share its lines.
 ///
 /// # Errors
 /// When writing fails.
 pub fn refusals(out: &mut dyn Write, refused: &[RefusedChange], width: usize) -> io::Result<()> {
+    let mut told: Vec<&str> = Vec::new();
     for refusal in refused {
-        writeln!(out, "refused: {}", named(&short_name(&refusal.object)))?;
+        if told.contains(&refusal.reason.as_str()) {
+            continue;
+        }
+        told.push(&refusal.reason);
+        for alike in refused.iter().filter(|it| it.reason == refusal.reason) {
+            writeln!(out, "refused: {}", named(&short_name(&alike.object)))?;
+        }
         indented(out, &refusal.reason, width)?;
     }
     Ok(())

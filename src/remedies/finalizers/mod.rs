@@ -8,13 +8,14 @@
 mod add_protection;
 mod attachment;
 mod claim;
+mod remover;
 mod volume;
 
 use std::collections::BTreeSet;
 
 pub use add_protection::REMEDY as ADD_PROTECTION;
-pub use attachment::propose as attachment;
-pub use claim::propose as claim;
+pub use attachment::{REMEDY as FIX_ATTACHMENT, propose as attachment};
+pub use claim::{PROTECT as PROTECT_CLAIM, REMEDY as FIX_CLAIM, propose as claim};
 pub use volume::{
     ATTACHER as REMOVE_ATTACHER_FINALIZER, EXTERNAL as REMOVE_EXTERNAL_FINALIZER,
     IN_TREE_FINALIZER as REMOVE_IN_TREE_FINALIZER, fix as volume,
@@ -32,3 +33,6 @@ pub struct Asked {
     /// journal.
     pub elsewhere: BTreeSet<Box<str>>,
 }
+
+#[cfg(test)]
+mod stage;

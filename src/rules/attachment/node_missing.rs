@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -23,14 +24,15 @@ pub(super) static RULE: Rule = Rule {
         Kind::Lease,
         Kind::Event,
     ],
-    remedies: &[],
+    remedies: &[&remedies::FIX_ATTACHMENT],
     title: "An attachment names a node that does not exist",
     danger: "Whether the machine is gone, or only its object, cannot be seen from here: it may come back, and \
              write to a disk that another node has by then. Until it is detached, no other node gets a volume \
              that only one may have.",
-    remedy: "None by the tool. The attach/detach controller waits six minutes for such a node and then deletes \
-             the attachment itself. Once the machine is known to be off, deleting the attachment in the ordinary \
-             way makes its attacher detach the disk.",
+    remedy: "The attach/detach controller waits six minutes for such a node and then deletes the attachment itself. \
+             Once the machine is known to be off, `fix-finalizers` deletes an attachment that is named in the \
+             ordinary way, and its attacher detaches the disk: not while its attacher is absent, a pod is said to \
+             run there, or its volume is gone.",
     source: "kubernetes attachdetach reconciler.go, maxWaitForUnmountDuration",
     judge: &[Judge::Attachment(judge)],
 };
@@ -43,26 +45,17 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if cx.node(&attachment.node, Kind::VolumeAttachment)?.is_some() {
         return Ok(None);
     }
-    let (summary, reason) = match (facts::may_be_attached(attachment), deleting.since) {
-        (true, None) => (
-            "its node is gone, and the disk may still be attached to the machine",
-            "make sure that the machine is off, then delete the attachment: its attacher detaches the disk",
-        ),
-        (true, Some(_)) => (
-            "its node is gone, and the disk has not been detached from the machine yet",
-            "it is being deleted already: its attacher has to detach the disk",
-        ),
-        (false, None) => {
-            ("its node is gone, and nothing was attached", "the attachment can be deleted")
+    let summary = match (facts::may_be_attached(attachment), deleting.since) {
+        (true, None) => "its node is gone, and the disk may still be attached to the machine",
+        (true, Some(_)) => {
+            "its node is gone, and the disk has not been detached from the machine yet"
         }
-        (false, Some(_)) => (
-            "its node is gone and the disk is detached",
-            "it is being deleted already: whoever set the finalizer has to remove it",
-        ),
+        (false, None) => "its node is gone, and nothing was attached",
+        (false, Some(_)) => "its node is gone and the disk is detached",
     };
     Ok(Some(
         RULE.on_attachment(cx, attachment, summary)
             .shows_controller(&facts::attacher(cx, &attachment.attacher))
-            .report_only(reason),
+            .remedied_by(cx, attachment, &remedies::FIX_ATTACHMENT),
     ))
 }

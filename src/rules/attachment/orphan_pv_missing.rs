@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Attachment, AttachmentSource, Finding, Kind, Severity};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -23,15 +24,16 @@ pub(super) static RULE: Rule = Rule {
         Kind::Lease,
         Kind::Event,
     ],
-    remedies: &[],
+    remedies: &[&remedies::FIX_ATTACHMENT],
     title: "An attachment names a volume that does not exist",
     danger: "To detach a disk its attacher needs the volume's object, and without it tries for ever. Until then the \
              disk stays attached to its node, which may have it mounted and write to it, and no other node gets \
              it. This is what is left when somebody removed all finalizers of a volume to get rid of it.",
-    remedy: "None by the tool. Create the volume's object again, with its old name, driver and volumeHandle and \
-             the reclaim policy Retain, and let the attacher detach it; then remove the object. Removing the \
-             attachment's finalizer instead leaves the disk attached where nobody can see it: only where the node \
-             is gone for good, or the storage system says that the disk is attached to none.",
+    remedy: "Create the volume's object again, with its old name, driver and volumeHandle and the reclaim policy \
+             Retain, and let the attacher detach it; then remove the object. `fix-finalizers` removes the \
+             attacher's finalizer instead only as the last resort: from an attachment that is named and \
+             terminating, whose node is gone too. Whether the disk is still attached, only the storage system \
+             can tell then.",
     source: "external-attacher csi_handler.go, csiDetach; external-attacher#235",
     judge: &[Judge::Attachment(judge)],
 };
@@ -47,41 +49,18 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if cx.attached_volume(volume)?.is_some() {
         return Ok(None);
     }
-    let recreate = format!(
-        "create pv/{volume} again with the policy Retain, so that its attacher can detach it"
-    );
-    let node = cx.node(&attachment.node, Kind::VolumeAttachment);
-    let (severity, summary, reason) = match (guarded, deleting) {
-        (true, Some(_)) => (
-            Severity::High,
-            "its volume is gone, and without it nobody can detach the disk",
-            recreate,
-        ),
+    let (severity, summary) = match (guarded, deleting) {
+        (true, Some(_)) => {
+            (Severity::High, "its volume is gone, and without it nobody can detach the disk")
+        }
         (true, None) => (
             Severity::High,
             "its volume is gone: the disk may be attached, and nobody could detach it",
-            recreate,
         ),
-        (false, _) if attachment.attached => (
-            Severity::Medium,
-            "its volume is gone, and it lacks the finalizer of its attacher",
-            "where its driver attaches disks, look at the storage system first; otherwise the attachment can \
-             be deleted"
-                .to_owned(),
-        ),
-        (false, _) => (
-            Severity::Low,
-            "its volume is gone: it can never be attached",
-            "nothing was attached: the attachment can be deleted".to_owned(),
-        ),
-    };
-    let reason = match node {
-        Ok(None) if guarded => {
-            format!(
-                "{reason}; its node is gone, so look at the storage system before anything is forced"
-            )
+        (false, _) if attachment.attached => {
+            (Severity::Medium, "its volume is gone, and it lacks the finalizer of its attacher")
         }
-        Ok(_) | Err(_) => reason,
+        (false, _) => (Severity::Low, "its volume is gone: it can never be attached"),
     };
     let mut finding = RULE
         .on_attachment(cx, attachment, summary)
@@ -90,5 +69,5 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if deleting.is_some() {
         finding = finding.aged(Age::stamped(deleting));
     }
-    Ok(Some(finding.report_only(reason)))
+    Ok(Some(finding.remedied_by(cx, attachment, &remedies::FIX_ATTACHMENT)))
 }

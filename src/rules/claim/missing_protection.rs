@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake, judged::time};
 
 pub(super) static RULE: Rule = Rule {
@@ -20,13 +21,13 @@ pub(super) static RULE: Rule = Rule {
         Kind::Lease,
         Kind::Event,
     ],
-    remedies: &[],
+    remedies: &[&remedies::PROTECT_CLAIM],
     title: "A claim lacks the finalizer that keeps it while pods use it",
     danger: "Deleting such a claim takes effect at once, under a running database too; with the policy Delete its \
              data goes with it. The API server sets the finalizer when a claim is made, and the controller \
              manager adds it to claims that lack it, so neither of the two does its work.",
-    remedy: "The tool changes nothing here yet: add the finalizer by hand, and find out why the controller \
-             manager has not. Deleting a claim without it is refused.",
+    remedy: "`fix-finalizers` adds the finalizer, in use or not; find out why the controller manager has not. \
+             Deleting a claim without it is refused.",
     source: "kubernetes pvc_protection_controller.go, NeedToAddFinalizer; admission StorageObjectInUseProtection",
     judge: &[Judge::Claim(judge)],
 };
@@ -63,7 +64,5 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             finding = finding.shows("pods", unseen.reason);
         }
     }
-    Ok(Some(finding.report_only(
-        "add the finalizer, and look at the controller manager, which should have done so",
-    )))
+    Ok(Some(finding.remedied_by(cx, claim, &remedies::PROTECT_CLAIM)))
 }

@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, CLONE_SOURCE, SNAPSHOT_SOURCE};
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -23,14 +24,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::CsiNode,
         Kind::VolumeSnapshot,
     ],
-    remedies: &[],
+    remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim is kept as the source of a clone or snapshot that is not being made",
     danger: "csi-provisioner and snapshot-controller keep a claim while they copy it. Where they were removed \
              or restarted in the wrong moment, their finalizer stays, and the claim never goes. Whoever removes \
              the last finalizer by hand destroys the data, if the policy is Delete.",
-    remedy: "None while the controller is at work: it removes its finalizer when it looks again. Once it is \
-             gone for good, the finalizer can be removed, after another look for clones and snapshots in \
-             progress and after it has been decided what becomes of the data.",
+    remedy: "While the controller is at work, nothing: it removes its finalizer when it looks again. Once it is \
+             proven to be gone, `fix-finalizers` removes it, after another look for clones and snapshots in \
+             progress, for whoever uses the claim, and with a word about the data where the claim goes with it.",
     source: "external-provisioner clone_controller.go, syncClaim; external-snapshotter isPVCBeingUsed",
     judge: &[Judge::Claim(judge)],
 };
@@ -71,7 +72,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     {
         finding = finding.shows_controller(&facts::provisioner(cx, driver));
     }
-    Ok(Some(finding.report_only(
-        "the controller that set the finalizer removes it when it looks again: see that it runs",
-    )))
+    if stuck.iter().any(|(finalizer, _)| *finalizer == SNAPSHOT_SOURCE) {
+        finding = finding.shows_controller(&facts::snapshotter(cx));
+    }
+    Ok(Some(finding.remedied_by(cx, claim, &remedies::FIX_CLAIM)))
 }

@@ -3,6 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -20,14 +21,15 @@ pub(super) static RULE: Rule = Rule {
         Kind::Lease,
         Kind::Event,
     ],
-    remedies: &[],
+    remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
     danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
              of another finalizer. The namespace cannot be deleted, and no claim of that name can be made. \
              Whoever removes the last finalizer by hand destroys the data, if the policy is Delete.",
-    remedy: "None by itself: a controller that works removes its finalizer within seconds. Removing it for the \
-             controller is safe only when nobody uses the claim and it has been decided what becomes \
-             of the data; with the policy Retain on the volume nothing can be lost.",
+    remedy: "A controller that works removes its finalizer within seconds: look at it first. Where it is proven to be \
+             gone and nobody uses the claim, running or not, `fix-finalizers` removes its finalizer for it. With \
+             the last one the claim goes: where the policy of its volume destroys the data, that needs \
+             --keep-data, which sets it to Retain first, or --destroy-data.",
     source: "kubernetes pvc_protection_controller.go, processPVC",
     judge: &[Judge::Claim(judge)],
 };
@@ -59,16 +61,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     if protected {
         finding = finding.shows_controller(&facts::controller_manager(cx));
-        let reason = "look at kube-controller-manager, which should have removed its protection";
-        return Ok(Some(finding.report_only(reason)));
     }
     for finalizer in claim.metadata.finalizers.iter() {
         let owner = who(&facts::owner_of(finalizer));
         finding = finding.shows("finalizer", format!("{finalizer}, removed by {owner}"));
     }
-    Ok(Some(finding.report_only(
-        "find out what the owner of the finalizer still wants to do, and why it does not",
-    )))
+    Ok(Some(finding.remedied_by(cx, claim, &remedies::FIX_CLAIM)))
 }
 
 fn who(owner: &FinalizerOwner) -> &'static str {

@@ -5,6 +5,7 @@ use crate::facts::{self, FinalizerOwner};
 use crate::model::{
     Age, Claim, Finding, Kind, ManagedField, Metadata, Severity, Text, Threshold, Volume,
 };
+use crate::remedies;
 use crate::rules::{Judge, Rule, Stake};
 
 pub(super) static RULE: Rule = Rule {
@@ -12,12 +13,14 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Medium,
     stake: Stake::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
-    remedies: &[],
+    remedies: &[&remedies::FIX_CLAIM],
     title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
     danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
              the finalizer skips it. With a claim's last finalizer its data may go, too.",
-    remedy: "None by itself. The evidence shows who set the finalizer, as far as managedFields tell. Whoever that \
-             is should remove it; once they are gone for good, it can be removed by hand, and by its name alone.",
+    remedy: "The evidence shows who set the finalizer, as far as managedFields tell. Whoever that is should remove \
+             it. Once they are gone for good, `fix-finalizers` removes it from a claim that is named and that \
+             nobody uses, by its name alone: --remove-finalizer. With a claim's last finalizer a word about its \
+             data is asked.",
     source: "kubernetes pkg/volume/util/finalizer.go; external-snapshotter pkg/utils/util.go; Kubernetes concepts, finalizers",
     judge: &[Judge::Volume(judge), Judge::Claim(judge_claim)],
 };
@@ -25,13 +28,21 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_volume(cx, volume, summary);
-    Ok(hanging(cx, &volume.metadata).map(|unknown| finish(begin, &volume.metadata, &unknown)))
+    let found = hanging(cx, &volume.metadata);
+    Ok(found.map(|unknown| {
+        finish(begin, &volume.metadata, &unknown).report_only(
+            "removing it skips somebody's clean-up: ask whoever set it before you remove it by hand",
+        )
+    }))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge_claim(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_claim(claim, summary);
-    Ok(hanging(cx, &claim.metadata).map(|unknown| finish(begin, &claim.metadata, &unknown)))
+    let found = hanging(cx, &claim.metadata);
+    Ok(found.map(|unknown| {
+        finish(begin, &claim.metadata, &unknown).remedied_by(cx, claim, &remedies::FIX_CLAIM)
+    }))
 }
 
 /// Returns the unknown finalizers of an object that has been terminating for too long.
@@ -61,7 +72,5 @@ fn finish(
             "managers of the finalizer",
         );
     }
-    finding.report_only(
-        "removing it skips somebody's clean-up: ask whoever set it before you remove it by hand",
-    )
+    finding
 }

@@ -1,0 +1,209 @@
+//! What is said about attachments: F80, F81, F82 and R-SUP-1, one case per sentence.
+
+mod promises;
+
+use super::super::stage::{DRIVER, Stage, attachment, claim, metadata, node, pod, said, volume};
+use super::*;
+use crate::model::{Liveness, PodPhase, ReclaimPolicy, Row, Settings};
+
+const OWN: &str = "external-attacher/disk-csi-example-com";
+const FOREIGN: &str = "example.com/audit";
+
+fn alive() -> Stage {
+    Stage { attacher: Liveness::Alive, ..Stage::default() }
+}
+
+fn with_volume(stage: Stage) -> Stage {
+    stage.with(Row::Volume(Box::new(volume(ReclaimPolicy::Delete))))
+}
+
+/// What is said of an attachment.
+fn ask(stage: Stage, row: &Attachment) -> Result<Proposal, String> {
+    said(stage.with(Row::Attachment(Box::new(row.clone()))).ask(propose, row))
+}
+
+fn running(namespace: &str, node: &str) -> Row {
+    pod(namespace, PodPhase::Running, Some(node))
+}
+
+#[track_caller]
+fn refuses(said: Result<Proposal, String>, words: &[&str]) {
+    let reason = said.expect_err("it is refused");
+    for word in words {
+        assert!(reason.contains(word), "no {word:?} in: {reason}");
+    }
+}
+
+fn deletes(row: &Attachment) -> Vec<Action> {
+    vec![Action::DeleteAttachment { attachment: row.object() }]
+}
+
+fn removes(row: &Attachment, finalizer: &str) -> Action {
+    Action::RemoveFinalizer {
+        object: row.object(),
+        finalizer: finalizer.into(),
+        guards: Vec::new(),
+    }
+}
+
+#[test]
+fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
+    let row = attachment(&[OWN], None);
+    for liveness in [Liveness::Alive, Liveness::Unknown] {
+        let stage = with_volume(Stage { attacher: liveness, ..Stage::default() });
+        let proposal = ask(stage, &row).expect("planned");
+        assert_eq!(proposal.steps, deletes(&row));
+        assert_eq!(
+            proposal.notices,
+            ["no/node-1 may come back: make sure that the machine is off"]
+        );
+        assert_eq!(proposal.undo, Undo::Never("an attachment that is deleted cannot be kept"));
+    }
+    refuses(
+        ask(with_volume(Stage::default()), &row),
+        &["nobody would detach the disk", "is absent", "reinstall the driver"],
+    );
+    let many = Stage { named: false, ..with_volume(alive()) };
+    refuses(
+        ask(many, &row),
+        &["name the attachment: `fix-finalizers volumeattachment/csi-1`", "is alive"],
+    );
+}
+
+#[test]
+fn what_describes_its_volume_itself_is_deleted_too() {
+    let source = AttachmentSource::Inline { driver: DRIVER.into(), handle: "vol-9".into() };
+    let row = Attachment { source, ..attachment(&[OWN], None) };
+    assert_eq!(ask(alive(), &row).expect("planned").steps, deletes(&row));
+}
+
+#[test]
+fn a_pod_that_is_said_to_run_there_keeps_the_disk() {
+    let row = attachment(&[OWN], None);
+    let stage = with_volume(alive()).with(Row::Claim(Box::new(claim(&[], None))));
+    let told = ask(stage.clone().with(running("shop", "node-1")), &row);
+    refuses(told, &["po/shop/web is said to run there"]);
+    for others in [running("elsewhere", "node-1"), running("shop", "node-2")] {
+        assert_eq!(ask(stage.clone().with(others), &row).expect("planned").steps, deletes(&row));
+    }
+}
+
+#[test]
+fn a_volume_that_is_gone_has_to_be_created_again() {
+    for (row, stage) in [
+        (attachment(&[OWN], Some(120)), alive().with(node())),
+        (attachment(&[OWN], None), alive().with(node())),
+        (attachment(&[OWN], None), alive()),
+    ] {
+        let words = [
+            "pv/pv-1 is gone, and without it nobody can detach the disk",
+            "`fix-finalizers volumeattachment/csi-1 --from FILE`",
+            "external-attacher/disk-csi-example-com: external-attacher of disk.csi.example.com is alive",
+        ];
+        refuses(ask(stage, &row), &words);
+    }
+}
+
+#[test]
+fn the_last_resort_is_for_a_node_and_a_volume_that_are_gone() {
+    let row = attachment(&[OWN], Some(120));
+    for liveness in [Liveness::Alive, Liveness::Absent, Liveness::Unknown] {
+        let stage = Stage { attacher: liveness, ..Stage::default() };
+        let proposal = ask(stage.clone(), &row).expect("planned");
+        assert_eq!(proposal.steps, [removes(&row, OWN)]);
+        assert!(!proposal.keeps_backend && proposal.notices[0].starts_with("the last resort"));
+        let many = Stage { named: false, ..stage };
+        refuses(
+            ask(many, &row),
+            &["--from FILE`", "as the last resort", "where the attachment is named"],
+        );
+    }
+    refuses(ask(Stage::default(), &attachment(&[OWN], Some(5))), &["for 10m yet: wait"]);
+}
+
+#[test]
+fn the_finalizer_of_another_attacher_is_not_ours_to_remove() {
+    let row = attachment(&["external-attacher/other-example-com"], Some(120));
+    refuses(ask(Stage::default(), &row), &["another attacher than the one it names holds it"]);
+    let row = attachment(&[OWN, "external-attacher/other-example-com"], Some(120));
+    let proposal = ask(Stage::default(), &row).expect("planned");
+    assert_eq!(proposal.steps, [removes(&row, OWN)]);
+    assert!(proposal.notices[1].starts_with("external-attacher/other-example-com still"));
+}
+
+#[test]
+fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
+    let row = attachment(&[OWN], Some(120));
+    for (stage, words) in [
+        (
+            with_volume(alive()).with(node()),
+            "the driver has to finish: look at the logs of the attacher",
+        ),
+        (with_volume(alive()), "its node is gone; the driver has to finish"),
+        (
+            with_volume(Stage::default()).with(node()),
+            "is gone: reinstall the driver, and let it detach",
+        ),
+    ] {
+        refuses(ask(stage, &row), &[words, "external-attacher of disk.csi.example.com is a"]);
+    }
+}
+
+#[test]
+fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
+    let row = attachment(&[FOREIGN], Some(120));
+    let stage = with_volume(alive()).with(node());
+    refuses(
+        ask(stage.clone(), &row),
+        &[
+            "it is not attached any more",
+            "needs --remove-finalizer NAME",
+            "example.com/audit: whoever set it",
+        ],
+    );
+    let settings = Settings { remove_finalizer: Some(FOREIGN.into()), ..Settings::default() };
+    let stage = Stage { settings, ..stage };
+    let proposal = ask(stage.clone(), &row).expect("planned");
+    assert_eq!(
+        (proposal.steps, proposal.relies_on),
+        (vec![removes(&row, FOREIGN)], vec!["--remove-finalizer"])
+    );
+    // Not while the disk may be attached, not to what a filter chose, and not at once.
+    refuses(
+        ask(stage.clone(), &attachment(&[OWN, FOREIGN], Some(120))),
+        &["the driver has to finish"],
+    );
+    refuses(ask(Stage { named: false, ..stage.clone() }, &row), &["name the attachment"]);
+    refuses(ask(stage, &attachment(&[FOREIGN], Some(30))), &["for 1h yet: wait"]);
+}
+
+#[test]
+fn both_go_one_after_the_other() {
+    let row = attachment(&[FOREIGN, OWN], Some(120));
+    let settings = Settings { remove_finalizer: Some(FOREIGN.into()), ..Settings::default() };
+    let proposal = ask(Stage { settings, ..Stage::default() }, &row).expect("planned");
+    assert_eq!(proposal.steps, [removes(&row, OWN), removes(&row, FOREIGN)]);
+}
+
+#[test]
+fn what_nothing_is_wrong_with_is_told_so() {
+    let stage = with_volume(alive()).with(node());
+    refuses(
+        ask(stage.clone(), &attachment(&[OWN], None)),
+        &["nothing holds it: it is not being deleted"],
+    );
+    let mut exempt = attachment(&[OWN], None);
+    exempt.metadata = metadata("csi-1", &[OWN], None);
+    exempt.metadata.ignore = Some("all: mine".into());
+    refuses(ask(with_volume(alive()), &exempt), &["annotation storage.kubectl.dev/ignore"]);
+}
+
+#[test]
+fn the_command_names_the_attachment() {
+    let stage = with_volume(alive());
+    let (cluster, facts) = (stage.cluster(), std::cell::RefCell::default());
+    let cx = Cx::new(&cluster, &stage.settings, &facts);
+    let (_, offer) = REMEDY.verdict(&cx, &attachment(&[OWN], None));
+    let command = offer.and_then(|it| it.command);
+    assert_eq!(command.as_deref(), Some("kubectl storage fix-finalizers volumeattachment/csi-1"));
+}

@@ -1,0 +1,172 @@
+//! Promises about random attachments, nodes, volumes, attachers and flags.
+
+use proptest::{
+    collection::btree_set, option, prelude::*, sample::select, strategy::ValueTree as _,
+    test_runner::TestRunner,
+};
+
+use super::*;
+use crate::cluster::Seen;
+
+const OTHER: &str = "external-attacher/other-example-com";
+const FINALIZERS: [&str; 4] = [OWN, OTHER, FOREIGN, "foregroundDeletion"];
+/// What has to be seen before anything is done about an attachment that names a volume.
+const ALWAYS: [Kind; 2] = [Kind::PersistentVolume, Kind::Node];
+
+#[derive(Debug, Clone)]
+struct Case {
+    stage: Stage,
+    row: Attachment,
+    node_there: bool,
+    volume_there: bool,
+    pod_there: bool,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let finalizers = btree_set(select(FINALIZERS.to_vec()), 0..4);
+    let deleting = option::weighted(0.7, select(vec![0, 5, 30, 120, 120]));
+    let there = || prop_oneof![2 => Just(false), 1 => Just(true)];
+    let attacher = select(vec![Liveness::Alive, Liveness::Absent, Liveness::Unknown]);
+    let blind = prop_oneof![4 => Just(None), 1 => select(REMEDY.needs.to_vec()).prop_map(Some)];
+    let words = (
+        option::weighted(0.7, select(vec![FOREIGN, FOREIGN, OWN, OTHER])),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    (finalizers, deleting, (there(), there(), there()), any::<bool>(), attacher, blind, words)
+        .prop_map(
+            |(
+                finalizers,
+                deleting,
+                (node_there, volume_there, pod_there),
+                attached,
+                attacher,
+                blind,
+                words,
+            )| {
+                let finalizers: Vec<_> = finalizers.into_iter().collect();
+                let (removed, by_word, named) = words;
+                let absent_drivers = by_word.then(|| DRIVER.into()).into_iter().collect();
+                let remove_finalizer = removed.map(Text::from);
+                let settings = Settings { absent_drivers, remove_finalizer, ..Settings::default() };
+                let mut stage = Stage { attacher, blind, settings, named, ..Stage::default() };
+                stage.rows.extend(node_there.then(node));
+                stage.rows.extend(pod_there.then(|| running("shop", "node-1")));
+                if volume_there {
+                    stage = with_volume(stage);
+                }
+                let row = Attachment { attached, ..attachment(&finalizers, deleting) };
+                Case { stage, row, node_there, volume_there, pod_there }
+            },
+        )
+}
+
+impl Case {
+    fn ask(&self) -> Seen<Result<Proposal, Refusal>> {
+        let seen = Row::Attachment(Box::new(self.row.clone()));
+        self.stage.clone().with(seen).ask(propose, &self.row)
+    }
+
+    fn planned(&self) -> Option<Proposal> {
+        self.ask().ok()?.ok()
+    }
+}
+
+fn removed(proposal: &Proposal) -> Vec<&str> {
+    let mut removed = Vec::new();
+    for step in &proposal.steps {
+        if let Action::RemoveFinalizer { finalizer, .. } = step {
+            removed.push(&**finalizer);
+        }
+    }
+    removed
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn no_attachers_finalizer_goes_while_its_node_or_its_volume_is_there(case in cases()) {
+        let Some(proposal) = case.planned() else { return Ok(()) };
+        prop_assert!(!proposal.keeps_backend && case.stage.named, "{:?}", case);
+        let gone = removed(&proposal);
+        for finalizer in &gone {
+            prop_assert!(case.row.metadata.deleting.is_some(), "{:?}", case);
+            match *finalizer {
+                OWN => prop_assert!(!case.node_there && !case.volume_there, "{:?}", case),
+                FOREIGN => {
+                    let word = case.stage.settings.remove_finalizer.as_deref();
+                    prop_assert_eq!(word, Some(FOREIGN));
+                    let attached = case.row.metadata.has_finalizer(OTHER)
+                        || case.row.metadata.has_finalizer(OWN) && !gone.contains(&OWN);
+                    prop_assert!(!attached, "{:?}", case);
+                }
+                other => return Err(TestCaseError::fail(format!("{other}: {case:?}"))),
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_deleted_that_may_be_written_or_that_nobody_detaches(case in cases()) {
+        let Some(proposal) = case.planned() else { return Ok(()) };
+        if !proposal.steps.iter().any(|it| matches!(it, Action::DeleteAttachment { .. })) {
+            return Ok(());
+        }
+        prop_assert_eq!(proposal.steps.len(), 1);
+        prop_assert!(case.row.metadata.deleting.is_none(), "{:?}", case);
+        prop_assert!(!case.node_there && case.volume_there && !case.pod_there, "{:?}", case);
+        let by_word = case.stage.settings.absent_drivers.contains(DRIVER);
+        let absent = match case.stage.attacher {
+            Liveness::Alive => false,
+            Liveness::Absent => true,
+            Liveness::Unknown => by_word,
+        };
+        prop_assert!(!absent, "{:?}", case);
+    }
+
+    #[test]
+    fn what_was_not_seen_changes_nothing(mut case in cases(), kind in select(REMEDY.needs.to_vec())) {
+        let whole = Case { stage: Stage { blind: None, ..case.stage.clone() }, ..case.clone() };
+        case.stage.blind = Some(kind);
+        let Some(proposal) = case.planned() else { return Ok(()) };
+        let seen = whole.planned();
+        prop_assert_eq!(Some(&proposal), seen.as_ref());
+        let of_others = removed(&proposal) == [FOREIGN];
+        // A volume or a node that is there needs no list to prove it; only their absence does.
+        let proven = kind == Kind::PersistentVolume && case.volume_there;
+        prop_assert!(!ALWAYS.contains(&kind) || of_others || proven, "without {}: {:?}", kind, case);
+    }
+
+    #[test]
+    fn after_every_step_the_rest_is_proposed_again(mut case in cases()) {
+        let Some(first) = case.planned() else { return Ok(()) };
+        for (index, step) in first.steps.iter().enumerate() {
+            let Some(now) = case.planned() else {
+                return Err(TestCaseError::fail(format!("nothing left: {case:?}: {first:?}")));
+            };
+            prop_assert_eq!(&now.steps[..], &first.steps[index..]);
+            prop_assert!(now.notices.iter().all(|it| first.notices.contains(it)), "{:?}", now.notices);
+            prop_assert!(now.relies_on.iter().all(|it| first.relies_on.contains(it)));
+            if let Action::RemoveFinalizer { finalizer: gone, .. } = step {
+                let kept = case.row.metadata.finalizers.iter().filter(|it| *it != gone);
+                case.row.metadata.finalizers = kept.cloned().collect();
+            }
+        }
+    }
+}
+
+/// The promises above would hold of a remedy that never does anything.
+#[test]
+fn most_of_what_could_be_planned_is_planned() {
+    let mut runner = TestRunner::deterministic();
+    let (mut deleted, mut own, mut foreign) = (0, 0, 0);
+    for _ in 0..2000 {
+        let tree = cases().new_tree(&mut runner).expect("because it has no filter");
+        let Some(proposal) = tree.current().planned() else { continue };
+        let gone = removed(&proposal);
+        own += usize::from(gone.contains(&OWN));
+        foreign += usize::from(gone.contains(&FOREIGN));
+        deleted += usize::from(gone.is_empty());
+    }
+    assert!(deleted > 10 && own > 10 && foreign > 10, "{deleted} {own} {foreign}");
+}

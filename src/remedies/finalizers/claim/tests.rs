@@ -1,0 +1,393 @@
+//! What is said about claims: F33, F41, F42, F48 and R-PVCP-9, one case per sentence.
+
+mod promises;
+
+use super::super::stage::{
+    DRIVER, Stage, ago, attachment, claim, copy, pod, said, snapshot, volume, workload,
+};
+use super::*;
+use crate::facts::{CLONE_SOURCE, SNAPSHOT_SOURCE};
+use crate::model::{ClaimPhase, Liveness, Phase, PodPhase, ReclaimPolicy, Row, Settings, Volume};
+
+const FOREIGN: &str = "example.com/backup";
+const OTHER: &str = "example.com/replica";
+
+fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    settings
+}
+
+/// What is said of a claim that has been terminating for two hours, with these finalizers.
+fn ask(stage: Stage, finalizers: &[&str], volume: &Volume) -> Result<Proposal, String> {
+    let claim = claim(finalizers, Some(120));
+    said(stage.of_claim(&claim, Some(volume)).ask(propose, &claim))
+}
+
+fn kept() -> Volume {
+    volume(ReclaimPolicy::Retain)
+}
+
+/// The finalizers that are removed, and whether the policy is changed first.
+fn steps(proposal: &Proposal) -> Vec<&str> {
+    let mut steps = Vec::new();
+    for step in &proposal.steps {
+        steps.push(match step {
+            Action::RemoveFinalizer { finalizer, .. } => &**finalizer,
+            other => other.name(),
+        });
+    }
+    steps
+}
+
+#[track_caller]
+fn refuses(said: Result<Proposal, String>, words: &[&str]) {
+    let reason = said.expect_err("it is refused");
+    for word in words {
+        assert!(reason.contains(word), "no {word:?} in: {reason}");
+    }
+}
+
+#[test]
+fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() {
+    let all = [PVC_PROTECTION, SNAPSHOT_SOURCE, CLONE_SOURCE];
+    let proposal = ask(Stage::default(), &all, &kept()).expect("planned");
+    assert_eq!(steps(&proposal), [CLONE_SOURCE, SNAPSHOT_SOURCE, PVC_PROTECTION]);
+    assert_eq!(proposal.undo, Undo::Never("a claim that went cannot come back"));
+    assert_eq!((proposal.relies_on, proposal.notices), (vec![], vec![]));
+    assert!(
+        proposal
+            .effect
+            .what
+            .ends_with("the volume and its data stay when the claim goes (pv/pv-1)"),
+        "{}",
+        proposal.effect.what
+    );
+}
+
+#[test]
+fn a_finalizer_is_left_to_its_controller_with_the_evidence_and_what_to_do() {
+    for (finalizer, who, flag) in [
+        (PVC_PROTECTION, "kube-controller-manager", "--driver-absent kube-controller-manager"),
+        (
+            CLONE_SOURCE,
+            "csi-provisioner of disk.csi.example.com",
+            "--driver-absent disk.csi.example.com",
+        ),
+        (SNAPSHOT_SOURCE, "snapshot-controller", "--driver-absent snapshot-controller"),
+    ] {
+        for (liveness, words) in [
+            (
+                Liveness::Alive,
+                [
+                    format!("{finalizer}: {who} is alive (lease/kube-system/"),
+                    "look at its log".to_owned(),
+                ],
+            ),
+            (
+                Liveness::Unknown,
+                [format!("{finalizer}: whether {who} is there is unknown ("), flag.to_owned()],
+            ),
+        ] {
+            let stage = Stage {
+                manager: liveness,
+                provisioner: liveness,
+                snapshotter: liveness,
+                ..Stage::default()
+            };
+            refuses(ask(stage, &[finalizer], &kept()), &[&words[0], &words[1]]);
+        }
+    }
+}
+
+#[test]
+fn the_users_word_that_a_controller_is_gone_counts_where_nothing_of_it_is_found() {
+    for (finalizer, name) in [
+        (PVC_PROTECTION, "kube-controller-manager"),
+        (CLONE_SOURCE, DRIVER),
+        (SNAPSHOT_SOURCE, "snapshot-controller"),
+    ] {
+        let of = |liveness| Stage {
+            manager: liveness,
+            provisioner: liveness,
+            snapshotter: liveness,
+            settings: settings(|it| it.absent_drivers = [name.into()].into()),
+            ..Stage::default()
+        };
+        let proposal = ask(of(Liveness::Unknown), &[finalizer], &kept()).expect("planned");
+        assert_eq!(proposal.relies_on, ["--driver-absent"], "{name}");
+        refuses(ask(of(Liveness::Alive), &[finalizer], &kept()), &["is alive"]);
+    }
+}
+
+#[test]
+fn every_finalizer_is_told_who_should_remove_it() {
+    let stage = Stage { manager: Liveness::Alive, ..Stage::default() };
+    let all = [PVC_PROTECTION, "foregroundDeletion", FOREIGN];
+    let words = [
+        "kubernetes.io/pvc-protection: kube-controller-manager is alive",
+        "foregroundDeletion: the garbage collector removes it, and kube-controller-manager is alive",
+        "example.com/backup: whoever set it should remove it, and nothing tells whether they are there",
+        "needs --remove-finalizer example.com/backup",
+    ];
+    refuses(ask(stage.clone(), &all, &kept()), &words);
+    // Where it is in use as well.
+    let used = stage.with(pod("shop", PodPhase::Running, Some("node-1")));
+    refuses(ask(used, &all, &kept()), &words[..3]);
+}
+
+#[test]
+fn what_is_removed_now_leaves_the_rest_with_its_reason() {
+    let stage = Stage { manager: Liveness::Alive, ..Stage::default() };
+    let proposal = ask(stage, &[PVC_PROTECTION, CLONE_SOURCE], &kept()).expect("planned");
+    assert_eq!(steps(&proposal), [CLONE_SOURCE]);
+    let [notice] = &*proposal.notices else { panic!("{:?}", proposal.notices) };
+    assert!(notice.starts_with("kubernetes.io/pvc-protection: kube-controller-manager is alive"));
+}
+
+#[test]
+fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
+    let word = settings(|it| {
+        it.destroy_data = true;
+        it.keep_data = true;
+        it.remove_finalizer = Some(PVC_PROTECTION.into());
+        it.absent_drivers = ["kube-controller-manager".into(), DRIVER.into()].into();
+    });
+    let mut going = attachment(&["external-attacher/disk-csi-example-com"], None);
+    going.attached = false;
+    let resizing = crate::model::ClaimCondition {
+        kind: "Resizing".into(),
+        holds: true,
+        since: None,
+        reason: "".into(),
+        message: "".into(),
+    };
+    for (row, words) in [
+        (pod("shop", PodPhase::Running, Some("node-1")), "po/shop/web names it, phase Running"),
+        (pod("shop", PodPhase::Pending, None), "phase Pending, not scheduled yet"),
+        (pod("shop", PodPhase::Succeeded, Some("node-1")), "phase Succeeded"),
+        (workload(), "the template of cj/shop/nightly names it (suspended)"),
+        (copy(ClaimPhase::Pending), "pvc/shop/copy is being filled from it"),
+        (snapshot(false), "of it is not ready"),
+        (Row::Attachment(Box::new(attachment(&[], None))), "attached to node node-1"),
+        // By its finalizer alone (R-SUP-1).
+        (Row::Attachment(Box::new(going)), "attached to node node-1"),
+    ] {
+        for finalizers in [&[PVC_PROTECTION][..], &[CLONE_SOURCE], &[PVC_PROTECTION, FOREIGN]] {
+            let stage = Stage { settings: word.clone(), ..Stage::default() }.with(row.clone());
+            let told = ask(stage, finalizers, &volume(ReclaimPolicy::Delete));
+            refuses(told, &["it is in use, and nothing lifts that", words]);
+        }
+    }
+    let stage = Stage { settings: word, ..Stage::default() };
+    let claim = Claim { conditions: [resizing].into(), ..claim(&[PVC_PROTECTION], Some(120)) };
+    let told = said(stage.of_claim(&claim, Some(&kept())).ask(propose, &claim));
+    refuses(told, &["condition Resizing holds"]);
+}
+
+#[test]
+fn copies_that_are_done_hold_nothing() {
+    let stage = Stage::default().with(copy(ClaimPhase::Bound)).with(snapshot(true));
+    let proposal = ask(stage, &[CLONE_SOURCE, SNAPSHOT_SOURCE], &kept()).expect("planned");
+    assert_eq!(steps(&proposal), [CLONE_SOURCE, SNAPSHOT_SOURCE]);
+}
+
+#[test]
+fn the_last_finalizer_needs_a_word_about_the_data() {
+    let gone = volume(ReclaimPolicy::Delete);
+    refuses(
+        ask(Stage::default(), &[PVC_PROTECTION], &gone),
+        &[
+            "needs --keep-data or --destroy-data: the policy of pv/pv-1 is Delete",
+            "the data is destroyed when the claim goes",
+            "kubernetes.io/pvc-protection: kube-controller-manager is absent",
+        ],
+    );
+    let recycled = volume(ReclaimPolicy::Recycle);
+    refuses(
+        ask(Stage::default(), &[PVC_PROTECTION], &recycled),
+        &["needs --keep-data", "scrubbed"],
+    );
+}
+
+#[test]
+fn keeping_the_data_changes_the_policy_before_anything_goes() {
+    let keep = Stage { settings: settings(|it| it.keep_data = true), ..Stage::default() };
+    let all = [PVC_PROTECTION, CLONE_SOURCE];
+    let proposal = ask(keep.clone(), &all, &volume(ReclaimPolicy::Delete)).expect("planned");
+    assert_eq!(steps(&proposal), ["set-reclaim-policy", CLONE_SOURCE, PVC_PROTECTION]);
+    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of }) =
+        proposal.steps.first()
+    else {
+        panic!("{:?}", proposal.steps);
+    };
+    assert_eq!(
+        (from, to, *doubts_backend),
+        (&ReclaimPolicy::Delete, &ReclaimPolicy::Retain, false)
+    );
+    assert_eq!(of.to_string(), "pv/pv-1");
+    assert_eq!(proposal.relies_on, ["--keep-data"]);
+    assert!(proposal.effect.what.ends_with("the volume and its data stay"));
+    // Where it is Retain already, nobody needs to say anything.
+    let proposal = ask(keep, &all, &kept()).expect("planned");
+    assert_eq!(
+        (steps(&proposal), proposal.relies_on.len()),
+        (vec![CLONE_SOURCE, PVC_PROTECTION], 0)
+    );
+}
+
+#[test]
+fn destroying_the_data_is_said_and_done_without_touching_the_policy() {
+    let destroy = Stage { settings: settings(|it| it.destroy_data = true), ..Stage::default() };
+    let proposal =
+        ask(destroy.clone(), &[PVC_PROTECTION], &volume(ReclaimPolicy::Delete)).expect("planned");
+    assert_eq!(steps(&proposal), [PVC_PROTECTION]);
+    assert_eq!(proposal.relies_on, ["--destroy-data"]);
+    assert!(
+        proposal.effect.what.contains("the data is destroyed when the claim goes (pv/pv-1)"),
+        "{}",
+        proposal.effect.what
+    );
+    let mut twin = volume(ReclaimPolicy::Retain);
+    twin.metadata.name = "twin".into();
+    twin.claim_ref = None;
+    let shared = destroy.with(Row::Volume(Box::new(twin)));
+    refuses(
+        ask(shared, &[PVC_PROTECTION], &volume(ReclaimPolicy::Delete)),
+        &["the data of pv/pv-1 is not its alone: pv/twin names the same backend volume"],
+    );
+}
+
+#[test]
+fn a_claim_that_others_still_hold_is_asked_nothing_and_the_patch_tests_that_they_do() {
+    let proposal =
+        ask(Stage::default(), &[PVC_PROTECTION, FOREIGN], &volume(ReclaimPolicy::Delete))
+            .expect("planned");
+    assert_eq!((steps(&proposal), proposal.relies_on.len()), (vec![PVC_PROTECTION], 0));
+    let [Action::RemoveFinalizer { guards, .. }] = &*proposal.steps else { panic!() };
+    assert_eq!(*guards, [Guard::Finalizer(FOREIGN.into())]);
+}
+
+#[test]
+fn what_its_controller_takes_off_next_holds_no_claim() {
+    // Without the copy's finalizer, kube-controller-manager lets it go within seconds.
+    for manager in [Liveness::Alive, Liveness::Unknown] {
+        let stage = Stage { manager, ..Stage::default() };
+        let told = ask(stage, &[PVC_PROTECTION, CLONE_SOURCE], &volume(ReclaimPolicy::Delete));
+        refuses(told, &["needs --keep-data or --destroy-data"]);
+    }
+}
+
+#[test]
+fn a_volume_that_goes_with_the_claim_keeps_it() {
+    let keep = Stage { settings: settings(|it| it.keep_data = true), ..Stage::default() };
+    let mut going = volume(ReclaimPolicy::Delete);
+    going.metadata.deleting = Some(ago(60));
+    refuses(ask(keep.clone(), &[PVC_PROTECTION], &going), &["pv/pv-1 is terminating too"]);
+    going.reclaim_policy = ReclaimPolicy::Retain;
+    refuses(
+        ask(Stage::default(), &[PVC_PROTECTION], &going),
+        &["nobody would know its backend volume, disk.csi.example.com"],
+    );
+    let mut released = volume(ReclaimPolicy::Delete);
+    released.phase = Phase::Released;
+    refuses(ask(keep, &[PVC_PROTECTION], &released), &["is Released, not Bound"]);
+}
+
+#[test]
+fn a_volume_of_another_claim_is_nobodys_data_here() {
+    let mut others = volume(ReclaimPolicy::Delete);
+    if let Some(of) = &mut others.claim_ref {
+        of.key.name = "other".into();
+        of.uid = crate::model::Uid::parse("other-uid");
+    }
+    let proposal = ask(Stage::default(), &[PVC_PROTECTION], &others).expect("planned");
+    assert!(proposal.effect.what.contains("no volume goes with it"), "{}", proposal.effect.what);
+}
+
+#[test]
+fn exemptions_of_the_claim_and_of_the_volume_prevent() {
+    let mut exempt = claim(&[PVC_PROTECTION], Some(120));
+    exempt.metadata.ignore = Some("all: mine".into());
+    let told = said(Stage::default().of_claim(&exempt, Some(&kept())).ask(propose, &exempt));
+    refuses(told, &["annotation storage.kubectl.dev/ignore"]);
+    let mut kept_until = volume(ReclaimPolicy::Delete);
+    kept_until.metadata.keep_until = Some("2099-01-01".into());
+    for change in
+        [|it: &mut Settings| it.keep_data = true, |it: &mut Settings| it.destroy_data = true]
+    {
+        let stage = Stage { settings: settings(change), ..Stage::default() };
+        refuses(
+            ask(stage, &[PVC_PROTECTION], &kept_until),
+            &["pv/pv-1 has annotation storage.kubectl.dev/keep-until"],
+        );
+    }
+}
+
+#[test]
+fn a_finalizer_of_others_goes_by_its_name_from_a_claim_that_is_named() {
+    let word = settings(|it| it.remove_finalizer = Some(FOREIGN.into()));
+    let stage = Stage { settings: word, ..Stage::default() };
+    let proposal = ask(stage.clone(), &[OTHER, FOREIGN], &kept()).expect("planned");
+    assert_eq!(
+        (steps(&proposal), &*proposal.relies_on),
+        (vec![FOREIGN], &["--remove-finalizer"][..])
+    );
+    let many = Stage { named: false, ..stage.clone() };
+    refuses(ask(many, &[FOREIGN], &kept()), &["only for a claim that is named"]);
+    let young = claim(&[FOREIGN], Some(30));
+    let told = said(stage.of_claim(&young, Some(&kept())).ask(propose, &young));
+    refuses(told, &["has not been terminating for 1h yet: wait"]);
+}
+
+#[test]
+fn a_protection_that_is_missing_is_added_in_use_or_not() {
+    let add = [Action::AddFinalizer {
+        object: claim(&[], None).object(),
+        finalizer: PVC_PROTECTION.into(),
+    }];
+    for named in [false, true] {
+        let live = claim(&[FOREIGN], None);
+        let stage =
+            Stage { named, ..Stage::default() }.with(pod("shop", PodPhase::Running, Some("n")));
+        let proposal = said(stage.of_claim(&live, Some(&kept())).ask(propose, &live));
+        assert_eq!(proposal.expect("planned").steps, add);
+    }
+    let mut young = claim(&[], None);
+    young.metadata.created = Some(ago(1));
+    let many = Stage { named: false, ..Stage::default() };
+    refuses(said(many.ask(propose, &young)), &["may be about to add its protection"]);
+    assert_eq!(said(Stage::default().ask(propose, &young)).expect("planned").steps, add);
+}
+
+#[test]
+fn nothing_is_removed_from_a_claim_that_is_not_being_deleted() {
+    let word = settings(|it| {
+        it.remove_finalizer = Some(FOREIGN.into());
+        it.destroy_data = true;
+    });
+    let live = claim(&[PVC_PROTECTION, FOREIGN, CLONE_SOURCE], None);
+    let stage = Stage { settings: word, ..Stage::default() }.of_claim(&live, Some(&kept()));
+    refuses(said(stage.ask(propose, &live)), &["nothing holds it: it is not being deleted"]);
+}
+
+#[test]
+fn the_command_names_the_claim_and_the_flags_that_it_relies_on() {
+    let word = settings(|it| {
+        it.destroy_data = true;
+        it.remove_finalizer = Some(FOREIGN.into());
+        it.absent_drivers = [DRIVER.into()].into();
+    });
+    let claim = claim(&[FOREIGN, CLONE_SOURCE], Some(120));
+    let stage = Stage { settings: word, provisioner: Liveness::Unknown, ..Stage::default() };
+    let stage = stage.of_claim(&claim, Some(&volume(ReclaimPolicy::Delete)));
+    let (cluster, facts) = (stage.cluster(), std::cell::RefCell::default());
+    let (_, offer) = REMEDY.verdict(&Cx::new(&cluster, &stage.settings, &facts), &claim);
+    assert_eq!(
+        offer.and_then(|it| it.command).as_deref(),
+        Some(
+            "kubectl storage fix-finalizers pvc/data -n shop --destroy-data \
+             --driver-absent disk.csi.example.com --remove-finalizer example.com/backup"
+        )
+    );
+}
