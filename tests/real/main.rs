@@ -19,6 +19,7 @@ mod deletion_order;
 mod dump;
 mod faults;
 mod finalizers;
+mod fix_finalizers;
 mod gc;
 mod guards;
 mod healthy;

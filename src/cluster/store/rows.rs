@@ -25,7 +25,7 @@ impl Cluster {
         (self.volumes.len(), self.claims.len())
     }
 
-    /// The subject that a volume, a claim or a set is, as far as it was seen; `None` for other kinds.
+    /// The subject that a volume, a claim, a set or an attachment is, as far as it was seen; `None` for other kinds.
     pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
         let (kind, namespace, name) = object_key(key);
         match kind {
@@ -35,6 +35,9 @@ impl Cluster {
             }
             Kind::StatefulSet => {
                 self.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
+            }
+            Kind::VolumeAttachment => {
+                self.attachments.find(kind, namespace, name).map(Subject::Attachment)
             }
             _ => None,
         }

@@ -34,6 +34,11 @@ pub(crate) struct Write {
 }
 
 impl Write {
+    /// A line of the log, if it is of such a request.
+    pub(super) fn of(event: &Value) -> Option<Self> {
+        changes(event).then(|| Self::read(event))
+    }
+
     fn read(event: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &event["objectRef"];
@@ -90,7 +95,7 @@ impl Scenario<'_> {
     fn asked_to_change(&self) -> Vec<Write> {
         self.cluster.settle_audit_log();
         let events = self.cluster.requests_since(self.began);
-        let writes: Vec<_> = events.iter().filter(|it| changes(it)).map(Write::read).collect();
+        let writes: Vec<_> = events.iter().filter_map(Write::of).collect();
         assert!(
             !self.cluster.is_shared() || writes.iter().all(|it| it.dry),
             "a scenario in which the tool writes needs a cluster of its own: {writes:#?}"

@@ -1,5 +1,6 @@
 //! What scenarios are written with: clusters, drivers, kubectl, the tool, and patience.
 
+mod admin;
 mod audit_log;
 mod cluster;
 mod dice;
@@ -14,6 +15,7 @@ mod run;
 mod scenario;
 mod testbed;
 
+pub(crate) use admin::{Admin, Told};
 pub(crate) use audit_log::{Mark, Write};
 pub(crate) use cluster::{Cluster, Options, shared};
 pub(crate) use dice::Dice;

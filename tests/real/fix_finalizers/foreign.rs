@@ -1,0 +1,77 @@
+//! Finalizers of others: one, of one object that was named, by its name. No controller runs.
+
+use super::{Admin, STILL, because, finalizers, fix, hang, left, one_removal};
+use crate::support::Scenario;
+
+const BACKUP: &str = "example.com/backup";
+const MIRROR: &str = "storage.example.com/mirror";
+
+#[test]
+fn a_foreign_finalizer_goes_by_its_name_alone() {
+    let on = Scenario::on(&STILL);
+    let name = on.named("pv");
+    let object = hang(&on, &left(&on, "pv"), &[MIRROR, BACKUP]);
+    let other = hang(&on, &left(&on, "other"), &[BACKUP]);
+    let admin = Admin::of(&on);
+    let remove = ["--remove-finalizer", BACKUP];
+    // Without its name it is nobody's business.
+    because(&admin.refused(5, &fix(&[&object, "--yes"])), &name, &["--remove-finalizer"]);
+    let told = admin.refused(0, &fix(&["-n", &on.name, "--yes"]));
+    assert_eq!(told.changes(), [""; 0], "{:#}", told.json);
+    // With it, it takes exactly one object.
+    for objects in [&[][..], &[&*object, &*other], &["-n", &*on.name]] {
+        let told = admin.refused(2, &fix(&[objects, &remove, &["--yes"]].concat()));
+        told.says(&["--remove-finalizer"]);
+    }
+    // Nobody is there to type the name.
+    admin.refused(5, &fix(&[&[&*object][..], &remove].concat())).says(&["no terminal"]);
+    for missing in ["example.com/none", "backup", "example.com/backu", ""] {
+        let args = fix(&[&object, "--yes", "--remove-finalizer", missing]);
+        let before = on.cluster.mark();
+        let told = admin.run(&args);
+        assert!([Some(2), Some(5)].contains(&told.code), "{missing:?}: {}", told.stderr);
+        assert!(admin.writes(before).is_empty());
+    }
+
+    let (before, mark) = (on.read(&object), on.cluster.mark());
+    let told = admin.run(&fix(&[&[&*object, "--yes"][..], &remove].concat())).ends(0);
+    assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
+    one_removal(&admin, mark, "persistentvolumes", &before, BACKUP);
+    assert_eq!(finalizers(&on, &object), [MIRROR]);
+    assert_eq!(finalizers(&on, &other), [BACKUP]);
+}
+
+/// Of what Kubernetes' own controllers set, the name is no way around the checks.
+#[test]
+fn a_known_finalizer_is_no_foreign_one() {
+    let on = Scenario::on(&STILL);
+    let (admin, name) = (Admin::of(&on), on.named("pv"));
+    let known = [
+        super::EXTERNAL,
+        super::IN_TREE,
+        super::PV_PROTECTION,
+        "external-attacher/gone-csi-example",
+    ];
+    let object = hang(&on, &left(&on, "pv").policy("Delete"), &known);
+    for finalizer in known {
+        let told = admin.refused(5, &fix(&[&object, "--yes", "--remove-finalizer", finalizer]));
+        assert!(!told.reason(&name).is_empty());
+    }
+    assert_eq!(finalizers(&on, &object), known);
+}
+
+/// The last finalizer of a Terminating volume lets the object go: what it named is not lost.
+#[test]
+fn the_last_foreign_finalizer_asks_what_becomes_of_the_backend() {
+    let on = Scenario::on(&STILL);
+    let (admin, name) = (Admin::of(&on), on.named("pv"));
+    let object = hang(&on, &left(&on, "pv").policy("Delete"), &[BACKUP]);
+    let args = fix(&[&object, "--yes", "--remove-finalizer", BACKUP]);
+    because(&admin.refused(5, &args), &name, &["--accept-leak"]);
+    let told = admin.run(&[&args[..], &["--accept-leak"]].concat()).ends(0);
+    assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
+    on.wait_gone(&object);
+    let report = admin.audit(&[]);
+    let kept = report.findings().filter(|it| it.id() == "journal-kept-backend");
+    assert!(kept.into_iter().any(|it| it.0.to_string().contains(&name)), "{report}");
+}
