@@ -92,9 +92,12 @@ pub(super) async fn until_reclaimed(
             Err(error) => error.to_string(),
         };
         if began.elapsed() >= wait {
-            let told =
-                format!("after {} {seen}; the same command goes on waiting", format_duration(wait));
-            return (Outcome::Pending, told);
+            let again = match change.purpose.undoes() {
+                Some(entry) => format!("`kubectl storage destroy-orphan --from-journal {entry}`"),
+                None => "the same command".to_owned(),
+            };
+            let waited = format_duration(wait);
+            return (Outcome::Pending, format!("after {waited} {seen}; {again} goes on waiting"));
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(verify::ASK);

@@ -30,9 +30,19 @@ struct Drivers {
 
 /// Returns who holds a volume.
 pub fn holders_of_volume(cx: &Cx, volume: &Volume) -> Vec<Holder> {
+    let owner = owner(volume);
     let drivers =
-        Drivers { provisioner: owner(volume).csi().cloned(), attacher: super::attacher_of(volume) };
-    holders(cx, &volume.metadata, &drivers)
+        Drivers { provisioner: owner.csi().cloned(), attacher: super::attacher_of(volume) };
+    let mut holders = holders(cx, &volume.metadata, &drivers);
+    // From a volume that never was in-tree nobody removes it (`modifyDeletionFinalizers`).
+    let provisioner = volume.provisioned_by.as_deref();
+    if owner.csi().is_some() && provisioner.and_then(migrated_driver).is_none() {
+        for holder in holders.iter_mut().filter(|it| &*it.finalizer == super::IN_TREE) {
+            holder.by = "nobody, from a volume that never was in-tree".to_owned();
+            holder.state = None;
+        }
+    }
+    holders
 }
 
 /// Returns who holds a claim: its clones are made by the driver of its volume.

@@ -41,10 +41,7 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
                 parts.iter().filter_map(|(what, it)| Some(format!("{what} {}", it.as_ref()?)));
             facts.push(told.collect::<Vec<_>>().join(", "));
         }
-        for held in &change.held {
-            let Held { finalizer, by, state, because, .. } = held;
-            facts.push(format!("{finalizer}: removed by {by}, which is {state}: {because}"));
-        }
+        facts.extend(change.held.iter().filter(|it| is_removed(change, it)).map(remover));
         if effect.is_none() {
             facts.push(change.effect.clone());
         }
@@ -67,6 +64,20 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
         }
     }
     refusals(out, &plan.refusals, width)
+}
+
+/// Whether a finalizer is one that a change removes.
+fn is_removed(change: &PlannedChange, held: &Held) -> bool {
+    change.steps.iter().any(|step| step.what.contains(&held.finalizer))
+}
+
+/// Who should have removed a finalizer.
+fn remover(held: &Held) -> String {
+    let Held { finalizer, by, state, because, .. } = held;
+    match held.probes.is_empty() {
+        true => format!("{finalizer}: removed by {by}"),
+        false => format!("{finalizer}: removed by {by}, which is {state}: {because}"),
+    }
 }
 
 /// Prints what is not changed, and why: objects that share a reason share its lines.

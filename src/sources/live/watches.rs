@@ -116,9 +116,11 @@ impl Watches {
     }
 
     fn tick(&self, intake: &mut Intake) {
-        if let Some(now) = self.clock.now() {
-            // A server tells whole seconds, and so does everything that records one.
-            intake.apply(Change::Clock(now.trunc_subsecs(0)));
+        // A server tells whole seconds, and so does everything that records one.
+        let Some(now) = self.clock.now().map(|now| now.trunc_subsecs(0)) else { return };
+        // What an answer has told since is not taken back for a second or two.
+        if !intake.cluster.clock().is_some_and(|known| lags(now, known)) {
+            intake.apply(Change::Clock(now));
         }
     }
 }
@@ -138,13 +140,15 @@ struct ServerClock {
 /// their time. A time that lags by more was told by a clock that was set, or by another server's.
 const LAG: Duration = Duration::from_secs(10);
 
+/// Whether a time is behind what is known by no more than that.
+fn lags(date: Time, known: Time) -> bool {
+    known > date && (known - date).to_std().is_ok_and(|behind| behind <= LAG)
+}
+
 impl ServerClock {
     /// Hears a time that was just told.
     fn hear(&mut self, date: Time, at: Instant) {
-        let lags = self.at(at).is_some_and(|known| {
-            known > date && (known - date).to_std().is_ok_and(|behind| behind <= LAG)
-        });
-        if !lags {
+        if !self.at(at).is_some_and(|known| lags(date, known)) {
             self.base = Some((date, at));
         }
     }
