@@ -195,7 +195,8 @@ fn an_attachment_to_a_node_that_is_gone_is_deleted_and_not_stripped() {
     on.create(&PersistentVolume::csi(&name, &driver.name, &name).0);
     on.wait_phase(&format!("pv/{name}"), "Available");
     on.cluster.create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}));
-    let plugin = json!({"name": driver.name, "nodeID": node, "topologyKeys": []});
+    // The driver knows its machines by their own names.
+    let plugin = json!({"name": driver.name, "nodeID": "node-1", "topologyKeys": []});
     on.cluster.create(&json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
         "spec": {"drivers": [plugin]},
