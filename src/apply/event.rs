@@ -24,13 +24,13 @@ pub(super) fn request(
         _ if matches!(change.purpose, Purpose::Revert(_) | Purpose::Recreate(_)) => {
             ("StorageUndone", change.proposal.effect.what.clone())
         }
-        Action::CreateVolume { .. } | Action::ReclaimBackend { .. } => {
-            ("StorageReclaimed", change.proposal.effect.what.clone())
-        }
         Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => {
             ("StorageRetained", "the reclaim policy was set to Retain".to_owned())
         }
-        Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
+        Action::SetReclaimPolicy { .. }
+        | Action::CondemnVolume { .. }
+        | Action::CreateVolume { .. }
+        | Action::ReclaimBackend { .. } => {
             ("StorageReclaimed", change.proposal.effect.what.clone())
         }
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),

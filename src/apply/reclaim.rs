@@ -45,7 +45,7 @@ impl Hand<'_> {
 
     /// What is created, rendered from the object as it was last read.
     fn orphan(&self, change: &Change, earlier: &Ended) -> Result<Purpose, String> {
-        let saved = earlier.before.as_ref().ok_or("what the object was is not known")?;
+        let saved = earlier.before.as_deref().ok_or("what the object was is not known")?;
         let cluster = self.view.cluster_uid().ok_or("which cluster it is was not seen")?;
         let named = backend(change).ok_or("what it names at the backend is not known")?;
         let named = BackendKey { driver: named.driver.into(), handle: named.handle.into() };

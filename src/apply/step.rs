@@ -51,7 +51,7 @@ pub(super) struct Ended {
     /// Whether an earlier step of the change was carried out.
     pub(super) partly: bool,
     /// The object as it was before the step, where the step was carried out.
-    pub(super) before: Option<Value>,
+    pub(super) before: Option<Box<Value>>,
 }
 
 impl Ended {
@@ -147,7 +147,7 @@ impl Hand<'_> {
         }
         let (outcome, detail) = self.verify(change, done, &written).await;
         (ended.outcome, ended.detail) = (outcome, detail);
-        ended.before = Some(live);
+        ended.before = Some(Box::new(live));
         self.end(&mut ended, entry);
         if ended.outcome == Outcome::Failed {
             // It was written, and somebody works against it.

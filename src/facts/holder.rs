@@ -1,6 +1,8 @@
 //! Who holds an object by a finalizer, and whether they are there.
 
-use super::{FinalizerOwner, Owner, attacher, controller_manager, owner, owner_of, provisioner};
+use super::{
+    FinalizerOwner, Owner, attacher, controller_manager, owner, owner_of, provisioner, snapshotter,
+};
 use crate::cluster::Cx;
 use crate::model::{
     Attachment, Claim, ControllerState, Liveness, ManagedField, Metadata, Text, Volume,
@@ -69,7 +71,7 @@ fn holder(cx: &Cx, metadata: &Metadata, finalizer: &Text, drivers: &Drivers) -> 
         FinalizerOwner::ControllerManager => {
             ("kube-controller-manager".to_owned(), Some(controller_manager(cx)))
         }
-        FinalizerOwner::Snapshotter => ("snapshot-controller".to_owned(), None),
+        FinalizerOwner::Snapshotter => ("snapshot-controller".to_owned(), Some(snapshotter(cx))),
         FinalizerOwner::GarbageCollector => {
             ("the garbage collector".to_owned(), Some(controller_manager(cx)))
         }

@@ -42,7 +42,7 @@ pub struct FixFinalizersArgs {
     /// Your word that a driver, or kube-controller-manager, is gone for good; can be repeated
     #[arg(long, value_name = "DRIVER")]
     driver_absent: Vec<String>,
-    /// Your word that HonorPVReclaimPolicy is off in kube-controller-manager
+    /// Your word that `HonorPVReclaimPolicy` is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
     /// Where a removal leaks the backend volume, leave it behind; our record names it from then on
@@ -107,9 +107,12 @@ impl FixFinalizersArgs {
         let history = self.history(&collected)?;
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());
-        let names = named.iter().map(|(kind, name)| ObjectKey::named(*kind, &namespace, name));
-        let hanging =
-            Hanging { names: names.collect(), from: from_file, history: history.as_ref() };
+        let key = |(kind, name): &(Kind, String)| ObjectKey::named(*kind, &namespace, name);
+        let hanging = Hanging {
+            names: named.iter().map(key).collect(),
+            from: from_file,
+            history: history.as_ref(),
+        };
         let make = |cx: &crate::cluster::Cx| plan::fix_finalizers(cx, &hanging);
         let plan = perform::plan(&mut collected, &settings, make).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
