@@ -87,9 +87,13 @@ fn reclaimed(admin: &Admin, driver: &Driver, name: &str) {
     assert!(!driver.has(&handle) && driver.delete_calls(&handle) == 1);
     let sent = admin.sent(mark);
     let of_volumes: Vec<_> = sent.iter().filter(|it| it.resource == "persistentvolumes").collect();
-    let [dry, real, made_dry, made] = of_volumes[..] else { panic!("{:#?}", lines(&sent)) };
+    let [dry, rehearsed, real, made_dry, made] = of_volumes[..] else {
+        panic!("{:#?}", lines(&sent))
+    };
     super::is_one_removal(&real.body, &before, ATTACHER);
     assert!(dry.dry && !real.dry && made_dry.dry && !made.dry, "{:#?}", lines(&sent));
+    // Before anything is lost, the server has its say about the second step too.
+    assert_eq!(rehearsed.line(), format!("dry {}", made.line()));
     assert!(made.line().starts_with("create persistentvolumes kubectl-storage-reclaim-"));
     assert_eq!(made.body["spec"]["csi"]["volumeHandle"], handle);
     assert_eq!(made.body["spec"]["persistentVolumeReclaimPolicy"], "Delete");

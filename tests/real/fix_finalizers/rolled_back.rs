@@ -96,13 +96,15 @@ fn d_84_after_a_rollback_the_folder_is_reclaimed_by_word() {
     let told = admin.run(&args).ends(0);
     assert_eq!(told.outcomes("done"), [&*volume.name], "{:#}", told.json);
     let sent = but_the_record(&admin, mark);
-    let [dry, real, made_dry, made] = &sent[..] else { panic!("{:#?}", lines(&sent)) };
+    let [dry, rehearsed, real, made_dry, made] = &sent[..] else { panic!("{:#?}", lines(&sent)) };
     assert_eq!(dry.line(), format!("dry patch persistentvolumes {}", volume.name));
     assert_eq!(real.line(), format!("patch persistentvolumes {}", volume.name));
     is_one_removal(&real.body, &before, IN_TREE);
     let policy = tested(&real.body, "/spec/persistentVolumeReclaimPolicy");
     assert_eq!(policy, Some(&serde_json::json!("Delete")));
-    assert_eq!(made_dry.line(), format!("dry create persistentvolumes {}", made.name));
+    for rehearsed in [rehearsed, made_dry] {
+        assert_eq!(rehearsed.line(), format!("dry create persistentvolumes {}", made.name));
+    }
     assert_eq!(made.line(), format!("create persistentvolumes {}", made.name));
     assert!(made.name.starts_with("kubectl-storage-reclaim-"), "{}", made.name);
     let path = volume.folder.display().to_string();
