@@ -1,9 +1,11 @@
 //! The last step of a repair that would leak: once the object is gone, its backend volume is deleted
 //! by a volume object made for that (P-TOMBSTONE).
 
-use super::Outcome;
+use serde_json::Value;
+
 use super::step::{Ended, Hand, backend};
-use crate::model::BackendKey;
+use super::{Outcome, request};
+use crate::model::{Action, BackendKey};
 use crate::plan::{Change, Purpose};
 use crate::remedies::{Orphan, tombstone};
 
@@ -16,7 +18,9 @@ impl Hand<'_> {
             });
             Ended::new(Outcome::Pending, format!("{why}; the backend volume is left behind{way}"))
         };
-        let purpose = self.orphan(change, earlier).map_err(left)?;
+        let saved = earlier.before.as_ref().ok_or("what the object was is not known");
+        let saved = saved.map_err(|why| left(why.to_owned()))?;
+        let purpose = self.orphan(change, saved, earlier.entry).map_err(left)?;
         let Purpose::Tombstone(orphan) = &purpose else {
             return Err(left("there is nothing to create".to_owned()));
         };
@@ -43,9 +47,36 @@ impl Hand<'_> {
         Ok(ended)
     }
 
+    /// Has the server rehearse, before anything is lost, what is to be created in the end: who may
+    /// not create it must not let go of the object.
+    pub(super) async fn rehearse_reclaim(
+        &self,
+        change: &Change,
+        live: &Value,
+    ) -> Result<(), Ended> {
+        let reclaims = |it: &Action| matches!(it, Action::ReclaimBackend { .. });
+        if !change.proposal.steps.iter().any(reclaims) {
+            return Ok(());
+        }
+        let refused = |why: String| Ended::new(Outcome::Refused, why);
+        let purpose = self.orphan(change, live, None).map_err(refused)?;
+        let Purpose::Tombstone(orphan) = &purpose else { return Ok(()) };
+        let object = orphan.tombstone.volume().object();
+        let manifest = orphan.tombstone.value().clone();
+        let action = Action::CreateVolume { volume: object.clone(), manifest };
+        let request = request::request(&action, &Value::Null);
+        let request = request.map_err(|unfit| refused(unfit.to_string()))?;
+        let (about, proposal) = (change.about.clone(), change.proposal.clone());
+        self.rehearse(&Change { purpose, object, about, proposal }, &request).await
+    }
+
     /// What is created, rendered from the object as it was last read.
-    fn orphan(&self, change: &Change, earlier: &Ended) -> Result<Purpose, String> {
-        let saved = earlier.before.as_deref().ok_or("what the object was is not known")?;
+    fn orphan(
+        &self,
+        change: &Change,
+        saved: &Value,
+        undoes: Option<u64>,
+    ) -> Result<Purpose, String> {
         let cluster = self.view.cluster_uid().ok_or("which cluster it is was not seen")?;
         let named = backend(change).ok_or("what it names at the backend is not known")?;
         let named = BackendKey { driver: named.driver.into(), handle: named.handle.into() };
@@ -55,7 +86,7 @@ impl Hand<'_> {
             Purpose::FixFinalizers(asked) => asked.elsewhere.clone(),
             _ => std::collections::BTreeSet::new(),
         };
-        let orphan = Orphan { undoes: earlier.entry, tombstone, elsewhere, relies_on };
+        let orphan = Orphan { undoes, tombstone, elsewhere, relies_on };
         Ok(Purpose::Tombstone(Box::new(orphan)))
     }
 }

@@ -111,7 +111,10 @@ impl Hand<'_> {
             .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
         self.rehearse(change, &request).await?;
         let record = match done {
-            0 => self.rehearse_record(change, &live).await?,
+            0 => {
+                self.rehearse_reclaim(change, &live).await?;
+                self.rehearse_record(change, &live).await?
+            }
             _ => None,
         };
         if self.dry_run == DryRun::Server {
@@ -191,7 +194,7 @@ impl Hand<'_> {
     }
 
     /// The server's dry run: admission and RBAC have their say before anything is written.
-    async fn rehearse(&self, change: &Change, request: &Request) -> Result<(), Ended> {
+    pub(super) async fn rehearse(&self, change: &Change, request: &Request) -> Result<(), Ended> {
         let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
         if is_there_already(change, &error) {
             return Ok(());

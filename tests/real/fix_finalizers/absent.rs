@@ -19,13 +19,17 @@ fn d_14_the_finalizer_of_an_uninstalled_driver_goes_and_no_other() {
     let on = Scenario::on(&cluster);
     let driver = cluster.start_driver(NAME, &DriverOptions::default());
     on.create(&claim("kept", &driver.class_retain));
-    on.create(&claim("lost", &driver.class_delete));
-    let (kept, lost) = (on.bound("kept"), on.bound("lost"));
+    for name in ["lost", "resumed"] {
+        on.create(&claim(name, &driver.class_delete));
+    }
+    let (kept, lost, resumed) = (on.bound("kept"), on.bound("lost"), on.bound("resumed"));
     on.wait_finalizer(&format!("pv/{kept}"), EXTERNAL, false);
-    on.wait_finalizer(&format!("pv/{lost}"), EXTERNAL, true);
+    for volume in [&lost, &resumed] {
+        on.wait_finalizer(&format!("pv/{volume}"), EXTERNAL, true);
+    }
     driver.stop("uninstall");
     set_finalizers(&on, &format!("pv/{kept}"), &[PV_PROTECTION, BACKUP, EXTERNAL]);
-    for (claimed, volume) in [("kept", &kept), ("lost", &lost)] {
+    for (claimed, volume) in [("kept", &kept), ("lost", &lost), ("resumed", &resumed)] {
         on.delete(&format!("pvc/{claimed}"));
         on.wait_phase(&format!("pv/{volume}"), "Released");
         on.terminate(volume);
@@ -37,6 +41,7 @@ fn d_14_the_finalizer_of_an_uninstalled_driver_goes_and_no_other() {
     let admin = Admin::of(&on);
     retained(&admin, &driver, &kept);
     deleted(&admin, &driver, &lost);
+    reinstalled(&admin, &driver, &resumed);
 }
 
 /// What the policy keeps: the finalizer has nothing to guard any more.
@@ -120,4 +125,21 @@ fn deleted(admin: &Admin, driver: &Driver, name: &str) {
         .findings()
         .find(|it| it.id() == "journal-kept-backend" && it.0.to_string().contains(&handle));
     assert!(kept.is_some(), "{report}");
+}
+
+/// T14: the uninstall was half of a reinstall, and the plan was made in between.
+fn reinstalled(admin: &Admin, driver: &Driver, name: &str) {
+    let (on, object) = (admin.on, format!("pv/{name}"));
+    let handle = on.handle(name);
+    let file = admin.home.path().join("plan.yaml").display().to_string();
+    let words = [&[&*object, "--accept-leak", "--plan-out", &*file][..], &WORD].concat();
+    assert_eq!(admin.refused(0, &fix(&words)).changes(), [name]);
+    // Nobody may act before the tool has looked.
+    driver.fault(&json!({"DeleteVolume": {"fail": {"code": "UNAVAILABLE", "message": "later"}}}));
+    driver.resume();
+    let told = admin.refused(5, &["apply", &file, "--yes"]);
+    because(&told, name, &["csi-provisioner"]);
+    driver.fault(&json!({}));
+    on.wait_gone(&object);
+    assert!(!driver.has(&handle), "it is deleted, as its policy says");
 }

@@ -87,9 +87,13 @@ fn reclaimed(admin: &Admin, driver: &Driver, name: &str) {
     assert!(!driver.has(&handle) && driver.delete_calls(&handle) == 1);
     let sent = admin.sent(mark);
     let of_volumes: Vec<_> = sent.iter().filter(|it| it.resource == "persistentvolumes").collect();
-    let [dry, real, made_dry, made] = of_volumes[..] else { panic!("{:#?}", lines(&sent)) };
+    let [dry, rehearsed, real, made_dry, made] = of_volumes[..] else {
+        panic!("{:#?}", lines(&sent))
+    };
     super::is_one_removal(&real.body, &before, ATTACHER);
     assert!(dry.dry && !real.dry && made_dry.dry && !made.dry, "{:#?}", lines(&sent));
+    // Before anything is lost, the server has its say about the second step too.
+    assert_eq!(rehearsed.line(), format!("dry {}", made.line()));
     assert!(made.line().starts_with("create persistentvolumes kubectl-storage-reclaim-"));
     assert_eq!(made.body["spec"]["csi"]["volumeHandle"], handle);
     assert_eq!(made.body["spec"]["persistentVolumeReclaimPolicy"], "Delete");
@@ -195,7 +199,8 @@ fn an_attachment_to_a_node_that_is_gone_is_deleted_and_not_stripped() {
     on.create(&PersistentVolume::csi(&name, &driver.name, &name).0);
     on.wait_phase(&format!("pv/{name}"), "Available");
     on.cluster.create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}));
-    let plugin = json!({"name": driver.name, "nodeID": node, "topologyKeys": []});
+    // The driver knows its machines by their own names.
+    let plugin = json!({"name": driver.name, "nodeID": "node-1", "topologyKeys": []});
     on.cluster.create(&json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
         "spec": {"drivers": [plugin]},

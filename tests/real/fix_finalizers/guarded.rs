@@ -1,13 +1,13 @@
 //! Finalizers of volumes that were migrated, or never were the controller manager's; and protection that is missing.
 //! No controller runs.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    Admin, CLAIM_PROTECTION, EXTERNAL, IN_TREE, IS_GONE, PV_PROTECTION, STILL, finalizers, fix,
-    grow_old, hang, left, lines, make, one_removal, set_finalizers, tested,
+    Admin, CLAIM_PROTECTION, EXTERNAL, IN_TREE, IS_GONE, PV_PROTECTION, STILL, because, finalizers,
+    fix, grow_old, hang, left, lines, make, one_removal, set_finalizers, tested,
 };
-use crate::support::{PersistentVolume, Scenario, claim};
+use crate::support::{Fault, PersistentVolume, Scenario, claim};
 
 /// A volume of the in-tree plugin that a CSI driver took over.
 fn migrated(on: &Scenario, name: &str) -> PersistentVolume {
@@ -116,4 +116,90 @@ fn a_missing_protection_is_added_to_what_is_not_terminating() {
     on.terminate(&on.named("bare"));
     admin.refused(5, &fix(&[&bare, "--yes"]));
     assert_eq!(finalizers(&on, &bare), ["example.com/backup"]);
+}
+
+/// Where the feature cannot be off, nobody's word makes it so.
+#[test]
+fn a_rollback_that_cannot_have_happened_is_not_believed() {
+    let on = Scenario::on(&STILL);
+    let (admin, name) = (Admin::of(&on), on.named("pv"));
+    let volume = PersistentVolume::host_path(&name, "/tmp/none-of-ours").policy("Delete");
+    let volume = volume.provisioned_by("kubernetes.io/host-path").left_by(&on.name, "gone");
+    let object = hang(&on, &volume, &[IN_TREE]);
+    for more in [&["--accept-leak"][..], &["--reclaim"], &[]] {
+        let words = [&[&*object, "--yes", "--rolled-back"][..], more].concat();
+        let told = admin.refused(5, &fix(&words));
+        because(&told, &name, &["kube-controller-manager"]);
+    }
+    assert_eq!(finalizers(&on, &object), [IN_TREE]);
+}
+
+/// All three kinds of a volume whose driver is gone, one after the other, each by a request of its own.
+#[test]
+fn several_finalizers_go_one_by_one() {
+    const ATTACHER: &str = "external-attacher/ebs-csi-aws-com";
+    const WORD: [&str; 3] = ["--driver-absent", "ebs.csi.aws.com", "--yes"];
+    let on = Scenario::on(&STILL);
+    let (admin, name) = (Admin::of(&on), on.named("pv"));
+    let all = [EXTERNAL, ATTACHER, IN_TREE];
+    let volume = |name: &str| migrated(&on, name).policy("Retain").left_by(&on.name, "gone");
+    let object = hang(&on, &volume("pv"), &all);
+    let mark = on.cluster.mark();
+    let told = admin.run(&fix(&[&[&*object][..], &WORD].concat())).ends(0);
+    assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
+    assert!(on.get(&object).is_none());
+    let mut sent = admin.sent(mark);
+    sent.retain(|it| it.resource == "persistentvolumes" && !it.dry);
+    assert_eq!(lines(&sent), [&*format!("patch persistentvolumes {name}"); 3]);
+    let removed: Vec<_> = sent.iter().map(|it| removal(&it.body)).collect();
+    for finalizer in all {
+        assert!(removed.iter().any(|it| *it == finalizer), "{removed:?}");
+    }
+
+    // What changes in between ends it there.
+    let (object, name) = (hang(&on, &volume("raced"), &all), on.named("raced"));
+    let proxy = STILL.proxy();
+    let path = format!("^/api/v1/persistentvolumes/{name}$");
+    let held = proxy.hold(Fault::hold().on("PATCH", &path).real().after(1));
+    let args = fix(&[&[&*object][..], &WORD].concat());
+    let running = admin.by(proxy.kubeconfig(), &args).start();
+    held.wait();
+    on.set_policy(&name, "Delete");
+    held.release();
+    let told = super::Told::of(running.finish());
+    assert!(told.outcomes("done").is_empty(), "{:#}", told.json);
+    assert_eq!(told.outcomes("stale"), [&*name], "{:#}", told.json);
+    assert_eq!(finalizers(&on, &object).len(), 2);
+}
+
+/// The one finalizer that a patch removes.
+fn removal(patch: &Value) -> String {
+    let all = patch.as_array().expect("because it is a JSON patch");
+    let writes: Vec<_> = all.iter().filter(|it| it["op"] != "test").collect();
+    let [write] = writes[..] else { panic!("{patch:#}") };
+    assert_eq!(write["op"], "remove");
+    let path = write["path"].as_str().expect("because it has one");
+    let value = tested(patch, path).unwrap_or_else(|| panic!("{path} is not tested: {patch:#}"));
+    value.as_str().expect("because finalizers are text").to_owned()
+}
+
+/// What somebody wants left alone, and more than anybody wanted to change.
+#[test]
+fn exemptions_and_bounds_hold_here_too() {
+    let on = Scenario::on(&STILL);
+    let admin = Admin::of(&on);
+    let kept = left(&on, "kept").annotated("storage.kubectl.dev/keep-until", "2199-01-01");
+    let ignored = left(&on, "ignored").annotated("storage.kubectl.dev/ignore", "all legal hold");
+    for (name, volume) in [("kept", kept), ("ignored", ignored)] {
+        let object = hang(&on, &volume, &[EXTERNAL]);
+        let told = admin.refused(5, &fix(&[&[&*object, "--yes"][..], &IS_GONE].concat()));
+        because(&told, &on.named(name), &["storage.kubectl.dev/"]);
+    }
+    for name in ["one", "two"] {
+        hang(&on, &left(&on, name), &[EXTERNAL]);
+    }
+    let chosen = fix(&[&["-n", &*on.name, "--yes"][..], &IS_GONE].concat());
+    admin.refused(5, &[&chosen[..], &["--max", "1"]].concat()).says(&["2 objects", "--max is 1"]);
+    let told = admin.run(&chosen).ends(0);
+    assert_eq!(told.outcomes("done"), [on.named("one"), on.named("two")], "{:#}", told.json);
 }

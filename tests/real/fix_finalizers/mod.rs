@@ -9,6 +9,7 @@ mod blind;
 mod claims;
 mod foreign;
 mod guarded;
+mod halfway;
 mod rolled_back;
 mod saved;
 mod stubborn;

@@ -6,7 +6,7 @@ use super::{
     Admin, EXTERNAL, IS_GONE, STILL, finalizers, fix, hang, is_one_removal, left, lines,
     set_finalizers,
 };
-use crate::support::{Fault, Scenario};
+use crate::support::{Fault, Scenario, claim, pod};
 
 const BACKUP: &str = "example.com/backup";
 const MIRROR: &str = "storage.example.com/mirror";
@@ -83,4 +83,37 @@ fn a_finalizer_that_moved_at_the_last_moment_is_not_mistaken() {
     admin.run(&fix(&[&[&*object, "--yes"][..], &IS_GONE].concat())).ends(0);
     super::one_removal(&admin, mark, "persistentvolumes", &before, EXTERNAL);
     on.patch(&object, &json!({"metadata": {"finalizers": null}}));
+}
+
+/// A claim that nobody used when the plan was made.
+#[test]
+fn a_pod_that_came_meanwhile_keeps_its_claim() {
+    let on = Scenario::on(&STILL);
+    let admin = Admin::of(&on);
+    let word = ["-n", &*on.name, "--driver-absent", "kube-controller-manager"];
+    for name in ["planned", "raced"] {
+        on.create(&claim(name, ""));
+        on.delete(&format!("pvc/{name}"));
+    }
+    super::grow_old();
+    let file = admin.home.path().join("plan.yaml").display().to_string();
+    let words = [&["pvc/planned", "--plan-out", &*file][..], &word].concat();
+    assert_eq!(admin.refused(0, &fix(&words)).changes(), ["planned"]);
+    on.create(&pod("user", "planned"));
+    let told = admin.refused(5, &["apply", &file, "--yes"]);
+    super::because(&told, "planned", &["user"]);
+    on.read("pvc/planned");
+
+    // It comes when the request is on its way: that is told, since nothing else can be done any more.
+    let proxy = STILL.proxy();
+    let path = "/persistentvolumeclaims/raced$";
+    let held = proxy.hold(Fault::hold().on("PATCH", path).real());
+    let args = fix(&[&["pvc/raced", "--yes"][..], &word].concat());
+    let running = admin.by(proxy.kubeconfig(), &args).start();
+    held.wait();
+    on.create(&pod("late", "raced"));
+    held.release();
+    let told = super::Told::of(running.finish());
+    super::because(&told, "raced", &["late"]);
+    assert!(on.get("pvc/raced").is_none());
 }
