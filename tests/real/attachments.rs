@@ -70,7 +70,7 @@ fn d_34_a_volume_that_is_gone_while_attached() {
     on.patch(&format!("pv/{volume}"), &json!({"metadata": {"finalizers": null}}));
     on.wait_gone(&format!("pv/{volume}"));
     let report = on.audit(&[]);
-    report.finding("va-orphan-pv-missing", &object).expect("high", "report-only").says(&["node-1"]);
+    report.finding("va-orphan-pv-missing", &object).expect("high", "blocked").says(&["node-1"]);
 
     // With the volume gone, the controller notices the pod's end a minute late: somebody is faster.
     on.delete("pod/user");
@@ -80,7 +80,7 @@ fn d_34_a_volume_that_is_gone_while_attached() {
     });
     let report = on.audit(&[]);
     let finding = report.finding("va-orphan-pv-missing", &object);
-    finding.expect("high", "report-only").says(&["not found", "Retain", "external-attacher"]);
+    finding.expect("high", "blocked").says(&["not found", "--from FILE", "external-attacher"]);
     report.is_fixture("va-orphan-pv-missing", &object);
     never("somebody detaches it", Duration::from_secs(3), || on.get(&object).is_none());
 
@@ -105,7 +105,7 @@ fn a_disk_that_cannot_be_detached() {
     sleep(Duration::from_secs(1));
     let report = on.audit(&SOON);
     let finding = report.finding("va-stuck-detaching", &object);
-    finding.expect("medium", "report-only").says(&["disk is busy", "alive", "node-2", "Ready"]);
+    finding.expect("medium", "blocked").says(&["disk is busy", "alive", "node-2", "Ready"]);
     report.is_fixture("va-stuck-detaching", &object);
     report.expect_not(&object, "va-not-referenced");
 
@@ -148,7 +148,7 @@ fn a_volume_that_is_held_elsewhere() {
     on.delete("node/node-1");
     on.wait_gone("node/node-1");
     let report = on.audit(&[]);
-    report.finding("va-node-missing", &object).expect("medium", "report-only").says(&["node-1"]);
+    report.finding("va-node-missing", &object).expect("medium", "fixable").says(&["node-1"]);
     report.is_fixture("va-node-missing", &object);
 }
 
@@ -163,7 +163,7 @@ fn volumes_that_may_not_be_listed() {
         "spec": {"attacher": "any.csi.example", "nodeName": "any", "source": {"persistentVolumeName": "gone"}},
     }));
     let object = "volumeattachment/of-a-volume";
-    on.audit(&[]).finding("va-orphan-pv-missing", object).expect("low", "report-only");
+    on.audit(&[]).finding("va-orphan-pv-missing", object).expect("low", "blocked");
     let all = |groups: &[&str], resources: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": ["get", "list"]});
     let core = ["persistentvolumeclaims", "pods", "events", "nodes", "namespaces"];
     let core = [&core[..], &["replicationcontrollers"]].concat();

@@ -249,10 +249,10 @@ fn d_49_nothing_protects_a_claim() {
     std::thread::sleep(Duration::from_secs(1));
     let report = on.audit(&SOON);
     let finding = report.finding("pvc-missing-protection", &named(&on, "bare"));
-    finding.expect("high", "report-only").says(&["one", "the data is destroyed"]);
+    finding.expect("high", "fixable").says(&["one", "the data is destroyed"]);
     report.is_fixture("pvc-missing-protection", &named(&on, "bare"));
     let idle = report.finding("pvc-missing-protection", &named(&on, "idle"));
-    idle.expect("medium", "report-only");
+    idle.expect("medium", "fixable");
 
     // What it said would happen.
     on.delete("pvc/bare");
@@ -275,7 +275,7 @@ fn d_49_nothing_protects_a_claim() {
     on.wait_gone("pod/two");
     let report = on.audit(&SOON);
     report.expect_ids(&helped, &["pvc-terminating-stuck"]);
-    let finding = report.finding("pvc-terminating-stuck", &helped).expect("medium", "report-only");
+    let finding = report.finding("pvc-terminating-stuck", &helped).expect("medium", "blocked");
     finding
         .says(&["kube-controller-manager", "the data is destroyed when its last finalizer goes"]);
     report.is_fixture("pvc-terminating-stuck", &helped);
@@ -319,7 +319,7 @@ fn d_50_sources_of_copies() {
     on.wait_gone("volumesnapshot/shot");
     let report = on.audit(&SOON);
     let finding = report.finding("pvc-source-finalizer-stuck", &y);
-    finding.expect("medium", "report-only").says(&[SNAPSHOT, "no snapshot of it is unfinished"]);
+    finding.expect("medium", "blocked").says(&[SNAPSHOT, "no snapshot of it is unfinished"]);
     report.is_fixture("pvc-source-finalizer-stuck", &y);
     on.patch("pvc/y", &json!({"metadata": {"finalizers": null}}));
     // csi-provisioner removes its own.
