@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::support::{
-    Driver, DriverOptions, PersistentVolume, Scenario, claim, eventually, never, shared,
+    Admin, Driver, DriverOptions, PersistentVolume, Scenario, claim, eventually, never, shared,
 };
 
 const PROTECTION: &str = "external-provisioner.volume.kubernetes.io/finalizer";
@@ -253,6 +253,11 @@ fn d_12_unprotected_volume_deleted_first_leaks() {
     finding.says(&[&driver.name, &volume.handle]);
     report.is_fixture("pv-leak-imminent", &volume.object);
     report.expect_not(&volume.object, "pv-terminating-bound");
+    // No finalizer can be added any more, and none is in the way.
+    let admin = Admin::of(&on);
+    admin.refused(5, &["fix-finalizers", &volume.object, "--accept-leak", "--yes"]);
+    let told = admin.refused(0, &["fix-finalizers", "-n", &on.name, "--yes"]);
+    assert_eq!(told.refusals(), [&*volume.name], "{:#}", told.json);
 
     on.delete("pvc/data");
     volume.wait_kept(&on, &driver);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    Admin, EXTERNAL, PV_PROTECTION, because, fix, grow_old, lines, one_removal, set_finalizers,
+    Admin, EXTERNAL, PV_PROTECTION, STILL, because, fix, grow_old, lines, one_removal,
+    set_finalizers,
 };
 use crate::support::{
     Cluster, Driver, DriverOptions, Options, PersistentVolume, Scenario, claim, eventually, never,
@@ -241,4 +242,56 @@ fn an_attachment_to_a_node_that_is_gone_is_deleted_and_not_stripped() {
     driver.fault(&json!({}));
     on.wait_gone(&object);
     assert!(driver.has(&name));
+}
+
+/// T11: its disk may be on a node that somebody writes from. No controller runs.
+#[test]
+fn a_volume_that_may_be_attached_keeps_its_attachers_finalizer() {
+    const ATTACHER: &str = "external-attacher/gone-csi-example";
+    let on = Scenario::on(&STILL);
+    let admin = Admin::of(&on);
+    let attach = |name: &str, volume: &str| {
+        on.create(&json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {"name": on.named(name)},
+            "spec": {"attacher": super::GONE, "nodeName": "none", "source": {"persistentVolumeName": volume}},
+        }));
+        format!("volumeattachment/{}", on.named(name))
+    };
+    let [held, planned, used] = ["held", "planned", "used"].map(|it| on.named(it));
+    let [object, later, _] =
+        ["held", "planned", "used"].map(|it| super::hang(&on, &super::left(&on, it), &[ATTACHER]));
+    let attachment = attach("held", &held);
+    let words = |object: &str, more: &[&str]| {
+        let words = [&["fix-finalizers", object], &super::SOON[..], &super::IS_GONE, more].concat();
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let refused = |args: &[String], name: &str, why: &str| {
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        because(&admin.refused(5, &args), name, &[why]);
+    };
+    refused(&words(&object, &["--yes"]), &held, &on.named("held"));
+    refused(&words(&object, &["--yes", "--accept-leak"]), &held, &on.named("held"));
+    // A node says that it has it.
+    let node = on.named("node");
+    let in_use = format!("kubernetes.io/csi/{}^{used}", super::GONE);
+    on.cluster.create(&json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": node},
+        "status": {"volumesInUse": [in_use]},
+    }));
+    refused(&words(&format!("pv/{used}"), &["--yes"]), &used, &node);
+    // It is attached after the plan was made.
+    let file = admin.home.path().join("plan.yaml").display().to_string();
+    let plan = words(&later, &["--plan-out", &file]);
+    let told = admin.refused(0, &plan.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(told.changes(), [&*planned], "{:#}", told.json);
+    attach("late", &planned);
+    refused(&["apply", &file, "--yes"].map(str::to_owned), &planned, &on.named("late"));
+
+    on.delete(&attachment);
+    on.wait_gone(&attachment);
+    let args = words(&object, &["--yes"]);
+    let told = admin.run(&args.iter().map(String::as_str).collect::<Vec<_>>()).ends(0);
+    assert_eq!(told.outcomes("done"), [&*held], "{:#}", told.json);
+    on.delete(&format!("node/{node}"));
 }

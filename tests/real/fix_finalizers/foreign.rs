@@ -1,7 +1,9 @@
 //! Finalizers of others: one, of one object that was named, by its name. No controller runs.
 
+use serde_json::json;
+
 use super::{Admin, STILL, because, finalizers, fix, hang, left, one_removal};
-use crate::support::Scenario;
+use crate::support::{Scenario, claim};
 
 const BACKUP: &str = "example.com/backup";
 const MIRROR: &str = "storage.example.com/mirror";
@@ -74,4 +76,39 @@ fn the_last_foreign_finalizer_asks_what_becomes_of_the_backend() {
     let report = admin.audit(&[]);
     let kept = report.findings().filter(|it| it.id() == "journal-kept-backend");
     assert!(kept.into_iter().any(|it| it.0.to_string().contains(&name)), "{report}");
+}
+
+/// Of claims and attachments too; and only after whoever set it had its time.
+#[test]
+fn claims_and_attachments_are_let_go_by_name() {
+    let on = Scenario::on(&STILL);
+    let (admin, held) = (Admin::of(&on), on.named("held"));
+    let mut data = claim("data", "");
+    data["metadata"]["finalizers"] = json!([BACKUP]);
+    on.create(&data);
+    super::set_finalizers(&on, "pvc/data", &[BACKUP]);
+    on.create(&json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+        "metadata": {"name": held, "finalizers": [BACKUP]},
+        "spec": {"attacher": super::GONE, "nodeName": "none", "source": {"persistentVolumeName": "none"}},
+    }));
+    let attachment = format!("volumeattachment/{held}");
+    for object in ["pvc/data", &attachment] {
+        on.delete(object);
+    }
+    super::grow_old();
+    for (object, name, plural) in [
+        ("pvc/data", "data", "persistentvolumeclaims"),
+        (&*attachment, &*held, "volumeattachments"),
+    ] {
+        let named = ["fix-finalizers", object, "-n", &*on.name, "--yes"];
+        let by_name = [&named[..], &["--remove-finalizer", BACKUP]].concat();
+        // Whoever set it may still be at work.
+        because(&admin.refused(5, &by_name), name, &[BACKUP]);
+        let (before, mark) = (on.read(object), on.cluster.mark());
+        let told = admin.run(&[&by_name[..], &["--threshold", "stuck=1s"]].concat()).ends(0);
+        assert_eq!(told.outcomes("done"), [name], "{:#}", told.json);
+        one_removal(&admin, mark, plural, &before, BACKUP);
+        assert!(on.get(object).is_none(), "{object}");
+    }
 }

@@ -53,6 +53,11 @@ fn who_may_not_create_volumes_reclaims_none() {
     let args = fix(&[&[&*object, "--journal-only"][..], &RECLAIM].concat());
     let told = patcher.refused(5, &args);
     because(&told, &name, &["403"]);
+    // Whoever may do both is told that, and nothing is done.
+    let (admin, mark) = (Admin::of(&on), on.cluster.mark());
+    admin.run(&[&args[..], &["--dry-run=server"]].concat()).ends(0);
+    let sent = admin.sent(mark);
+    assert!(sent.len() >= 2 && sent.iter().all(|it| it.dry), "{:#?}", lines(&sent));
     assert_eq!(finalizers(&on, &object), [IN_TREE]);
     assert!(folder.is_dir());
 }
