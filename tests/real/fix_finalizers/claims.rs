@@ -192,3 +192,31 @@ fn ended(on: &Scenario, driver: &Driver, handles: &[String; 3]) {
     }
     assert!(on.get("pvc/runs").is_some(), "it is in use");
 }
+
+/// Whoever may do the first step and not the second.
+#[test]
+fn who_may_not_patch_claims() {
+    let on = Scenario::on(&super::STILL);
+    let name = on.named("pv");
+    let mut data = claim("data", "");
+    data["spec"]["volumeName"] = json!(name);
+    let data = on.create(&data);
+    on.patch_status("pvc/data", &json!({"status": {"phase": "Bound"}}));
+    let mut volume = super::left(&on, "pv").policy("Delete").reserved_for(&on.name, "data");
+    volume.0["spec"]["claimRef"]["uid"] = data["metadata"]["uid"].clone();
+    super::make(&on, &volume, "Bound", &[super::PV_PROTECTION]);
+    on.delete("pvc/data");
+    grow_old();
+    let patcher = Admin::limited(&on, "patcher", &[], &["patch"]);
+    eventually("the authorizer knows the new role", || {
+        let who = ["auth", "can-i", "patch", "persistentvolumes", "--as", &patcher.name];
+        on.cluster.try_kubectl(&who, "").is_ok()
+    });
+    let told = patcher.run(&about(&on, "pvc/data", &["--keep-data"]));
+    crate::support::say(&format!(
+        "{:?} {:#} {}",
+        told.code,
+        told.json,
+        on.read(&format!("pv/{name}"))["spec"]["persistentVolumeReclaimPolicy"]
+    ));
+}

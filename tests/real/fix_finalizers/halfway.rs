@@ -112,3 +112,29 @@ fn a_second_step_that_fails_says_how_to_go_on() {
     assert_ne!(record["data"], json!({}));
     std::fs::remove_dir_all(folder).expect("because it is there");
 }
+
+/// Another volume names the same folder: it is not destroyed under it, whoever asks.
+#[test]
+fn what_another_volume_names_is_not_reclaimed() {
+    let on = Scenario::on(&ROLLED_BACK);
+    let (admin, twin) = (Admin::of(&on), on.named("twin"));
+    let (name, folder) = hang(&on, "pv");
+    let path = folder.display().to_string();
+    on.create(&PersistentVolume::host_path(&twin, &path).0);
+    on.wait_phase(&format!("pv/{twin}"), "Available");
+    let object = format!("pv/{name}");
+    let args = fix(&[&[&*object][..], &RECLAIM].concat());
+    because(&admin.refused(5, &args), &name, &[&*twin]);
+
+    // One that comes when the plan was made counts as well.
+    on.delete(&format!("pv/{twin}"));
+    on.wait_gone(&format!("pv/{twin}"));
+    let file = admin.home.path().join("plan.yaml").display().to_string();
+    assert_eq!(admin.refused(0, &[&args[..], &["--plan-out", &file]].concat()).changes(), [&*name]);
+    on.create(&PersistentVolume::host_path(&twin, &path).0);
+    let told = admin.refused(5, &["apply", &file, "--yes"]);
+    because(&told, &name, &[&*twin]);
+    assert!(folder.is_dir());
+    assert_eq!(finalizers(&on, &object), [IN_TREE]);
+    std::fs::remove_dir_all(folder).expect("because it is there");
+}

@@ -16,10 +16,10 @@ const MIRROR: &str = "storage.example.com/mirror";
 fn a_saved_plan_is_for_the_object_as_it_was() {
     let on = Scenario::on(&STILL);
     let admin = Admin::of(&on);
-    let kinds = ["changed", "reordered", "repaired", "same"];
+    let kinds = ["changed", "reordered", "repaired", "replaced", "same"];
     let names = kinds.map(|kind| on.named(kind));
     let objects = kinds.map(|kind| hang(&on, &left(&on, kind), &[MIRROR, EXTERNAL, BACKUP]));
-    let [changed, reordered, repaired, same] = &objects;
+    let [changed, reordered, repaired, replaced, same] = &objects;
     let folder = tempfile::tempdir().expect("because the temporary folder is writable");
     let file = folder.path().join("plan.yaml").display().to_string();
     let all: Vec<_> = objects.iter().map(String::as_str).collect();
@@ -29,11 +29,14 @@ fn a_saved_plan_is_for_the_object_as_it_was() {
     on.set_policy(&names[0], "Delete");
     set_finalizers(&on, reordered, &[BACKUP, MIRROR, EXTERNAL]);
     set_finalizers(&on, repaired, &[MIRROR, BACKUP]);
+    set_finalizers(&on, replaced, &[]);
+    on.wait_gone(replaced);
+    hang(&on, &left(&on, "replaced"), &[MIRROR, EXTERNAL, BACKUP]);
     let (before, mark) = (on.read(same), on.cluster.mark());
     let moved = on.read(reordered);
     let told = admin.run(&["apply", &file, "--yes"]).ends(6);
-    assert!(told.outcomes("done").contains(&&*names[3]), "{:#}", told.json);
-    for (object, name) in [(changed, &names[0]), (repaired, &names[2])] {
+    assert!(told.outcomes("done").contains(&&*names[4]), "{:#}", told.json);
+    for (object, name) in [(changed, &names[0]), (repaired, &names[2]), (replaced, &names[3])] {
         assert!(!told.outcomes("done").contains(&&**name), "{:#}", told.json);
         let sent = admin.sent(mark);
         assert!(sent.iter().all(|it| it.name != **name), "{:#?}", lines(&sent));
@@ -45,7 +48,7 @@ fn a_saved_plan_is_for_the_object_as_it_was() {
         sent.retain(|it| it.name == name && !it.dry);
         sent
     };
-    is_one_removal(&of(&names[3])[0].body, &before, EXTERNAL);
+    is_one_removal(&of(&names[4])[0].body, &before, EXTERNAL);
     // The same proposal at another place is rendered anew, from what was read.
     if told.outcomes("done").contains(&&*names[1]) {
         is_one_removal(&of(&names[1])[0].body, &moved, EXTERNAL);
