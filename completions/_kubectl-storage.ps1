@@ -203,7 +203,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Objects per request; 0 asks for everything at once')
             [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'The whole cluster, which is the default')
             [CompletionResult]::new('--all-namespaces', '--all-namespaces', [CompletionResultType]::ParameterName, 'The whole cluster, which is the default')
-            [CompletionResult]::new('--rolled-back', '--rolled-back', [CompletionResultType]::ParameterName, 'Your word that HonorPVReclaimPolicy is off in kube-controller-manager')
+            [CompletionResult]::new('--rolled-back', '--rolled-back', [CompletionResultType]::ParameterName, 'Your word that `HonorPVReclaimPolicy` is off in kube-controller-manager')
             [CompletionResult]::new('--accept-leak', '--accept-leak', [CompletionResultType]::ParameterName, 'Where a removal leaks the backend volume, leave it behind; our record names it from then on')
             [CompletionResult]::new('--reclaim', '--reclaim', [CompletionResultType]::ParameterName, 'Where a removal would leak the backend volume, have its driver delete it afterwards')
             [CompletionResult]::new('--keep-data', '--keep-data', [CompletionResultType]::ParameterName, 'Of a claim that is let go, keep the data: its volume is set to Retain first')

@@ -179,7 +179,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s A -l all-namespaces -d 'The whole cluster, which is the default'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l rolled-back -d 'Your word that HonorPVReclaimPolicy is off in kube-controller-manager'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l rolled-back -d 'Your word that `HonorPVReclaimPolicy` is off in kube-controller-manager'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l accept-leak -d 'Where a removal leaks the backend volume, leave it behind; our record names it from then on'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l reclaim -d 'Where a removal would leak the backend volume, have its driver delete it afterwards'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l keep-data -d 'Of a claim that is let go, keep the data: its volume is set to Retain first'
