@@ -221,3 +221,31 @@ fn a_finalizer_that_is_there_twice_takes_two_runs() {
     assert_eq!(admin.run(&args).ends(0).outcomes("done"), [&*name]);
     assert_eq!(finalizers(&on, &object), [BACKUP]);
 }
+
+/// Beside each other, each by one request, and all of them are written down where others look.
+#[test]
+fn many_volumes_go_at_once() {
+    let on = Scenario::on(&STILL);
+    let admin = Admin::of(&on);
+    let names: Vec<_> = (0..8).map(|number| on.named(&format!("of-{number}"))).collect();
+    let volumes: Vec<_> = (0..8).map(|number| left(&on, &format!("of-{number}"))).collect();
+    for volume in &volumes {
+        make(&on, volume, "Released", &[EXTERNAL]);
+    }
+    for name in &names {
+        on.terminate(name);
+    }
+    grow_old();
+    let mark = on.cluster.mark();
+    let words = ["-n", &*on.name, "--yes", "--parallel", "4"];
+    let told = admin.run(&fix(&[&words[..], &IS_GONE].concat())).ends(0);
+    assert_eq!(told.outcomes("done"), names, "{:#}", told.json);
+    let sent = admin.sent(mark);
+    for name in &names {
+        let of_it = sent.iter().filter(|it| it.name == *name && !it.dry).count();
+        assert_eq!((of_it, on.get(&format!("pv/{name}"))), (1, None), "{name}");
+    }
+    let record = on.cluster.get("kube-system", "cm/kubectl-storage-kept-backends");
+    let record = record.expect("because their backend volumes are left")["data"].to_string();
+    assert!(names.iter().all(|name| record.contains(name)), "{record}");
+}

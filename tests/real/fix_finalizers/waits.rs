@@ -27,9 +27,18 @@ fn d_16_a_driver_scaled_to_zero_is_not_absent() {
 
     let admin = Admin::of(&on);
     let word = ["--driver-absent", &driver.name, "--yes"];
+    // Its Lease may still be its successor's.
+    let told = admin.refused(5, &fix(&[&[&*object, "--accept-leak"][..], &word].concat()));
+    because(&told, &name, &[&driver.name]);
+    let expired = json!({"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}});
+    on.cluster.patch("csi-d16fix-csi-example", "lease/d16fix-csi-example", &expired);
+    eventually("its pod is gone", || {
+        let pods = ["get", "pods", "-n", "csi-d16fix-csi-example", "-o", "name"];
+        on.cluster.kubectl(&pods).trim().is_empty()
+    });
     for more in [&[][..], &["--accept-leak"], &["--reclaim"]] {
         let told = admin.refused(5, &fix(&[&[&*object][..], &word, more].concat()));
-        because(&told, &name, &[&driver.name]);
+        because(&told, &name, &[&driver.name, "unknown", "scale it up"]);
         let by_filter = fix(&[&["-n", &*on.name][..], &word, more].concat());
         assert_eq!(admin.refused(0, &by_filter).refusals(), [&*name]);
     }
@@ -138,4 +147,28 @@ fn a_word_about_another_driver_is_no_word() {
     let told = admin.run(&fix(&[&[&*object, "--yes"][..], &both, &IS_GONE].concat())).ends(0);
     assert_eq!(told.outcomes("done"), [&*name]);
     never("it is there", Duration::from_millis(500), || on.get(&object).is_some());
+}
+
+/// A known bug of a version is repaired by another version.
+#[test]
+fn a_provisioner_of_a_known_bad_version_is_to_be_upgraded() {
+    let on = Scenario::on(shared());
+    let image = Some("registry.k8s.io/sig-storage/csi-provisioner:v5.0.1");
+    let options = DriverOptions { provisioner_image: image, ..DriverOptions::default() };
+    let driver = shared().start_driver("d37fix.csi.example", &options);
+    on.create(&claim("data", &driver.class_delete));
+    let name = on.bound("data");
+    let (object, handle) = (format!("pv/{name}"), on.handle(&name));
+    on.wait_finalizer(&object, EXTERNAL, true);
+    driver.fault(&json!({"DeleteVolume": {"hang": "20s"}}));
+    on.terminate(&name);
+    on.delete("pvc/data");
+    on.wait_phase(&object, "Released");
+    grow_old();
+    let admin = Admin::of(&on);
+    let args = fix(&[&object, "--yes", "--accept-leak", "--driver-absent", &driver.name]);
+    because(&admin.refused(5, &args), &name, &["upgrade csi-provisioner from 5.0.1 to 5.0.2"]);
+    driver.fault(&json!({}));
+    on.wait_gone(&object);
+    assert!(!driver.has(&handle));
 }
