@@ -178,8 +178,8 @@ fn removal(patch: &Value) -> String {
     let writes: Vec<_> = all.iter().filter(|it| it["op"] != "test").collect();
     let [write] = writes[..] else { panic!("{patch:#}") };
     assert_eq!(write["op"], "remove");
-    let path = write["path"].as_str().expect("because it has one");
-    let value = tested(patch, path).unwrap_or_else(|| panic!("{path} is not tested: {patch:#}"));
+    let place = write["path"].as_str().expect("because it has one");
+    let value = tested(patch, place).unwrap_or_else(|| panic!("{place} is not tested: {patch:#}"));
     value.as_str().expect("because finalizers are text").to_owned()
 }
 

@@ -21,8 +21,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Admin, Told};
-use crate::support::{Cluster, Mark, Options, PersistentVolume, Scenario, Write, eventually};
+use crate::support::{
+    Admin, Cluster, Mark, Options, PersistentVolume, Scenario, Told, Write, eventually,
+};
 
 const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 const IN_TREE: &str = "kubernetes.io/pv-controller";
@@ -133,21 +134,20 @@ fn is_one_removal(patch: &Value, before: &Value, finalizer: &str) {
     let place = all.iter().position(|it| it == finalizer).expect("because it was there");
     let place = format!("/metadata/finalizers/{place}");
     let operations = patch.as_array().expect("because it is a JSON patch");
-    let tests = |path: &str| {
-        let found = operations.iter().find(|it| it["op"] == "test" && it["path"] == path);
-        found.unwrap_or_else(|| panic!("{path} is not tested: {patch:#}"))["value"].clone()
+    let tests = |field: &str| {
+        tested(patch, field).unwrap_or_else(|| panic!("{field} is not tested: {patch:#}"))
     };
-    assert_eq!(tests("/metadata/uid"), before["metadata"]["uid"]);
-    assert_eq!(tests("/metadata/resourceVersion"), before["metadata"]["resourceVersion"]);
+    assert_eq!(*tests("/metadata/uid"), before["metadata"]["uid"]);
+    assert_eq!(*tests("/metadata/resourceVersion"), before["metadata"]["resourceVersion"]);
     assert_eq!(tests(&place), finalizer);
     let writes: Vec<_> = operations.iter().filter(|it| it["op"] != "test").collect();
     assert_eq!(writes, [&json!({"op": "remove", "path": place})], "{patch:#}");
 }
 
 /// The value that a patch tests at a path, or nothing.
-fn tested<'a>(patch: &'a Value, path: &str) -> Option<&'a Value> {
-    let all = patch.as_array()?.iter();
-    all.into_iter().find(|it| it["op"] == "test" && it["path"] == path).map(|it| &it["value"])
+fn tested<'a>(patch: &'a Value, field: &str) -> Option<&'a Value> {
+    let mut all = patch.as_array()?.iter();
+    all.find(|it| it["op"] == "test" && it["path"] == field).map(|it| &it["value"])
 }
 
 /// Panics unless the one object that was named was refused before anything was begun, for a reason that has all of these
