@@ -64,6 +64,12 @@ fn leaked(admin: &Admin, driver: &Driver, name: &str) {
     let told = admin.run(&[&args[..], &["--accept-leak"]].concat()).ends(0);
     assert_eq!(told.outcomes("done"), [name], "{:#}", told.json);
     one_removal(admin, mark, "persistentvolumes", &before, ATTACHER);
+    // Attachments were listed for the plan, and once more right before.
+    let log = admin.requests(mark);
+    let listed =
+        |it: &&Value| it["verb"] == "list" && it["objectRef"]["resource"] == "volumeattachments";
+    let before_it = log.iter().take_while(|it| it["verb"] != "patch");
+    assert!(before_it.filter(listed).count() > 1, "{log:#?}");
     on.wait_gone(&object);
     assert!(driver.has(&handle) && driver.delete_calls(&handle) == 0);
     let backend = format!("{:?}", admin.journal(&told));
