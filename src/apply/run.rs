@@ -117,6 +117,7 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
         events: run.options.events,
         patience: plan.settings.thresholds.get(Threshold::Resync),
         wait: Some(wait).filter(|_| run.options.wait),
+        interrupted: run.interrupted,
     };
     let batch = RefCell::new(Batch::default());
     let lanes = lanes(&plan, run.options.parallel);

@@ -35,6 +35,8 @@ pub(super) struct Hand<'a> {
     pub(super) patience: Duration,
     /// How long to wait for what follows a write; `None` for not at all.
     pub(super) wait: Option<Duration>,
+    /// Whether somebody has asked for the end.
+    pub(super) interrupted: &'a dyn Fn() -> bool,
 }
 
 /// How a change ended.
@@ -185,7 +187,7 @@ impl Hand<'_> {
                     return Err(Ended::new(Outcome::Stale, detail));
                 }
                 Ok(Err(refusal)) => return Err(Ended::new(Outcome::Stale, refusal.reason)),
-                Err(unseen) if began.elapsed() >= self.patience => {
+                Err(unseen) if began.elapsed() >= self.patience || (self.interrupted)() => {
                     return Err(Ended::new(Outcome::Refused, unseen.reason));
                 }
                 Err(_) => tokio::time::sleep(GLANCE).await,
@@ -246,7 +248,7 @@ impl Hand<'_> {
             undoes: change.purpose.undoes(),
         };
         self.log.begin(self.run, self.view.clock(), &intent).map_err(|error| {
-            let detail = error.to_string();
+            let detail = error.whole();
             Ended::new(Outcome::Failed, detail).ends_batch()
         })
     }
@@ -255,7 +257,7 @@ impl Hand<'_> {
     fn end(&self, ended: &mut Ended, entry: u64) {
         let at = self.view.clock();
         if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
-            let note = error.to_string();
+            let note = error.whole();
             ended.ends_batch.get_or_insert_with(|| note.clone());
             // What keeps the first outcome out most likely keeps out the second.
             if !ended.notes.contains(&note) {

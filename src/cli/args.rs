@@ -250,6 +250,22 @@ pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failur
     Ok((kind, name))
 }
 
+/// Parses what was named, each once.
+///
+/// # Errors
+/// When one is of another kind, no name, or named twice.
+pub fn typed_objects(texts: &[String], kinds: &[Kind]) -> Result<Vec<(Kind, String)>, Failure> {
+    let mut named = Vec::new();
+    for text in texts {
+        let (kind, name) = typed_object(text, kinds)?;
+        if named.contains(&(kind, name.clone())) {
+            return Err(Failure::usage(format!("{}/{name} is named twice", kind.short())));
+        }
+        named.push((kind, name));
+    }
+    Ok(named)
+}
+
 /// Parses a name, with or without the kind before it.
 ///
 /// # Errors

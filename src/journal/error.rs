@@ -60,3 +60,14 @@ pub enum JournalError {
     )]
     Shrunk { consequence: Consequence, path: PathBuf },
 }
+
+impl JournalError {
+    /// What happened, with its cause.
+    pub fn whole(&self) -> String {
+        use std::error::Error as _;
+        match self.source() {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+}

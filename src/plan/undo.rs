@@ -3,7 +3,7 @@
 use super::{About, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Entry, History, Outcome};
-use crate::remedies::{Recreation, Reversal, recreate, revert, tombstone};
+use crate::remedies::{Recreation, Reversal, finalizers, recreate, revert, tombstone};
 
 /// What `undo` without a number is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,7 +77,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             let recreation = Recreation::of(saved?, Some(entry.sequence))?;
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
-        ("set-reclaim-policy", "retain") => {
+        ("set-reclaim-policy", "retain" | finalizers::ID) => {
             Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
         }
         ("set-reclaim-policy", revert::ID) => {

@@ -4,14 +4,13 @@ use std::{io::Read as _, path::PathBuf};
 
 use clap::{ArgGroup, Args};
 
-use super::{Interrupt, SecretArgs, WriteArgs, journal, perform};
+use super::{Interrupt, SavedArgs, SecretArgs, WriteArgs, journal, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
-        ConnectionArgs, RecordArgs, ThresholdSetting, scope, threshold_candidates, typed_object,
+        ConnectionArgs, RecordArgs, ThresholdSetting, scope, threshold_candidates, typed_objects,
     },
-    audit::dumps,
-    collect::{Collected, From, collect},
+    collect::{Collected, collect},
 };
 use crate::journal::History;
 use crate::model::{Kind, ObjectKey, Recording, Settings, Text, escape_control};
@@ -73,16 +72,8 @@ pub struct FixFinalizersArgs {
     /// Change a threshold, such as finalizer=1h; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
     threshold: Vec<ThresholdSetting>,
-    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
-    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
-    filename: Vec<PathBuf>,
-    /// When a dump was taken, if it does not tell
-    #[arg(long, value_name = "TIME", requires = "filename")]
-    taken_at: Option<String>,
-    /// Kinds of which the dump holds every object, or `all`
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
-          add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
-    complete: Vec<String>,
+    #[command(flatten)]
+    saved: SavedArgs,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -93,16 +84,12 @@ impl FixFinalizersArgs {
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
-        let named = self.named()?;
+        let named = typed_objects(&self.objects, &KINDS)?;
         self.fits(&named)?;
         let settings = self.settings(&named)?;
         let format = self.write.format()?;
         let from_file = self.recreation()?;
-        let from = if self.filename.is_empty() {
-            From::Watched { connection, namespace: self.namespace.as_deref() }
-        } else {
-            dumps(&self.filename, self.taken_at.as_deref(), &self.complete)?
-        };
+        let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
         let history = self.history(&collected)?;
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
@@ -116,18 +103,6 @@ impl FixFinalizersArgs {
         let make = |cx: &crate::cluster::Cx| plan::fix_finalizers(cx, &hanging);
         let plan = perform::plan(&mut collected, &settings, make).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
-    }
-
-    fn named(&self) -> Result<Vec<(Kind, String)>, Failure> {
-        let mut named = Vec::new();
-        for object in &self.objects {
-            let (kind, name) = typed_object(object, &KINDS)?;
-            if named.contains(&(kind, name.clone())) {
-                return Err(Failure::usage(format!("{}/{name} is named twice", kind.short())));
-            }
-            named.push((kind, name));
-        }
-        Ok(named)
     }
 
     /// What clap cannot tell about the flags.
@@ -178,9 +153,9 @@ impl FixFinalizersArgs {
 
     /// What the journal knows; of a dump, nothing is known of what was done.
     fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
-        match self.filename.is_empty() {
-            true => journal::recall(collected).map(Some),
-            false => Ok(None),
+        match self.saved.is_given() {
+            true => Ok(None),
+            false => journal::recall(collected).map(Some),
         }
     }
 

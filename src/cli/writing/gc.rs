@@ -1,17 +1,14 @@
 //! `kubectl storage gc`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{Interrupt, WriteArgs, perform};
+use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
         Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, scope, threshold_candidates,
     },
-    audit::dumps,
-    collect::{From, collect},
+    collect::collect,
 };
 use crate::model::{Kind, Recording, Settings, Text, Threshold};
 use crate::plan::{self, Selection};
@@ -64,16 +61,8 @@ pub struct GcArgs {
     /// Change a threshold, such as delete-wait=10m; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
     threshold: Vec<ThresholdSetting>,
-    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
-    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
-    filename: Vec<PathBuf>,
-    /// When a dump was taken, if it does not tell
-    #[arg(long, value_name = "TIME", requires = "filename")]
-    taken_at: Option<String>,
-    /// Kinds of which the dump holds every object, or `all`
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
-          add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
-    complete: Vec<String>,
+    #[command(flatten)]
+    saved: SavedArgs,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -87,11 +76,7 @@ impl GcArgs {
         let settings = self.settings()?;
         let selection = self.selection()?;
         let format = self.write.format()?;
-        let from = if self.filename.is_empty() {
-            From::Watched { connection, namespace: self.namespace.as_deref() }
-        } else {
-            dumps(&self.filename, self.taken_at.as_deref(), &self.complete)?
-        };
+        let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
         let plan = perform::plan(&mut collected, &settings, |cx| plan::gc(cx, &selection)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await

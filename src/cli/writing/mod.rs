@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Failure;
+use super::{Failure, args::ConnectionArgs, audit::dumps, collect::From};
 use crate::{
     model::{SecretWord, Settings, Threshold, escape_control},
     output::format::Format,
@@ -25,6 +25,40 @@ use crate::{
 };
 
 pub use interrupt::Interrupt;
+
+/// A dump to plan for, instead of a cluster.
+#[derive(Debug, Args)]
+pub(super) struct SavedArgs {
+    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
+    /// When a dump was taken, if it does not tell
+    #[arg(long, value_name = "TIME", requires = "filename")]
+    taken_at: Option<String>,
+    /// Kinds of which the dump holds every object, or `all`
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
+          add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
+    complete: Vec<String>,
+}
+
+impl SavedArgs {
+    /// Whether there is one.
+    fn is_given(&self) -> bool {
+        !self.filename.is_empty()
+    }
+
+    /// Where to look: there, or at a cluster that is about to be changed.
+    fn or_watched<'a>(
+        &self,
+        connection: &'a ConnectionArgs,
+        namespace: Option<&'a str>,
+    ) -> Result<From<'a>, Failure> {
+        match self.is_given() {
+            true => dumps(&self.filename, self.taken_at.as_deref(), &self.complete),
+            false => Ok(From::Watched { connection, namespace }),
+        }
+    }
+}
 
 /// What the user says of the secret with which a driver deletes a backend volume.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use clap::Args;
 use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
-    args::{ConnectionArgs, typed_object},
+    args::{ConnectionArgs, typed_objects},
     audit::dumps,
     collect::{From, collect},
 };
@@ -42,7 +42,8 @@ impl RetainArgs {
                 "--max-percent needs all volumes, and retain only looks at those that are named";
             return Err(Failure::usage(told));
         }
-        let named = self.named()?;
+        let named =
+            typed_objects(&self.objects, &[Kind::PersistentVolume, Kind::PersistentVolumeClaim])?;
         let settings = self.write.settings();
         let from = if self.filename.is_empty() {
             From::Named { connection, namespace: self.namespace.as_deref(), objects: &named }
@@ -57,18 +58,5 @@ impl RetainArgs {
             named.iter().map(|(kind, name)| ObjectKey::named(*kind, &namespace, name)).collect();
         let plan = perform::plan(&mut collected, &settings, |cx| plan::retain(cx, &keys)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
-    }
-
-    fn named(&self) -> Result<Vec<(Kind, String)>, Failure> {
-        let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim];
-        let mut named = Vec::new();
-        for object in &self.objects {
-            let (kind, name) = typed_object(object, &kinds)?;
-            if named.contains(&(kind, name.clone())) {
-                return Err(Failure::usage(format!("{}/{name} is named twice", kind.short())));
-            }
-            named.push((kind, name));
-        }
-        Ok(named)
     }
 }

@@ -141,6 +141,11 @@ impl Search<'_, '_> {
             return Says::Nothing;
         }
         match self.cx.csi_driver(self.driver) {
+            // Its volumes are not attached: that the driver is there says nothing of an attacher.
+            Ok(Some(driver)) if self.role == Role::Attacher && !driver.attach_required => {
+                let found = format!("CSIDriver {} needs no attacher", self.driver);
+                return self.probe("registration", found, Says::Nothing);
+            }
             Ok(Some(_)) => {
                 let found = format!("CSIDriver {} exists", self.driver);
                 return self.probe("registration", found, Says::Trace);

@@ -340,6 +340,19 @@ fn a_provisioner_that_is_not_csi_is_never_absent() {
 }
 
 #[test]
+fn a_driver_that_needs_no_attacher_is_no_sign_of_one() {
+    for (attach_required, expected) in [(false, Liveness::Absent), (true, Liveness::Unknown)] {
+        let driver = CsiDriver { metadata: metadata(DRIVER), attach_required };
+        let rows = [csi_volume(DRIVER), Row::CsiDriver(Box::new(driver))];
+        let cluster = cluster(rows, &[]);
+        let state = state_of(&cluster, &declaring(DRIVER), Role::Attacher, DRIVER);
+        assert_eq!(state.liveness, expected, "{state:?}");
+        let provisioner = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        assert_eq!(provisioner.liveness, Liveness::Unknown, "{provisioner:?}");
+    }
+}
+
+#[test]
 fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
     let old = || lease("kube-controller-manager", "kube-system", ago(9 * DAY), Some("a"));
     let foreign = lease("kube-controller-manager", "elsewhere", ago(5), Some("a"));
