@@ -171,8 +171,8 @@ fn recreated(admin: &Admin, driver: &Driver, name: &str, held: &str, file: &str)
     let foreign = format!("{file}.other");
     let text = fs::read_to_string(file).expect("because it was saved");
     fs::write(&foreign, text.replace(name, "another")).expect("because the folder is ours");
-    let told = admin.run(&fix(&[&attached, "--from", &foreign, "--yes"]));
-    assert!([Some(2), Some(5)].contains(&told.code), "{}{:#}", told.stderr, told.json);
+    let told = admin.refused(5, &fix(&[&attached, "--from", &foreign, "--yes"]));
+    because(&told, held, &["--from is pv/another"]);
     assert!(on.get(&format!("pv/{name}")).is_none() && on.get("pv/another").is_none());
 
     let mark = on.cluster.mark();

@@ -166,7 +166,7 @@ fn several_finalizers_go_one_by_one() {
     held.wait();
     on.set_policy(&name, "Delete");
     held.release();
-    let told = super::Told::of(running.finish());
+    let told = super::Told::of(running.finish()).ends(6);
     assert!(told.outcomes("done").is_empty(), "{:#}", told.json);
     assert_eq!(told.outcomes("stale"), [&*name], "{:#}", told.json);
     assert_eq!(finalizers(&on, &object).len(), 2);

@@ -116,7 +116,7 @@ fn a_pod_that_came_meanwhile_keeps_its_claim() {
     held.wait();
     on.create(&pod("late", "raced"));
     held.release();
-    let told = super::Told::of(running.finish());
+    let told = super::Told::of(running.finish()).ends(0);
     super::because(&told, "raced", &["late"]);
     assert!(on.get("pvc/raced").is_none());
 }
