@@ -121,18 +121,18 @@ fn write_down(folder: &Path, name: &str, saved: &Value) {
     let csi = &saved["spec"]["csi"];
     let text = |value: &Value| value.as_str().expect("because it is a CSI volume").to_owned();
     let intent = Intent {
-        command: "fix-finalizers".to_owned(),
+        command: "gc".to_owned(),
         object: ObjectRef {
             key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
             uid: Uid::parse(saved["metadata"]["uid"].as_str().expect("it has a uid")),
         },
-        action: "remove-finalizer".to_owned(),
-        because: "remove-attacher-finalizer".to_owned(),
+        action: "delete-volume".to_owned(),
+        because: "keep-backend".to_owned(),
         request: Request {
-            method: "PATCH".to_owned(),
+            method: "DELETE".to_owned(),
             path: format!("/api/v1/persistentvolumes/{name}"),
-            content_type: "application/json-patch+json".to_owned(),
-            body: json!([]),
+            content_type: "application/json".to_owned(),
+            body: json!({}),
         },
         pre_image: Some(saved.clone()),
         backend: Some(Backend { driver: text(&csi["driver"]), handle: text(&csi["volumeHandle"]) }),
@@ -211,7 +211,7 @@ fn d_35_a_lost_claim_gets_its_volume_back() {
     desk.on.wait_phase("pvc/data", "Lost");
 
     let ran = desk.ends(0, &["undo", "--yes"]);
-    assert!(flat(&ran.stdout).contains("it is bound to its claim again"), "{}", ran.stdout);
+    assert!(flat(&ran.stdout).contains("it is bound to its claim again"), "{}{}", ran.stdout, ran.stderr);
     desk.on.wait_phase("pvc/data", "Bound");
     let volume = desk.on.read(&format!("pv/{name}"));
     assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain");
