@@ -211,7 +211,12 @@ fn d_35_a_lost_claim_gets_its_volume_back() {
     desk.on.wait_phase("pvc/data", "Lost");
 
     let ran = desk.ends(0, &["undo", "--yes"]);
-    assert!(flat(&ran.stdout).contains("it is bound to its claim again"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        flat(&ran.stdout).contains("it is bound to its claim again"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
     desk.on.wait_phase("pvc/data", "Bound");
     let volume = desk.on.read(&format!("pv/{name}"));
     assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain");

@@ -83,6 +83,11 @@ fn retained(admin: &Admin, driver: &Driver, name: &str) {
     let told = admin.run(&args).ends(0);
     assert_eq!(told.outcomes("done"), [name], "{:#}", told.json);
     on.wait_gone(&object);
+    // What names it can be made again from what was written down.
+    admin.run(&["undo", "--yes"]).ends(0);
+    on.wait_phase(&object, "Released");
+    assert_eq!(on.handle(name), handle);
+    assert_eq!(on.read(&object)["spec"]["persistentVolumeReclaimPolicy"], "Retain");
     assert!(driver.has(&handle));
     assert_eq!(driver.delete_calls(&handle), 0);
 }
