@@ -114,6 +114,7 @@ impl Hand<'_> {
         self.rehearse(change, &request).await?;
         let record = match done {
             0 => {
+                self.rehearse_others(change, &live).await?;
                 self.rehearse_reclaim(change, &live).await?;
                 self.rehearse_record(change, &live).await?
             }
@@ -215,6 +216,32 @@ impl Hand<'_> {
                 Ended::new(Outcome::Failed, detail).ends_batch()
             }
         })
+    }
+
+    /// Has the server look at the later steps before the first is taken: who may not take the second
+    /// should not be left with half of it.
+    async fn rehearse_others(&self, change: &Change, live: &Value) -> Result<(), Ended> {
+        let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
+        for action in others {
+            // Rendered from an object that is gone by then.
+            if matches!(action, Action::ReclaimBackend { .. }) {
+                continue;
+            }
+            let object = &action.object().key;
+            let read = match *object == first.object().key {
+                true => Some(live.clone()),
+                false => self.view.get(&request::path(object)).await.map_err(|error| {
+                    Ended::new(Outcome::Failed, format!("{object} was not read: {error}"))
+                })?,
+            };
+            let Some(read) = read else {
+                return Err(Ended::new(Outcome::Stale, "what a later step is about is gone"));
+            };
+            let request = request::request(action, &read)
+                .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
+            self.rehearse(change, &request).await?;
+        }
+        Ok(())
     }
 
     /// Has the journal hold what is about to be sent.

@@ -53,9 +53,16 @@ pub(super) async fn verify(
             until_gone(view, &change.object, wait, gone, false).await
         }
         Action::RemoveFinalizer { object, finalizer, .. } => {
-            let following = change.proposal.steps.get(done + 1);
-            let last = !matches!(following, Some(Action::RemoveFinalizer { .. }));
-            finalizer::removed(view, object, finalizer, written, wait.filter(|_| last)).await
+            let following = change.proposal.steps.get(done + 1..).unwrap_or_default();
+            let last = !matches!(following.first(), Some(Action::RemoveFinalizer { .. }));
+            // The API server keeps a name that somebody put in twice.
+            let again = |it: &&Action| matches!(it, Action::RemoveFinalizer { finalizer: other, .. } if other == finalizer);
+            let removal = finalizer::Removal {
+                object,
+                finalizer,
+                again: following.iter().filter(again).count(),
+            };
+            removal.followed(view, written, wait.filter(|_| last)).await
         }
         Action::AddFinalizer { finalizer, .. } => finalizer::added(finalizer, written),
         Action::ReserveVolume { .. } | Action::ReclaimBackend { .. } => {

@@ -70,7 +70,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     let saved = saved.ok_or_else(|| "what the object was before is not in the journal".to_owned());
     let at_once = "the owner deletes the backend volume at once";
     match (intent.action.as_str(), intent.because.as_str()) {
-        ("remove-finalizer", _) if intent.keeps && !was_retained(saved.clone()?) => {
+        ("remove-finalizer", _) if intent.keeps && was_being_deleted(saved.clone()?) => {
             Err("whether its backend volume still exists is not known".to_owned())
         }
         _ if intent.keeps => {
@@ -98,8 +98,10 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     }
 }
 
-fn was_retained(saved: &serde_json::Value) -> bool {
-    saved["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+/// Whether whoever deletes backend volumes may have begun: not before it was Released (R-2644-8).
+fn was_being_deleted(saved: &serde_json::Value) -> bool {
+    saved["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
+        && saved["status"]["phase"] != "Bound"
 }
 
 fn unwritten(entry: &Entry) -> bool {

@@ -121,18 +121,18 @@ fn write_down(folder: &Path, name: &str, saved: &Value) {
     let csi = &saved["spec"]["csi"];
     let text = |value: &Value| value.as_str().expect("because it is a CSI volume").to_owned();
     let intent = Intent {
-        command: "gc".to_owned(),
+        command: "fix-finalizers".to_owned(),
         object: ObjectRef {
             key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
             uid: Uid::parse(saved["metadata"]["uid"].as_str().expect("it has a uid")),
         },
-        action: "delete-volume".to_owned(),
-        because: "keep-backend".to_owned(),
+        action: "remove-finalizer".to_owned(),
+        because: "fix-finalizers".to_owned(),
         request: Request {
-            method: "DELETE".to_owned(),
+            method: "PATCH".to_owned(),
             path: format!("/api/v1/persistentvolumes/{name}"),
-            content_type: "application/json".to_owned(),
-            body: json!({}),
+            content_type: "application/json-patch+json".to_owned(),
+            body: json!([]),
         },
         pre_image: Some(saved.clone()),
         backend: Some(Backend { driver: text(&csi["driver"]), handle: text(&csi["volumeHandle"]) }),
