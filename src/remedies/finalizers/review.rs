@@ -1,0 +1,59 @@
+//! What a sceptical reader tried: data that goes without a word, and disks that are destroyed under
+//! somebody's hands.
+
+use std::cell::RefCell;
+
+use super::stage::{self, Stage, ago, said};
+use super::{Asked, claim};
+use crate::cluster::{Change, Cx, Dirty};
+use crate::facts::{IN_TREE, PV_PROTECTION, PVC_PROTECTION};
+use crate::model::{
+    Liveness, Phase, PodPhase, PodUse, Proposal, ReclaimPolicy, Row, SecretWord, Server, Settings,
+    Text, Volume,
+};
+
+/// A volume of policy Delete that was Released, is being deleted, and is guarded by nobody.
+fn hangs(finalizers: &[&str]) -> Volume {
+    let mut volume = stage::volume(ReclaimPolicy::Delete);
+    volume.phase = Phase::Released;
+    volume.metadata.deleting = Some(ago(120));
+    volume.metadata.finalizers = finalizers.iter().map(|it| Text::from(*it)).collect();
+    volume
+}
+
+/// What `--reclaim` does about it.
+fn reclaimed(volume: &Volume, others: &[Row]) -> Result<Proposal, String> {
+    let settings = Settings { reclaim: true, secret: SecretWord::None, ..Settings::default() };
+    let stage = Stage {
+        rows: others.to_vec(),
+        manager: Liveness::Alive,
+        provisioner: Liveness::Alive,
+        settings,
+        ..Stage::default()
+    };
+    let stage = stage.with(Row::Volume(Box::new(volume.clone())));
+    let (mut cluster, facts) = (stage.cluster(), RefCell::default());
+    let server =
+        Server { version: Some((1, 36)), cluster_uid: Some("b7f3".into()), ..Server::default() };
+    cluster.apply(Change::Server(server), &mut Dirty::everything());
+    let asked = Asked { named: true, ..Asked::default() };
+    said(super::volume(&Cx::new(&cluster, &stage.settings, &facts), volume, &asked))
+}
+
+fn pod(change: impl FnOnce(&mut PodUse)) -> Row {
+    let Row::Pod(mut pod) = stage::pod("shop", PodPhase::Running, Some("node-1")) else {
+        panic!("it is a pod");
+    };
+    change(&mut pod);
+    Row::Pod(pod)
+}
+
+#[test]
+fn nothing_is_reclaimed_while_somebody_can_still_change_its_policy() {
+    assert!(reclaimed(&hangs(&[IN_TREE]), &[]).is_ok());
+    // Between the removal of the one and of the other, `retain` says that it is to be kept.
+    for finalizers in [&[IN_TREE, PV_PROTECTION][..], &[PV_PROTECTION]] {
+        let refused = reclaimed(&hangs(finalizers), &[]).expect_err("it would not go at once");
+        assert!(refused.contains(PV_PROTECTION), "{refused}");
+    }
+}
