@@ -57,3 +57,22 @@ fn nothing_is_reclaimed_while_somebody_can_still_change_its_policy() {
         assert!(refused.contains(PV_PROTECTION), "{refused}");
     }
 }
+
+#[test]
+fn nothing_is_reclaimed_under_a_pod_that_may_have_it_mounted() {
+    let refused = reclaimed(&hangs(&[IN_TREE]), &[pod(|_| {})]).expect_err("a pod is there");
+    assert!(refused.contains("shop/web"), "{refused}");
+
+    // The claim was created again and has another volume: so have the pods that came after it.
+    let mut namesake = stage::claim(&[PVC_PROTECTION], None);
+    namesake.metadata.uid = crate::model::Uid::parse("another");
+    namesake.volume_name = Some("sibling".into());
+    namesake.metadata.created = Some(ago(60));
+    let namesake = Row::Claim(Box::new(namesake));
+    let asked = |minutes| {
+        let pod = pod(|pod| pod.created = Some(ago(minutes)));
+        reclaimed(&hangs(&[IN_TREE]), &[namesake.clone(), pod])
+    };
+    assert!(asked(59).is_ok(), "{:?}", asked(59));
+    assert!(asked(61).is_err(), "it was started with the claim that is gone");
+}
