@@ -76,3 +76,30 @@ fn nothing_is_reclaimed_under_a_pod_that_may_have_it_mounted() {
     assert!(asked(59).is_ok(), "{:?}", asked(59));
     assert!(asked(61).is_err(), "it was started with the claim that is gone");
 }
+
+#[test]
+fn a_claim_that_its_volume_names_and_that_does_not_name_it_yet_has_data_too() {
+    let mut bare = stage::claim(&[PVC_PROTECTION], Some(120));
+    (bare.volume_name, bare.bind_completed) = (None, false);
+    for (settings, ends) in [
+        (Settings::default(), Err("needs --keep-data or --destroy-data")),
+        (
+            Settings { keep_data: true, ..Settings::default() },
+            Err("kubectl storage retain pv/pv-1"),
+        ),
+        (Settings { destroy_data: true, ..Settings::default() }, Ok("remove-finalizer")),
+    ] {
+        let volume = stage::volume(ReclaimPolicy::Delete);
+        let stage = Stage { settings, ..Stage::default() }.of_claim(&bare, Some(&volume));
+        match (said(stage.ask(claim, &bare)), ends) {
+            (Ok(proposal), Ok(first)) => assert_eq!(proposal.steps[0].name(), first),
+            (Err(refused), Err(reason)) => assert!(refused.contains(reason), "{refused}"),
+            (said, _) => panic!("{ends:?}: {said:?}"),
+        }
+    }
+    // A volume that names another claim of that name is nothing to it.
+    let mut other = stage::volume(ReclaimPolicy::Delete);
+    other.claim_ref.as_mut().expect("it has one").uid = crate::model::Uid::parse("another");
+    let stage = Stage::default().of_claim(&bare, Some(&other));
+    assert!(said(stage.ask(claim, &bare)).is_ok());
+}
