@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::step::{Ended, Hand, backend};
 use super::{Outcome, request};
-use crate::model::{Action, BackendKey};
+use crate::model::{Action, BackendKey, ObjectRef};
 use crate::plan::{Change, Purpose};
 use crate::remedies::{Orphan, tombstone};
 
@@ -25,6 +25,10 @@ impl Hand<'_> {
             return Err(left("there is nothing to create".to_owned()));
         };
         let object = orphan.tombstone.volume().object();
+        // That it is gone was asked, and watches may tell of it later; whoever applies manifests may
+        // have created it again.
+        let anew = ObjectRef { key: change.object.key.clone(), uid: None };
+        self.view.look(&anew).await.map_err(|error| left(error.to_string()))?;
         let judged = self.view.judge(&purpose, &object).await;
         let proposal = match judged {
             Ok((_, Ok(Ok(proposal)))) => proposal,

@@ -112,13 +112,14 @@ impl Hand<'_> {
         let request = request::request(action, &live)
             .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
         self.rehearse(change, &request).await?;
-        let record = match done {
-            0 => {
-                self.rehearse_others(change, &live).await?;
-                self.rehearse_reclaim(change, &live).await?;
-                self.rehearse_record(change, &live).await?
-            }
-            _ => None,
+        if done == 0 {
+            self.rehearse_others(change, &live).await?;
+            self.rehearse_reclaim(change, &live).await?;
+        }
+        // From the first step on; with the last one it names the entry that can be gone on with.
+        let record = match done == 0 || keeps(change, done) {
+            true => self.rehearse_record(change, &live).await?,
+            false => None,
         };
         if self.dry_run == DryRun::Server {
             return Ok(Ended::new(Outcome::Done, "the API server would accept it"));
@@ -253,9 +254,6 @@ impl Hand<'_> {
         live: Value,
     ) -> Result<u64, Ended> {
         let action = &change.proposal.steps[done];
-        // The object goes with the last step about it.
-        let following = change.proposal.steps.get(done + 1);
-        let last = following.is_none_or(|it| matches!(it, Action::ReclaimBackend { .. }));
         let capacity = change.about.volume.as_ref().and_then(|it| it.capacity);
         let intent = Intent {
             command: self.command.to_owned(),
@@ -271,7 +269,7 @@ impl Hand<'_> {
             pre_image: Some(live).filter(|it| !it.is_null()),
             backend: backend(change),
             capacity: capacity.map(format_bytes),
-            keeps: change.proposal.keeps_backend && last,
+            keeps: keeps(change, done),
             undoes: change.purpose.undoes(),
         };
         self.log.begin(self.run, self.view.clock(), &intent).map_err(|error| {
@@ -341,6 +339,13 @@ fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
     confirmed.steps.get(done..) == Some(&now.steps)
         && now.notices.iter().all(|it| confirmed.notices.contains(it))
         && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
+}
+
+/// Whether the object goes with a step, and leaves its backend volume: with the last about it.
+fn keeps(change: &Change, done: usize) -> bool {
+    let following = change.proposal.steps.get(done + 1);
+    let last = following.is_none_or(|it| matches!(it, Action::ReclaimBackend { .. }));
+    change.proposal.keeps_backend && last
 }
 
 /// The object that an entry of the journal is about: the change's own, unless the step writes another.

@@ -38,8 +38,8 @@ pub use finalizer::{
 };
 pub use holder::{Holder, holders_of_attachment, holders_of_claim, holders_of_volume};
 pub use in_use::{
-    ClaimFate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, looked_at,
-    pod_users, template_of, unsafe_to_delete, upstream_in_use,
+    ClaimFate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, fate_with,
+    looked_at, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub use names::sanitize;
 pub use node::{Plight, node_gone, node_plight, unready_host};

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::orphan::elsewhere;
 use super::{About, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
-use crate::journal::History;
+use crate::journal::{Entry, History};
 use crate::model::{
     Age, Attachment, AttachmentSource, Kind, Metadata, ObjectKey, ObjectRef, RuleId, Threshold,
-    Volume,
+    Volume, parse_time,
 };
 use crate::remedies::Recreation;
 use crate::remedies::finalizers::{self, Asked};
@@ -170,18 +170,24 @@ impl Hanging<'_> {
         let gone = cx.attached_volume(name).is_ok_and(|volume| volume.is_none());
         if let Some(from) = &self.from {
             let given = from.volume().name();
+            let attacher = &attachment.attacher;
             return match gone {
+                true if *given == **name && !is_of(from, attachment) => Err(format!(
+                    "--from is a volume of another driver than {attacher}, which would detach by its handle"
+                )),
                 true if *given == **name => Ok(Some(from.clone())),
                 true => Err(format!("it names pv/{name}, and --from is pv/{given}")),
                 false => Err(format!("pv/{name}, which it names, is there: leave out --from")),
             };
         }
         let Some(history) = self.history.filter(|_| named && gone) else { return Ok(None) };
-        let of_it = history.entries.iter().rev().map(|it| &it.intent).filter(|it| {
-            it.object.key.kind == Kind::PersistentVolume && it.object.key.name == *name
+        let of_it = history.entries.iter().rev().filter(|it| {
+            let key = &it.intent.object.key;
+            key.kind == Kind::PersistentVolume && key.name == *name
         });
-        let mut kept = of_it.filter_map(|it| it.pre_image.as_ref());
-        Ok(kept.find_map(|saved| Recreation::of(saved, None).ok()))
+        let mut kept = of_it.filter_map(|it| was_attached(it, attachment));
+        let made = kept.find_map(|saved| Recreation::of(saved, None).ok());
+        Ok(made.filter(|it| is_of(it, attachment)))
     }
 
     fn elsewhere(&self, volume: Option<&Volume>) -> BTreeSet<Box<str>> {
@@ -192,3 +198,25 @@ impl Hanging<'_> {
         }
     }
 }
+
+/// Whether a volume is one that the attacher of an attachment knows. An attacher takes the handle of
+/// whatever has the name, whose driver it may be, and what its driver does not know counts as
+/// detached (external-attacher `csi_handler.go`, `csiDetach`).
+fn is_of(recreation: &Recreation, attachment: &Attachment) -> bool {
+    let (volume, attacher) = (recreation.volume(), &*attachment.attacher);
+    let translated = volume.backend.as_ref().is_some_and(|it| &*it.driver == attacher);
+    translated || volume.drivers().any(|it| it == attacher)
+}
+
+/// What an entry of the journal kept of the volume that was attached: an object of that name that
+/// was there when the attachment was made. Names are used again, and another one's handle would
+/// have the wrong disk detached.
+fn was_attached<'a>(entry: &'a Entry, attachment: &Attachment) -> Option<&'a serde_json::Value> {
+    let saved = entry.intent.pre_image.as_ref()?;
+    let born = parse_time(saved["metadata"]["creationTimestamp"].as_str()?).ok()??;
+    let attached = attachment.metadata.created?;
+    (born <= attached && attached <= entry.at?).then_some(saved)
+}
+
+#[cfg(test)]
+mod tests;

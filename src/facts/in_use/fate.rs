@@ -63,6 +63,11 @@ pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimFate<'a> {
     if !is_its_own {
         return ClaimFate::NoVolume;
     }
+    fate_with(cx, volume)
+}
+
+/// The same, of a claim whose own this volume is.
+pub fn fate_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimFate<'a> {
     match fate_without_claim(cx, volume) {
         // What may be destroyed counts as if it were.
         Fate::Destroyed | Fate::Waiting | Fate::Unknown => ClaimFate::Destroyed(volume),

@@ -8,7 +8,7 @@ mod fate;
 mod pods;
 mod unsafe_to_delete;
 
-pub use fate::{ClaimFate, fate};
+pub use fate::{ClaimFate, fate, fate_with};
 pub use pods::{PodUser, Why, conflicting_pods, pod_users, upstream_in_use};
 pub use unsafe_to_delete::{Reason, SetTemplate, Unsafe, template_of, unsafe_to_delete};
 

@@ -36,4 +36,6 @@ pub struct Asked {
 }
 
 #[cfg(test)]
+mod review;
+#[cfg(test)]
 mod stage;

@@ -16,11 +16,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Manifest, checks, reclaim, released};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Owner};
+use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
     Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DeletionSecret,
-    Effect, Kind, Metadata, NO_CLAIM, Phase, Proposal, ReclaimPolicy, Refusal, Role, SecretWord,
-    Uid, Undo, Volume, migrated_driver,
+    Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy, Refusal, Role,
+    SecretWord, Uid, Undo, Volume, migrated_driver,
 };
 pub use manifest::manifest;
 
@@ -123,10 +123,34 @@ pub(super) fn after(
     if let Err(reason) = checks::no_claim_names_it(cx, volume)? {
         return Ok(Err(reason));
     }
+    if let Err(reason) = no_pod_may_write(cx, volume)? {
+        return Ok(Err(reason));
+    }
     if let Err(reason) = check(cx, &candidate, &facts::owner(&tombstone), &mut notices)? {
         return Ok(Err(reason));
     }
     Ok(Ok(After { tombstone: tombstone.object(), notices, relies_on }))
+}
+
+/// No pod was started with the claim that it belonged to: of drivers that attach without a trace,
+/// only that tells who may still write. Pods that are younger than another claim of that name, which
+/// has another volume, use that one.
+fn no_pod_may_write(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    let namesake = match facts::claim_state(cx, volume)? {
+        ClaimState::Recreated(it) if it.volume_name.as_deref() != Some(volume.name()) => {
+            it.metadata.created.filter(|_| it.volume_name.is_some())
+        }
+        _ => None,
+    };
+    let may_write = |pod: &&&PodUse| namesake.is_none_or(|it| pod.created.is_none_or(|at| at < it));
+    Ok(match cx.pods_of(&claim.key)?.iter().find(may_write) {
+        None => Ok(()),
+        Some(pod) => {
+            let (pod, claim) = (pod.object(), &claim.key);
+            Err(format!("{pod} names its claim {claim}, and may still write to it"))
+        }
+    })
 }
 
 /// The row of what [`manifest`] makes of a volume object.

@@ -10,6 +10,7 @@ mod claims;
 mod foreign;
 mod guarded;
 mod halfway;
+mod review;
 mod rolled_back;
 mod saved;
 mod stubborn;

@@ -5,7 +5,7 @@ use super::decision::{Danger, Data, DataWord, Stake, data};
 use super::{held::Held, unseen_volume};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimFate, Fate};
-use crate::model::{Action, Claim, Effect, Phase, ReclaimPolicy, Volume};
+use crate::model::{Action, Claim, Effect, Kind, Phase, ReclaimPolicy, Volume};
 
 /// The claim's volume, and what its policy makes of the claim's going.
 #[derive(Debug)]
@@ -13,13 +13,22 @@ pub(super) struct Going<'a> {
     fate: ClaimFate<'a>,
     /// What becomes of the volume, where it is the claim's own.
     of_volume: Option<Fate>,
+    /// Whether the volume names the claim, and the claim does not name it yet.
+    half_bound: bool,
 }
 
 impl<'a> Going<'a> {
     pub(super) fn of(cx: &Cx<'a>, claim: &Claim) -> Self {
-        let fate = facts::fate(cx, claim);
+        let mut fate = facts::fate(cx, claim);
+        let mut half_bound = false;
+        if fate == ClaimFate::NoVolume
+            && let Some(half) = lost_with(cx, claim)
+        {
+            half_bound = half.volume().is_some();
+            fate = half;
+        }
         let of_volume = fate.volume().map(|volume| facts::fate_without_claim(cx, volume));
-        Self { fate, of_volume }
+        Self { fate, of_volume, half_bound }
     }
 
     /// What is done about the data, where the claim goes; `Err` refuses to let it go.
@@ -40,6 +49,12 @@ impl<'a> Going<'a> {
         let Some(volume) = self.fate.volume() else { return Ok(Ok(decided)) };
         match decided {
             Data::LeftAlone => {}
+            Data::Kept if self.half_bound => {
+                let pv = volume.object();
+                return Ok(Err(format!(
+                    "{pv} names it, and it does not name {pv} yet: `kubectl storage retain {pv}` keeps its data first"
+                )));
+            }
             Data::Refused(danger) => return Ok(Err(self.refused(danger, volume))),
             Data::Kept | Data::Destroyed => {
                 if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
@@ -151,4 +166,17 @@ impl<'a> Going<'a> {
         };
         Effect { what, risk: risk.to_owned() }
     }
+}
+
+/// A volume that is lost with a claim that does not name it: the volume controller binds the volume
+/// first, and looks at nothing but that when the claim is gone (`pv_controller.go`, `bind`,
+/// `syncVolume`).
+fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimFate<'a>> {
+    let uid = claim.metadata.uid.as_ref()?;
+    if let Err(unseen) = cx.all_of(Kind::PersistentVolume) {
+        return Some(ClaimFate::Unseen(unseen.reason));
+    }
+    let names_it = |it: &&Volume| it.claim_ref.as_ref().and_then(|it| it.uid.as_ref()) == Some(uid);
+    let volumes = cx.cluster().volumes().map(|(_, volume)| volume).filter(names_it);
+    volumes.map(|volume| facts::fate_with(cx, volume)).find(ClaimFate::loses_data)
 }

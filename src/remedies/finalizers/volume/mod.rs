@@ -188,7 +188,7 @@ pub fn fix(cx: &Cx, volume: &Volume, asked: &Asked) -> Seen<Result<Proposal, Ref
             Judged::Unseen(missed) => unseen = unseen.or(Some(missed)),
         }
     }
-    if !removals.is_empty() || outcome::only_the_backend_is_left(cx, volume)? {
+    if !removals.is_empty() {
         return outcome::conclude(cx, volume, &after, removals, asked);
     }
     if let Some(unseen) = unseen {

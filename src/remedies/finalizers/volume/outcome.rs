@@ -86,19 +86,6 @@ fn holders(volume: &Volume) -> Vec<&str> {
     all.filter(|it| *it != PV_PROTECTION).collect()
 }
 
-/// Whether all finalizers are off that can be removed, and its driver has yet to be told to delete
-/// the backend volume: an earlier step, or an earlier run, has left it so.
-///
-/// # Errors
-/// When its users were not seen.
-pub(super) fn only_the_backend_is_left(cx: &Cx, volume: &Volume) -> Seen<bool> {
-    let left = situation::word(cx.settings()) == Word::Reclaim
-        && is_unreclaimed(volume)
-        && holders(volume).is_empty()
-        && matches!(situation::stage(volume), Stage::Released | Stage::Failed);
-    Ok(left && situation::users(cx, volume)?.is_ok())
-}
-
 /// Makes one proposal of all removals, `after` being the volume as they leave it.
 ///
 /// # Errors
@@ -157,13 +144,19 @@ pub(super) fn conclude(
     }))
 }
 
-/// Whether nothing but the controller manager holds an object any more that was Released.
+/// Whether nothing holds an object any more that was Released: it goes with the patch that removes
+/// the last finalizer, and that tests its policy. One that goes later may be told to stay meanwhile.
 fn can_be_reclaimed(after: &Volume) -> Result<(), String> {
     let holders = holders(after);
     if !holders.is_empty() {
         return Err(format!(
             "other finalizers would still hold it, and its backend volume can only be reclaimed once it is gone: {}",
             explain::listed(&holders)
+        ));
+    }
+    if after.metadata.has_finalizer(PV_PROTECTION) {
+        return Err(format!(
+            "{PV_PROTECTION} still holds it, and while it does, somebody may say that its backend volume is to stay: see that kube-controller-manager removes that first, as it does from whatever is not bound"
         ));
     }
     match situation::stage(after) {
@@ -209,7 +202,6 @@ impl Outcome {
     fn effect(&self, volume: &Volume) -> Effect {
         let removed = self.removed.join(", then ");
         let mut what = match (self.removed.len(), self.terminating, self.goes) {
-            (0, ..) => "waits until the object is gone".to_owned(),
             (1, true, true) => format!(
                 "removes {removed}, the last finalizer that anybody else holds it by: the object goes"
             ),
