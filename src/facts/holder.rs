@@ -38,7 +38,7 @@ pub fn holders_of_volume(cx: &Cx, volume: &Volume) -> Vec<Holder> {
     let provisioner = volume.provisioned_by.as_deref();
     if owner.csi().is_some() && provisioner.and_then(migrated_driver).is_none() {
         for holder in holders.iter_mut().filter(|it| &*it.finalizer == super::IN_TREE) {
-            holder.by = "nobody, from a volume that never was in-tree".to_owned();
+            "nobody, from a volume that never was in-tree".clone_into(&mut holder.by);
             holder.state = None;
         }
     }
