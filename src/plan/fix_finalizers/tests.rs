@@ -91,7 +91,7 @@ fn recreated(hanging: &Hanging) -> Result<bool, String> {
     Err(plan.refusals.into_iter().map(|it| it.reason).collect())
 }
 
-fn named<'a>(from: Option<Recreation>, history: Option<&'a History>) -> Hanging<'a> {
+fn named(from: Option<Recreation>, history: Option<&History>) -> Hanging<'_> {
     let names = vec![ObjectKey::cluster_wide(Kind::VolumeAttachment, "held")];
     Hanging { names, from, history }
 }
