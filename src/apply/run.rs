@@ -156,8 +156,9 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
 }
 
 /// Which changes are made one after the other: those of one driver, unless the user wants more at
-/// once. No change of a plan reads what another one writes: each writes its own volume, and where a
-/// backend volume is destroyed, one that another volume names too is refused.
+/// once. What one change writes makes another one that rests on it stale, and nothing else: each
+/// tests what it rests on, and where a backend volume is destroyed, one that another volume names too
+/// is refused.
 fn lanes(plan: &Plan, parallel: Option<usize>) -> Vec<Vec<usize>> {
     if parallel.is_some() {
         return (0..plan.changes.len()).map(|index| vec![index]).collect();

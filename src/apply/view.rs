@@ -205,8 +205,9 @@ impl View {
             let looked = if let Some(subject) = purpose.subject(object) {
                 self.look_around(subject, &lists).await?
             } else {
-                for key in purpose.counterparts(object) {
-                    self.look(&ObjectRef { key, uid: None }).await?;
+                for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
+                    let lists = if index == 0 { &lists[..] } else { &[] };
+                    self.look_around(&ObjectRef { key, uid: None }, lists).await?;
                 }
                 Looked { subject: Some(Value::Null), others: Vec::new() }
             };

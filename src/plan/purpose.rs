@@ -120,7 +120,7 @@ impl Purpose {
                     within(Kind::VolumeSnapshot),
                 ]
             }
-            (Self::FixFinalizers(_), Kind::PersistentVolume) => {
+            (Self::FixFinalizers(_) | Self::Tombstone(_), Kind::PersistentVolume) => {
                 vec![Reach::all(Kind::VolumeAttachment)]
             }
             _ => Vec::new(),

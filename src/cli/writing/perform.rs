@@ -26,7 +26,7 @@ use crate::output::{
     list,
     writing::{self, Besides},
 };
-use crate::plan::Plan;
+use crate::plan::{Plan, Purpose};
 use crate::sources::answers;
 
 /// Makes a plan, asking whatever it needs to know.
@@ -65,6 +65,7 @@ pub(super) async fn perform(
     unfinished::tell(&collected, &plan);
     if dump || args.only_plans() {
         if let Some(path) = &args.plan_out {
+            can_be_saved(&plan)?;
             if dump {
                 terminal::note(
                     "note: a plan made from a dump is no plan of a cluster: nothing can be sure that it still is so",
@@ -227,6 +228,20 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
     match shape.summary.refusals {
         0 => changes,
         count => format!("{changes}; {count} refused"),
+    }
+}
+
+/// Whoever carries out a plan makes it again, which nobody can from the journal of another machine.
+fn can_be_saved(plan: &Plan) -> Result<(), Failure> {
+    let bound = plan.changes.iter().find(|it| Purpose::parse(it.purpose.id()).is_none());
+    match bound {
+        None => Ok(()),
+        Some(change) => Err(Failure::usage(format!(
+            "a plan that would {} {} cannot be saved",
+            change.purpose.id(),
+            escape_control(&change.object.to_string())
+        ))
+        .hint(Some("it rests on what only this machine has; --dry-run=client shows it"))),
     }
 }
 

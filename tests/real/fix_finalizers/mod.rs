@@ -11,6 +11,7 @@ mod foreign;
 mod guarded;
 mod halfway;
 mod review;
+mod rights;
 mod rolled_back;
 mod saved;
 mod stubborn;
