@@ -54,7 +54,6 @@ pub enum Lookup {
     ClaimsNaming(Box<str>),
     VolumeNamed(Box<str>),
     PodsOf(ClaimKey),
-    PodsOn(Box<str>),
     Pod(Text, Box<str>),
     PodsOfSet(Text, Box<str>),
     WorkloadsOf(ClaimKey),

@@ -103,7 +103,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         | Lookup::ClaimsOfStem(..)
         | Lookup::ClaimsFrom(_)
         | Lookup::ClasslessClaims => vec![Kind::PersistentVolumeClaim],
-        Lookup::PodsOf(_) | Lookup::PodsOn(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
+        Lookup::PodsOf(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
             vec![Kind::Pod]
         }
         Lookup::WorkloadsOf(_) => Kind::WORKLOADS.to_vec(),

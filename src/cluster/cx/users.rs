@@ -3,7 +3,7 @@
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
 use crate::model::{
-    Attachment, Claim, ClaimKey, Kind, PodUse, StorageClass, Text, Volume, VolumeSnapshot, Workload,
+    Attachment, Claim, ClaimKey, Kind, StorageClass, Text, Volume, VolumeSnapshot, Workload,
 };
 
 impl<'a> Cx<'a> {
@@ -86,22 +86,6 @@ impl<'a> Cx<'a> {
         }
         self.absent(kind, Some(namespace), name, Kind::VolumeSnapshotContent)?;
         Ok(None)
-    }
-
-    /// Returns the pods on a node, as far as they are kept.
-    ///
-    /// # Errors
-    /// When pods were not seen.
-    pub fn pods_on(&self, node: &str) -> Seen<Vec<&'a PodUse>> {
-        self.note(|| Lookup::PodsOn(node.into()));
-        self.all_of(Kind::Pod)?;
-        let ids = self.cluster.indexes.pods_by_node.candidates(node);
-        let mut pods: Vec<_> = ids
-            .filter_map(|id| self.cluster.pods.get(id))
-            .filter(|pod| pod.node.as_deref() == Some(node))
-            .collect();
-        pods.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        Ok(pods)
     }
 
     /// Returns the attachments to a node, in any state.

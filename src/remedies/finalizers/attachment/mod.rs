@@ -176,13 +176,10 @@ fn held(attachment: &Attachment) -> Held {
 /// A pod that is said to be on the node and names the volume's claim: its machine may run, whatever
 /// became of the node's object.
 fn pod_there(cx: &Cx, attachment: &Attachment, volume: Option<&Volume>) -> Seen<Option<ObjectRef>> {
-    let pods = cx.pods_on(&attachment.node)?;
     let Some(claim) = volume.and_then(|it| it.claim_ref.as_ref()) else { return Ok(None) };
-    let names_it = |pod: &&&PodUse| {
-        pod.namespace == claim.key.namespace
-            && pod.claims.iter().any(|it| it.claim == claim.key.name)
-    };
-    Ok(pods.iter().find(names_it).map(|pod| pod.object()))
+    let pods = cx.pods_of(&claim.key)?;
+    let there = pods.into_iter().find(|pod| pod.node.as_ref() == Some(&attachment.node));
+    Ok(there.map(PodUse::object))
 }
 
 #[cfg(test)]
