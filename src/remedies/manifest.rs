@@ -19,13 +19,13 @@ impl Manifest {
     /// Why it is none, as a reason to refuse.
     pub fn read(value: Value) -> Result<Self, String> {
         if value["kind"] != "PersistentVolume" {
-            return Err("what was kept of it is no manifest of a volume".to_owned());
+            return Err("it is no manifest of a volume".to_owned());
         }
         let object = serde_json::from_value::<PersistentVolume>(value.clone());
         let object = object.map_err(|error| format!("its manifest cannot be read: {error}"))?;
         match object.fold(&mut Folder::default()) {
             Ok(Folded::Row(Row::Volume(volume))) => Ok(Self { value, volume: *volume }),
-            Ok(_) => Err("what was kept of it is no manifest of a volume".to_owned()),
+            Ok(_) => Err("it is no manifest of a volume".to_owned()),
             Err(error) => Err(format!("its manifest cannot be read: {error}")),
         }
     }

@@ -233,7 +233,14 @@ impl Outcome {
             (false, false) => {
                 Undo::Never("whoever set the finalizer sets it again where it is needed")
             }
-            (true, false) if after.reclaim_policy == ReclaimPolicy::Retain => Undo::Recreate,
+            (true, false) if after.reclaim_policy == ReclaimPolicy::Retain => {
+                match after.claim_ref.as_ref().and_then(|it| it.uid.as_ref()) {
+                    Some(_) => Undo::Recreate,
+                    None => {
+                        Undo::Never("it belonged to no claim: created again, it would be anybody's")
+                    }
+                }
+            }
             (true, false) if is_unreclaimed(after) => {
                 Undo::Never("whether the backend volume still exists is not known")
             }

@@ -210,7 +210,9 @@ fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
             hold_guards(case, finalizer, guards);
             assert!(case.finalizers.contains(&&**finalizer), "{case:?}: removes {finalizer}");
             let again = proposal.undo == Undo::Recreate;
-            let recorded = case.terminating && case.policy == ReclaimPolicy::Retain;
+            // What belonged to no claim would be anybody's.
+            let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
+            let recorded = case.terminating && case.policy == ReclaimPolicy::Retain && claimed;
             assert_eq!(again, recorded && proposal.keeps_backend, "{case:?}: {:?}", proposal.undo);
             Says::Plans
         }
