@@ -182,7 +182,7 @@ impl AuditArgs {
                 terminal::note(&format!("broken: {}", crate::model::escape_control(complaint)));
             }
         }
-        tell(collected);
+        tell(collected, "audit");
         Ok(())
     }
 }

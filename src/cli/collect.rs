@@ -306,7 +306,7 @@ pub(super) fn dump_failure(error: DumpError) -> Failure {
 }
 
 /// Tells what was not seen, and what else there is to know, on stderr.
-pub(super) fn tell(collected: &Collected) {
+pub(super) fn tell(collected: &Collected, command: &str) {
     let cluster = &collected.intake.cluster;
     let blind = &collected.blind;
     for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
@@ -319,8 +319,8 @@ pub(super) fn tell(collected: &Collected) {
         terminal::note(&format!("not seen: {}", escape_control(&line)));
     }
     if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
-        terminal::note(
-            "hint: `rbac audit --check` lists what you lack, `rbac audit` prints the role that grants it",
-        );
+        terminal::note(&format!(
+            "hint: `rbac {command} --check` lists what you lack, `rbac {command}` prints the role that grants it"
+        ));
     }
 }

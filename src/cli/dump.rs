@@ -33,7 +33,7 @@ impl DumpArgs {
                 "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps but what ours says of kept backends, no environment variables"
             ));
         }
-        tell(&collected);
+        tell(&collected, "audit");
         Ok(if collected.blind.is_empty() { Exit::Done } else { Exit::Incomplete })
     }
 }

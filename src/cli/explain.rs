@@ -113,7 +113,7 @@ impl ExplainArgs {
             rules::explain(cluster, &settings, &subject).map(|it| (subject, it))
         });
         let Some((subject, explained)) = explained else {
-            tell(&collected);
+            tell(&collected, "audit");
             return Err(not_there(cluster, &key));
         };
         print(&collected, &settings, &subject, explained, format, source)

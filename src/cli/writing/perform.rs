@@ -77,7 +77,7 @@ pub(super) async fn perform(
         if args.plan_out.as_deref() != Some(Path::new("-")) {
             show(&shape, format, gaps)?;
         }
-        tell(&collected);
+        tell(&collected, plan.command);
         if dump && !args.only_plans() {
             terminal::note("a dump was looked at: nothing was changed");
         }
@@ -85,7 +85,7 @@ pub(super) async fn perform(
     }
     if plan.changes.is_empty() {
         show(&shape, format, gaps)?;
-        tell(&collected);
+        tell(&collected, plan.command);
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
@@ -197,7 +197,7 @@ async fn carry_out(
     for note in &shape.notes {
         terminal::note(&format!("note: {}", escape_control(note)));
     }
-    tell(&collected);
+    tell(&collected, command);
     Ok(outcome::of_receipt(&receipt, !collected.blind.is_empty()))
 }
 
