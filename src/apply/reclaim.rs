@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::step::{Ended, Hand, backend};
+use super::step::{Ended, Hand};
 use super::{Outcome, request};
-use crate::model::{Action, BackendKey, ObjectRef};
+use crate::model::{Action, ObjectRef};
 use crate::plan::{Change, Purpose};
 use crate::remedies::{Orphan, tombstone};
 
@@ -20,11 +20,9 @@ impl Hand<'_> {
         };
         let saved = earlier.before.as_ref().ok_or("what the object was is not known");
         let saved = saved.map_err(|why| left(why.to_owned()))?;
-        let purpose = self.orphan(change, saved, earlier.entry).map_err(left)?;
-        let Purpose::Tombstone(orphan) = &purpose else {
-            return Err(left("there is nothing to create".to_owned()));
-        };
+        let orphan = self.orphan(change, saved, earlier.entry).map_err(left)?;
         let object = orphan.tombstone.volume().object();
+        let purpose = Purpose::Tombstone(Box::new(orphan));
         // That it is gone was asked, and watches may tell of it later; whoever applies manifests may
         // have created it again.
         let anew = ObjectRef { key: change.object.key.clone(), uid: None };
@@ -63,15 +61,12 @@ impl Hand<'_> {
             return Ok(());
         }
         let refused = |why: String| Ended::new(Outcome::Refused, why);
-        let purpose = self.orphan(change, live, None).map_err(refused)?;
-        let Purpose::Tombstone(orphan) = &purpose else { return Ok(()) };
-        let object = orphan.tombstone.volume().object();
-        let manifest = orphan.tombstone.value().clone();
-        let action = Action::CreateVolume { volume: object.clone(), manifest };
+        let orphan = self.orphan(change, live, None).map_err(refused)?;
+        let volume = orphan.tombstone.volume().object();
+        let action = Action::CreateVolume { volume, manifest: orphan.tombstone.value().clone() };
         let request = request::request(&action, &Value::Null);
         let request = request.map_err(|unfit| refused(unfit.to_string()))?;
-        let (about, proposal) = (change.about.clone(), change.proposal.clone());
-        self.rehearse(&Change { purpose, object, about, proposal }, &request).await
+        self.rehearse(&Purpose::Tombstone(Box::new(orphan)), &request).await
     }
 
     /// What is created, rendered from the object as it was last read.
@@ -80,17 +75,16 @@ impl Hand<'_> {
         change: &Change,
         saved: &Value,
         undoes: Option<u64>,
-    ) -> Result<Purpose, String> {
+    ) -> Result<Orphan, String> {
         let cluster = self.view.cluster_uid().ok_or("which cluster it is was not seen")?;
-        let named = backend(change).ok_or("what it names at the backend is not known")?;
-        let named = BackendKey { driver: named.driver.into(), handle: named.handle.into() };
+        let named = change.about.backend.as_ref();
+        let named = named.ok_or("what it names at the backend is not known")?;
         let secret = &self.view.settings().secret;
-        let (tombstone, relies_on) = tombstone::manifest(Some(saved), &named, &cluster, secret)?;
+        let (tombstone, relies_on) = tombstone::manifest(Some(saved), named, &cluster, secret)?;
         let elsewhere = match &change.purpose {
             Purpose::FixFinalizers(asked) => asked.elsewhere.clone(),
             _ => std::collections::BTreeSet::new(),
         };
-        let orphan = Orphan { undoes, tombstone, elsewhere, relies_on };
-        Ok(Purpose::Tombstone(Box::new(orphan)))
+        Ok(Orphan { undoes, tombstone, elsewhere, relies_on })
     }
 }

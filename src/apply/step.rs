@@ -11,7 +11,7 @@ use super::writer::{WriteError, Writer, Written};
 use super::{Outcome, Request, event, request, verify};
 use crate::journal::{Backend, Intent, Log, Request as Sent};
 use crate::model::{Action, ObjectRef, Proposal, Uid, format_bytes};
-use crate::plan::Change;
+use crate::plan::{Change, Purpose};
 
 /// How often what cannot be seen at the moment is looked for again.
 const GLANCE: Duration = Duration::from_millis(500);
@@ -111,7 +111,7 @@ impl Hand<'_> {
         let live = self.judge_again(change, done).await?;
         let request = request::request(action, &live)
             .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
-        self.rehearse(change, &request).await?;
+        self.rehearse(&change.purpose, &request).await?;
         if done == 0 {
             self.rehearse_others(change, &live).await?;
             self.rehearse_reclaim(change, &live).await?;
@@ -131,7 +131,7 @@ impl Hand<'_> {
             ended
         })?;
         let sent = match self.writer.send(&request, false).await {
-            Err(error) if is_there_already(change, &error) => Ok(Written::default()),
+            Err(error) if is_there_already(&change.purpose, &error) => Ok(Written::default()),
             sent => sent,
         };
         let mut ended = match &sent {
@@ -172,10 +172,7 @@ impl Hand<'_> {
     async fn judge_again(&self, change: &Change, done: usize) -> Result<Value, Ended> {
         let began = Instant::now();
         let confirmed = &change.proposal;
-        let key = match &change.proposal.steps[done] {
-            Action::CreateVolume { .. } => &change.object.key,
-            action => &action.object().key,
-        };
+        let key = &change.proposal.steps[done].object().key;
         loop {
             let judged = self.view.judge(&change.purpose, &change.object).await;
             let (looked, proposed) = judged.map_err(|error| unread(&error))?;
@@ -198,9 +195,9 @@ impl Hand<'_> {
     }
 
     /// The server's dry run: admission and RBAC have their say before anything is written.
-    pub(super) async fn rehearse(&self, change: &Change, request: &Request) -> Result<(), Ended> {
+    pub(super) async fn rehearse(&self, purpose: &Purpose, request: &Request) -> Result<(), Ended> {
         let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
-        if is_there_already(change, &error) {
+        if is_there_already(purpose, &error) {
             return Ok(());
         }
         if let Some(detail) = error.overtaken() {
@@ -240,7 +237,7 @@ impl Hand<'_> {
             };
             let request = request::request(action, &read)
                 .map_err(|unfit| Ended::new(Outcome::Stale, unfit.to_string()))?;
-            self.rehearse(change, &request).await?;
+            self.rehearse(&change.purpose, &request).await?;
         }
         Ok(())
     }
@@ -257,7 +254,7 @@ impl Hand<'_> {
         let capacity = change.about.volume.as_ref().and_then(|it| it.capacity);
         let intent = Intent {
             command: self.command.to_owned(),
-            object: journaled(change, action),
+            object: action.object().clone(),
             action: action.name().to_owned(),
             because: change.purpose.id().to_owned(),
             request: Sent {
@@ -300,8 +297,7 @@ impl Hand<'_> {
         entry: u64,
     ) -> Option<String> {
         let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
-        let uid = change.object.uid.clone().or(created);
-        let uid = action.object().uid.clone().or(uid);
+        let uid = action.object().uid.clone().or(created);
         let object = ObjectRef { uid, key: action.object().key.clone() };
         let request =
             event::request(change, action, &object, self.command, entry, self.view.clock());
@@ -348,12 +344,6 @@ fn keeps(change: &Change, done: usize) -> bool {
     change.proposal.keeps_backend && last
 }
 
-/// The object that an entry of the journal is about: the change's own, unless the step writes another.
-fn journaled(change: &Change, action: &Action) -> ObjectRef {
-    let written = action.object();
-    if written.key == change.object.key { change.object.clone() } else { written.clone() }
-}
-
 /// What a change's volume names at the storage backend, as the journal writes it.
 pub(super) fn backend(change: &Change) -> Option<Backend> {
     let backend = change.about.backend.as_ref()?;
@@ -365,9 +355,9 @@ fn unread(error: &LookError) -> Ended {
 }
 
 /// Whether an earlier run has created what this one would: then there is only its end to wait for.
-fn is_there_already(change: &Change, error: &WriteError) -> bool {
+fn is_there_already(purpose: &Purpose, error: &WriteError) -> bool {
     let exists = matches!(error, WriteError::Rejected { reason, .. } if reason == "AlreadyExists");
-    exists && change.purpose.resumes()
+    exists && purpose.resumes()
 }
 
 /// What became of a write that was not answered with success.

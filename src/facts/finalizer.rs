@@ -83,8 +83,12 @@ pub fn set_by_attacher(metadata: &Metadata) -> Option<&Text> {
 /// Returns the driver whose attacher set its finalizer on a volume. The finalizer names it in a
 /// form that cannot be read back: it is one of the drivers that the volume names, or not known.
 pub fn attacher_of(volume: &Volume) -> Option<Text> {
-    let wanted = set_by_attacher(&volume.metadata)?;
-    volume.drivers().find(|driver| *attacher_finalizer(driver) == **wanted).map(Text::from)
+    attacher_with(volume, set_by_attacher(&volume.metadata)?)
+}
+
+/// Returns the driver whose attacher sets this finalizer, if it is one that the volume names.
+pub fn attacher_with(volume: &Volume, finalizer: &str) -> Option<Text> {
+    volume.drivers().find(|driver| attacher_finalizer(driver) == finalizer).map(Text::from)
 }
 
 #[cfg(test)]

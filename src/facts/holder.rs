@@ -1,7 +1,10 @@
 //! Who holds an object by a finalizer, and whether they are there.
 
+use std::collections::BTreeSet;
+
 use super::{
-    FinalizerOwner, Owner, attacher, controller_manager, owner, owner_of, provisioner, snapshotter,
+    FinalizerOwner, IN_TREE, attacher, attacher_with, controller_manager, fate, owner, owner_of,
+    provisioner, snapshotter,
 };
 use crate::cluster::Cx;
 use crate::model::{
@@ -22,22 +25,15 @@ pub struct Holder {
     pub managers: Vec<String>,
 }
 
-/// The drivers whose sidecars may have set a finalizer.
-struct Drivers {
-    provisioner: Option<Text>,
-    attacher: Option<Text>,
-}
-
 /// Returns who holds a volume.
 pub fn holders_of_volume(cx: &Cx, volume: &Volume) -> Vec<Holder> {
     let owner = owner(volume);
-    let drivers =
-        Drivers { provisioner: owner.csi().cloned(), attacher: super::attacher_of(volume) };
-    let mut holders = holders(cx, &volume.metadata, &drivers);
+    let attacher = |finalizer: &str| attacher_with(volume, finalizer);
+    let mut holders = holders(cx, &volume.metadata, owner.csi(), attacher);
     // From a volume that never was in-tree nobody removes it (`modifyDeletionFinalizers`).
     let provisioner = volume.provisioned_by.as_deref();
     if owner.csi().is_some() && provisioner.and_then(migrated_driver).is_none() {
-        for holder in holders.iter_mut().filter(|it| &*it.finalizer == super::IN_TREE) {
+        for holder in holders.iter_mut().filter(|it| &*it.finalizer == IN_TREE) {
             "nobody, from a volume that never was in-tree".clone_into(&mut holder.by);
             holder.state = None;
         }
@@ -45,49 +41,68 @@ pub fn holders_of_volume(cx: &Cx, volume: &Volume) -> Vec<Holder> {
     holders
 }
 
-/// Returns who holds a claim: its clones are made by the driver of its volume.
+/// Returns who holds a claim.
 pub fn holders_of_claim(cx: &Cx, claim: &Claim) -> Vec<Holder> {
-    let volume = claim.volume_name.as_deref().and_then(|name| cx.cluster().volume_named(name));
-    let of_volume = volume.map(owner).as_ref().and_then(Owner::csi).cloned();
-    let named =
-        claim.provisioner.as_deref().map(|it| Text::from(migrated_driver(it).unwrap_or(it)));
-    let drivers = Drivers { provisioner: of_volume.or(named), attacher: None };
-    holders(cx, &claim.metadata, &drivers)
+    holders(cx, &claim.metadata, copier_of(cx, claim).as_ref(), |_| None)
 }
 
 /// Returns who holds an attachment.
 pub fn holders_of_attachment(cx: &Cx, attachment: &Attachment) -> Vec<Holder> {
-    let attacher = Some(Text::clone(&attachment.attacher));
-    holders(cx, &attachment.metadata, &Drivers { provisioner: None, attacher })
+    let attacher = |_: &str| Some(Text::clone(&attachment.attacher));
+    holders(cx, &attachment.metadata, None, attacher)
 }
 
-fn holders(cx: &Cx, metadata: &Metadata, drivers: &Drivers) -> Vec<Holder> {
-    metadata.finalizers.iter().map(|finalizer| holder(cx, metadata, finalizer, drivers)).collect()
+/// Returns the driver whose csi-provisioner copied from a claim: that of its volume, which clones
+/// share.
+pub fn copier_of(cx: &Cx, claim: &Claim) -> Option<Text> {
+    match fate(cx, claim).volume().map(owner) {
+        Some(owner) => owner.csi().cloned(),
+        None => claim.provisioner.clone(),
+    }
 }
 
-fn holder(cx: &Cx, metadata: &Metadata, finalizer: &Text, drivers: &Drivers) -> Holder {
-    let field = ManagedField::Finalizer(Text::clone(finalizer));
-    let managers = metadata.managers_of(&field).map(|it| it.manager.to_string()).collect();
+/// Returns who set a finalizer, by `managedFields`, each once.
+pub fn managers_of(metadata: &Metadata, finalizer: &str) -> Vec<String> {
+    let field = ManagedField::Finalizer(finalizer.into());
+    let all: BTreeSet<_> = metadata.managers_of(&field).map(|it| it.manager).collect();
+    all.into_iter().map(str::to_owned).collect()
+}
+
+/// Returns who holds an object, where its csi-provisioner and its attachers are of these drivers.
+fn holders(
+    cx: &Cx,
+    metadata: &Metadata,
+    provisioned_by: Option<&Text>,
+    attached_by: impl Fn(&str) -> Option<Text>,
+) -> Vec<Holder> {
     let of =
-        |who: &str, driver: &Option<Text>, state: fn(&Cx, &Text) -> ControllerState| match driver {
+        |who: &str, driver: Option<&Text>, state: fn(&Cx, &Text) -> ControllerState| match driver {
             Some(driver) => (format!("{who} of {driver}"), Some(state(cx, driver))),
             None => (format!("{who} of a driver that is not known"), None),
         };
-    let (by, state) = match owner_of(finalizer) {
-        FinalizerOwner::Provisioner | FinalizerOwner::Cloning => {
-            of("csi-provisioner", &drivers.provisioner, provisioner)
-        }
-        FinalizerOwner::Attacher(_) => of("external-attacher", &drivers.attacher, attacher),
-        FinalizerOwner::ControllerManager => {
-            ("kube-controller-manager".to_owned(), Some(controller_manager(cx)))
-        }
-        FinalizerOwner::Snapshotter => ("snapshot-controller".to_owned(), Some(snapshotter(cx))),
-        FinalizerOwner::GarbageCollector => {
-            ("the garbage collector".to_owned(), Some(controller_manager(cx)))
-        }
-        FinalizerOwner::Unknown => ("whoever set it".to_owned(), None),
+    let holder = |finalizer: &Text| {
+        let (by, state) = match owner_of(finalizer) {
+            FinalizerOwner::Provisioner | FinalizerOwner::Cloning => {
+                of("csi-provisioner", provisioned_by, provisioner)
+            }
+            FinalizerOwner::Attacher(_) => {
+                of("external-attacher", attached_by(finalizer).as_ref(), attacher)
+            }
+            FinalizerOwner::ControllerManager => {
+                ("kube-controller-manager".to_owned(), Some(controller_manager(cx)))
+            }
+            FinalizerOwner::Snapshotter => {
+                ("snapshot-controller".to_owned(), Some(snapshotter(cx)))
+            }
+            FinalizerOwner::GarbageCollector => {
+                ("the garbage collector".to_owned(), Some(controller_manager(cx)))
+            }
+            FinalizerOwner::Unknown => ("whoever set it".to_owned(), None),
+        };
+        let managers = managers_of(metadata, finalizer);
+        Holder { finalizer: Text::clone(finalizer), by, state, managers }
     };
-    Holder { finalizer: Text::clone(finalizer), by, state, managers }
+    metadata.finalizers.iter().map(holder).collect()
 }
 
 impl Holder {

@@ -33,10 +33,12 @@ pub use deletion_secret::{SecretState, deletion_secret};
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
 pub use finalizer::{
     CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
-    SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, has_attacher_finalizer,
-    owner_of, set_by_attacher,
+    SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, attacher_with,
+    has_attacher_finalizer, owner_of, set_by_attacher,
 };
-pub use holder::{Holder, holders_of_attachment, holders_of_claim, holders_of_volume};
+pub use holder::{
+    Holder, copier_of, holders_of_attachment, holders_of_claim, holders_of_volume, managers_of,
+};
 pub use in_use::{
     ClaimFate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, fate_with,
     looked_at, pod_users, template_of, unsafe_to_delete, upstream_in_use,

@@ -7,12 +7,12 @@ use super::{About, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::journal::{Entry, History};
 use crate::model::{
-    Age, Attachment, AttachmentSource, Kind, Metadata, ObjectKey, ObjectRef, RuleId, Threshold,
-    Volume, parse_time,
+    Age, Attachment, AttachmentSource, Kind, ObjectKey, ObjectRef, RuleId, Threshold, Volume,
+    parse_time,
 };
 use crate::remedies::Recreation;
 use crate::remedies::finalizers::{self, Asked};
-use crate::rules;
+use crate::rules::{self, Rule};
 
 /// The findings whose objects are looked at where none is named, besides all that have been
 /// terminating for too long.
@@ -62,8 +62,10 @@ pub fn fix_finalizers(cx: &Cx, hanging: &Hanging) -> Plan {
         }
     }
     if hanging.names.is_empty() {
+        let findings: Vec<_> = FINDINGS.iter().filter_map(|id| rules::find(id)).collect();
         for subject in rules::subjects(cx.cluster()) {
-            if rules::in_scope(cx.cluster(), cx.settings(), &subject) && hangs(cx, &subject) {
+            let in_scope = rules::in_scope(cx.cluster(), cx.settings(), &subject);
+            if in_scope && hangs(cx, &subject, &findings) {
                 hanging.take(cx, &mut plan, &subject, false);
             }
         }
@@ -90,27 +92,15 @@ fn subject(cx: &Cx, key: &ObjectKey) -> Seen<Option<Subject>> {
 }
 
 /// Whether an object is one that a user of this command looks for.
-fn hangs(cx: &Cx, subject: &Subject) -> bool {
-    let Some(metadata) = metadata(cx, subject) else { return false };
+fn hangs(cx: &Cx, subject: &Subject, findings: &[&Rule]) -> bool {
+    let is_one = matches!(subject, Subject::Volume(_) | Subject::Claim(_) | Subject::Attachment(_));
+    let found = rules::metadata(cx.cluster(), subject).filter(|_| is_one);
+    let Some(metadata) = found else { return false };
     let terminating = Age::stamped(metadata.deleting);
     let too_long = metadata.deleting.is_some()
         && !metadata.finalizers.is_empty()
         && cx.older_than(&terminating, Threshold::Finalizer);
-    too_long
-        || FINDINGS
-            .iter()
-            .filter_map(|id| rules::find(id))
-            .any(|rule| rules::judge_with(cx, subject, rule).finding.is_some())
-}
-
-fn metadata<'a>(cx: &Cx<'a>, subject: &Subject) -> Option<&'a Metadata> {
-    let cluster = cx.cluster();
-    match subject {
-        Subject::Volume(id) => cluster.volume_at(*id).map(|it| &it.metadata),
-        Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.metadata),
-        Subject::Attachment(id) => cluster.attachment_at(*id).map(|it| &it.metadata),
-        _ => None,
-    }
+    too_long || findings.iter().any(|rule| rules::judge_with(cx, subject, rule).finding.is_some())
 }
 
 /// Plans to create a volume again: several attachments may wait for the same one.

@@ -12,7 +12,7 @@ mod scope;
 pub use blind::Blind;
 use blind::is_single;
 use scope::{exempt, object_key};
-pub use scope::{in_scope, subjects};
+pub use scope::{in_scope, metadata, subjects};
 
 use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts;
-use crate::model::{ControllerState, Liveness, ManagedField, Metadata, Role, Text};
+use crate::model::{ControllerState, Liveness, Metadata, Role, Text};
 
 /// The controller that should remove a finalizer.
 #[derive(Debug)]
@@ -90,12 +90,21 @@ impl Remover {
     }
 }
 
-/// Adds the danger flags that a proposal relies on to the command that does it, as they were given.
-pub(super) fn add_flags(cx: &Cx, command: &mut String, relies_on: &[&'static str]) {
+/// Adds the danger flags that a proposal relies on to the command that does it, as they were given;
+/// of the drivers that are said to be absent, only the one that matters, where it is known.
+pub(super) fn add_flags(
+    cx: &Cx,
+    command: &mut String,
+    relies_on: &[&'static str],
+    absent: Option<&Text>,
+) {
     let settings = cx.settings();
     for flag in relies_on {
         let values: Vec<&str> = match *flag {
-            "--driver-absent" => settings.absent_drivers.iter().map(|it| &**it).collect(),
+            "--driver-absent" => {
+                let all = settings.absent_drivers.iter();
+                all.filter(|it| absent.is_none_or(|only| only == *it)).map(|it| &**it).collect()
+            }
             "--remove-finalizer" => settings.remove_finalizer.iter().map(|it| &**it).collect(),
             _ => {
                 let _ = write!(command, " {flag}");
@@ -109,8 +118,8 @@ pub(super) fn add_flags(cx: &Cx, command: &mut String, relies_on: &[&'static str
 }
 
 /// Who should remove a finalizer that is nobody's who is known.
-pub(super) fn whoever_set(metadata: &Metadata, finalizer: &ManagedField) -> String {
-    let managers: Vec<_> = metadata.managers_of(finalizer).map(|it| it.manager).collect();
+pub(super) fn whoever_set(metadata: &Metadata, finalizer: &str) -> String {
+    let managers = facts::managers_of(metadata, finalizer);
     let set_by = match managers.is_empty() {
         true => String::new(),
         false => format!(" (managedFields name {})", managers.join(", ")),

@@ -42,7 +42,8 @@ pub(super) fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectK
     })
 }
 
-fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
+/// The metadata of a subject, where it is kept.
+pub fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
     match subject {
         Subject::Volume(id) => cluster.volume_at(*id).map(|it| &it.metadata),
         Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.metadata),

@@ -25,7 +25,7 @@ pub static REMEDY: Remedy<Attachment> = Remedy {
     command: |cx, attachment| {
         let mut command = format!("fix-finalizers {}", attachment.object());
         if let Ok(Ok(proposal)) = propose(cx, attachment, &named()) {
-            super::remover::add_flags(cx, &mut command, &proposal.relies_on);
+            super::remover::add_flags(cx, &mut command, &proposal.relies_on, None);
         }
         Some(command)
     },

@@ -3,9 +3,7 @@
 use super::{Decision, Look, Remover, Why, own_finalizer};
 use crate::cluster::Cx;
 use crate::facts::{self, FinalizerOwner};
-use crate::model::{
-    Attachment, AttachmentSource, Effect, ManagedField, Text, Threshold, format_duration,
-};
+use crate::model::{Attachment, AttachmentSource, Effect, Text, Threshold, format_duration};
 
 /// What carrying out a decision does.
 pub(super) fn effect(attachment: &Attachment, decision: Decision) -> Effect {
@@ -161,8 +159,7 @@ pub(super) fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> S
         | FinalizerOwner::Cloning
         | FinalizerOwner::Snapshotter
         | FinalizerOwner::Unknown => {
-            let field = ManagedField::Finalizer(Text::clone(finalizer));
-            super::super::remover::whoever_set(&attachment.metadata, &field)
+            super::super::remover::whoever_set(&attachment.metadata, finalizer)
         }
     };
     format!("{finalizer}: {who}")

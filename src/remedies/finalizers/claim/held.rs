@@ -7,7 +7,7 @@ use super::super::{
 use super::decision::{Decision, Keeper, Row, Whose, Why, Word, decide};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Claim, Liveness, ManagedField, Text, Threshold, format_duration};
+use crate::model::{Age, Claim, Liveness, Text, Threshold, format_duration};
 
 /// The order in which finalizers are removed: the protection goes last.
 const ORDER: [Whose; 5] = [
@@ -39,7 +39,7 @@ impl<'a> Held<'a> {
                 let remover = match whose {
                     Whose::Protection | Whose::Collector => Some(Remover::controller_manager(cx)),
                     Whose::CloneSource => {
-                        driver(cx, claim).map(|driver| Remover::provisioner(cx, &driver))
+                        facts::copier_of(cx, claim).map(|driver| Remover::provisioner(cx, &driver))
                     }
                     Whose::SnapshotSource => Some(Remover::snapshot_controller(cx)),
                     Whose::Foreign => None,
@@ -118,10 +118,7 @@ impl<'a> Held<'a> {
                 format!("the garbage collector removes it, and {}", remover.describe())
             }
             (Some(remover), _) => remover.describe(),
-            (None, Whose::Foreign) => {
-                let field = ManagedField::Finalizer(Text::clone(&self.finalizer));
-                whoever_set(&self.claim.metadata, &field)
-            }
+            (None, Whose::Foreign) => whoever_set(&self.claim.metadata, &self.finalizer),
             (
                 None,
                 Whose::Protection | Whose::CloneSource | Whose::SnapshotSource | Whose::Collector,
@@ -159,14 +156,5 @@ impl<'a> Held<'a> {
             }
         };
         format!("{}; {instead}", self.described())
-    }
-}
-
-/// The driver whose csi-provisioner copied from the claim: that of its volume, which clones share.
-fn driver(cx: &Cx, claim: &Claim) -> Option<Text> {
-    let owner = facts::fate(cx, claim).volume().map(facts::owner);
-    match owner {
-        Some(owner) => owner.csi().cloned(),
-        None => claim.provisioner.clone(),
     }
 }

@@ -55,7 +55,7 @@ fn command(cx: &Cx, claim: &Claim) -> String {
     let mut command = format!("fix-finalizers pvc/{} -n {}", claim.metadata.name, claim.namespace);
     let asked = Asked { named: true, ..Asked::default() };
     if let Ok(Ok(proposal)) = propose(cx, claim, &asked) {
-        super::remover::add_flags(cx, &mut command, &proposal.relies_on);
+        super::remover::add_flags(cx, &mut command, &proposal.relies_on, None);
     }
     command
 }

@@ -57,9 +57,9 @@ fn is_deadlocked(volume: &Volume) -> bool {
 /// Finalizers that are not Kubernetes' own, each with who set it.
 fn of_others(volume: &Volume, foreign: &[&str]) -> Option<String> {
     let first = foreign.first()?;
-    let set_by = |it: &&str| match situation::managers(&volume.metadata, it) {
-        Some(managers) => format!("{it} (set by {managers})"),
-        None => (*it).to_owned(),
+    let set_by = |it: &&str| match &facts::managers_of(&volume.metadata, it)[..] {
+        [] => (*it).to_owned(),
+        managers => format!("{it} (set by {})", managers.join(", ")),
     };
     let all: Vec<_> = foreign.iter().map(set_by).collect();
     let needs = match volume.metadata.deleting {

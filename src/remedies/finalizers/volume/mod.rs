@@ -131,19 +131,8 @@ fn judge(cx: &Cx, volume: &Volume, finalizer: &str, which: Which, asked: &Asked)
 fn command(cx: &Cx, volume: &Volume, finalizer: &str) -> Option<String> {
     let proposal = remove(cx, volume, finalizer).ok()?.ok()?;
     let mut command = format!("fix-finalizers {}", volume.object());
-    for flag in proposal.relies_on {
-        command.push(' ');
-        command.push_str(flag);
-        let value = match flag {
-            "--driver-absent" => remover_of(volume, finalizer),
-            "--remove-finalizer" => Some(Text::from(finalizer)),
-            _ => None,
-        };
-        if let Some(value) = value {
-            command.push(' ');
-            command.push_str(&value);
-        }
-    }
+    let remover = remover_of(volume, finalizer);
+    super::remover::add_flags(cx, &mut command, &proposal.relies_on, remover.as_ref());
     Some(command)
 }
 
@@ -152,7 +141,7 @@ fn remover_of(volume: &Volume, finalizer: &str) -> Option<Text> {
     if finalizer == EXTERNAL_PROVISIONER {
         return facts::owner(volume).csi().cloned();
     }
-    volume.drivers().find(|it| facts::attacher_finalizer(it) == finalizer).map(Text::from)
+    facts::attacher_with(volume, finalizer)
 }
 
 /// Proposes everything that is to be done to one volume, or says of every finalizer on it why it is

@@ -10,8 +10,7 @@ use crate::facts::{
     self, ClaimState, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, Owner, PV_PROTECTION,
 };
 use crate::model::{
-    Age, ControllerState, Liveness, Metadata, Phase, ReclaimPolicy, Settings, Text, Threshold,
-    Volume,
+    Age, ControllerState, Liveness, Phase, ReclaimPolicy, Settings, Text, Threshold, Volume,
 };
 
 /// One finalizer of one volume, with what it rests on.
@@ -165,10 +164,7 @@ impl<'a> Case<'a> {
                 Which::Attacher,
                 Owner::Csi(_) | Owner::InTree(_) | Owner::External(_) | Owner::StaticInTree(_),
             ) => {
-                let mut drivers = self.volume.drivers();
-                let finalizer = self.finalizer;
-                let driver = drivers.find(|it| facts::attacher_finalizer(it) == finalizer);
-                if let Some(driver) = driver.map(Text::from) {
+                if let Some(driver) = facts::attacher_with(self.volume, self.finalizer) {
                     let state = facts::attacher(cx, &driver);
                     self.is_sidecar("external-attacher", driver, state);
                 } else {
@@ -269,13 +265,4 @@ pub(super) fn users(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
         return Ok(Err(format!("{} still exists", claim.object())));
     }
     checks::not_attached(cx, volume)
-}
-
-/// Who set a finalizer, as far as managedFields tell.
-pub(super) fn managers(metadata: &Metadata, finalizer: &str) -> Option<String> {
-    let field = crate::model::ManagedField::Finalizer(finalizer.into());
-    let names: std::collections::BTreeSet<_> =
-        metadata.managers_of(&field).map(|it| it.manager.to_string()).collect();
-    let names: Vec<_> = names.into_iter().collect();
-    (!names.is_empty()).then(|| names.join(", "))
 }
