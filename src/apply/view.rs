@@ -169,22 +169,18 @@ impl View {
             return Ok(());
         };
         let undecodable = |error: serde_json::Error| LookError::Undecodable(error.to_string());
-        let value = live.clone();
-        match key.kind {
-            Kind::PersistentVolume => intake.object(
-                &serde_json::from_value::<objects::PersistentVolume>(value).map_err(undecodable)?,
-            )?,
-            Kind::PersistentVolumeClaim => intake.object(
-                &serde_json::from_value::<objects::PersistentVolumeClaim>(value)
-                    .map_err(undecodable)?,
-            )?,
-            Kind::VolumeAttachment => intake.object(
-                &serde_json::from_value::<objects::VolumeAttachment>(value).map_err(undecodable)?,
-            )?,
-            Kind::Node => intake
-                .object(&serde_json::from_value::<objects::Node>(value).map_err(undecodable)?)?,
-            other => return Err(LookError::Undecodable(format!("nobody reads {other} by itself"))),
-        }
+        let decoding = match key.kind {
+            Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::VolumeAttachment
+            | Kind::Node => objects::decoding(key.kind),
+            _ => None,
+        };
+        let decoding = decoding.ok_or_else(|| {
+            LookError::Undecodable(format!("nobody reads {} by itself", key.kind))
+        })?;
+        let object = (decoding.json)(&live.to_string()).map_err(undecodable)?;
+        intake.object(&*object)?;
         intake.answer(exists, crate::model::Answer::Yes)?;
         Ok(())
     }

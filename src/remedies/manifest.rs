@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use crate::model::{Row, Volume};
-use crate::sources::objects::{Folded, Folder, Object as _, PersistentVolume};
+use crate::sources::{
+    dump,
+    objects::{self, Folded, Folder, PersistentVolume},
+};
 
 /// A volume object that need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +24,14 @@ impl Manifest {
         if value["kind"] != "PersistentVolume" {
             return Err("it is no manifest of a volume".to_owned());
         }
-        let object = serde_json::from_value::<PersistentVolume>(value.clone());
-        let object = object.map_err(|error| format!("its manifest cannot be read: {error}"))?;
+        let unreadable = |why: &str| format!("its manifest cannot be read: {why}");
+        let text = value.to_string();
+        let object = (objects::decoding_of::<PersistentVolume>().json)(&text);
+        let object = object.map_err(|error| unreadable(&dump::explain(&text, &error)))?;
         match object.fold(&mut Folder::default()) {
             Ok(Folded::Row(Row::Volume(volume))) => Ok(Self { value, volume: *volume }),
             Ok(_) => Err("it is no manifest of a volume".to_owned()),
-            Err(error) => Err(format!("its manifest cannot be read: {error}")),
+            Err(error) => Err(unreadable(&error.to_string())),
         }
     }
 

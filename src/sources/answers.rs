@@ -11,9 +11,9 @@ use super::{
     dump::DumpError,
     intake::Intake,
     kept,
-    objects::{self, Object, PartialObjectMetadata},
+    objects::{self, AnyObject, PartialObjectMetadata},
 };
-use crate::model::{Answer, Kind, ObjectKey, OwnerKey, Question, Uid};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, OwnerKey, Question, Uid};
 
 /// Questions that are on their way at the same time.
 const PARALLEL: usize = 16;
@@ -21,19 +21,16 @@ const PARALLEL: usize = 16;
 /// What came back.
 pub(super) struct Reply {
     pub(super) answer: Answer,
-    /// The object that was asked about, where it is of a kind that is kept.
-    pub(super) object: Option<Box<dyn Found>>,
+    pub(super) found: Found,
 }
 
-/// A decoded object on its way.
-pub(super) trait Found: Send {
-    fn take_in(&self, intake: &mut Intake) -> Result<(), DumpError>;
-}
-
-impl<T: Object> Found for T {
-    fn take_in(&self, intake: &mut Intake) -> Result<(), DumpError> {
-        intake.object(self)
-    }
+/// What was found beside the answer.
+pub(super) enum Found {
+    Nothing,
+    /// The object that was asked about, of a kind that is kept.
+    Object(Box<dyn AnyObject>),
+    /// What a record says.
+    Kept(Vec<KeptBackend>),
 }
 
 /// Answers on their way to an intake.
@@ -46,8 +43,10 @@ impl Replies {
     /// When an answer cannot be saved.
     pub fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
         for (question, reply) in self.0 {
-            if let Some(object) = reply.object {
-                object.take_in(intake)?;
+            match reply.found {
+                Found::Nothing => {}
+                Found::Object(object) => intake.object(&*object)?,
+                Found::Kept(kept) => kept.into_iter().try_for_each(|it| intake.kept(it))?,
             }
             intake.answer(question, reply.answer)?;
         }
@@ -116,26 +115,21 @@ impl Asker {
                 }
             }
         };
-        Reply { answer, object: None }
+        Reply { answer, found: Found::Nothing }
     }
 
     /// Asks for one object of a kind that is kept.
     async fn object(&self, key: &ObjectKey) -> Reply {
-        macro_rules! get {
-            ($type:ident) => {
-                self.object_as::<objects::$type>(key).await
-            };
-        }
-        match key.kind {
-            Kind::PersistentVolume => get!(PersistentVolume),
-            Kind::PersistentVolumeClaim => get!(PersistentVolumeClaim),
-            Kind::Pod => get!(Pod),
-            Kind::Node => get!(Node),
-            Kind::StorageClass => get!(StorageClass),
-            Kind::VolumeAttachment => get!(VolumeAttachment),
-            Kind::StatefulSet => get!(StatefulSet),
-            Kind::VolumeSnapshot => get!(VolumeSnapshot),
-            Kind::VolumeAttributesClass => get!(VolumeAttributesClass),
+        let decoding = match key.kind {
+            Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::Pod
+            | Kind::Node
+            | Kind::StorageClass
+            | Kind::VolumeAttachment
+            | Kind::StatefulSet
+            | Kind::VolumeSnapshot
+            | Kind::VolumeAttributesClass => objects::decoding(key.kind),
             Kind::Namespace
             | Kind::CsiDriver
             | Kind::CsiNode
@@ -152,22 +146,19 @@ impl Asker {
             | Kind::VolumeGroupSnapshotContent
             | Kind::Secret
             | Kind::PartialObjectMetadata
-            | Kind::SubjectAccessReview => {
-                let reason = format!("nothing asks whether {} exist", key.kind.plural());
-                Reply { answer: Answer::Unanswered(reason.into()), object: None }
-            }
-        }
-    }
-
-    async fn object_as<T: Object + 'static>(&self, key: &ObjectKey) -> Reply {
+            | Kind::SubjectAccessReview => None,
+        };
         let kind = key.kind;
+        let Some(decoding) = decoding else {
+            return unanswered(&format!("nothing asks whether {} exist", kind.plural()));
+        };
         let group = kind.group();
         let version = if kind.is_optional() {
             match self.served().await.map(|it| it.served(group.name, kind.plural())) {
                 Ok(Served::Versions(versions)) => {
                     versions.first().map_or(group.version, |first| &first.version)
                 }
-                Ok(Served::Not) => return Reply { answer: Answer::No, object: None },
+                Ok(Served::Not) => return Reply { answer: Answer::No, found: Found::Nothing },
                 Ok(Served::Unseen) => return unanswered("what is served could not be found out"),
                 Err(reason) => return unanswered(reason),
             }
@@ -175,9 +166,9 @@ impl Asker {
             group.version
         };
         let path = path(group.name, version, key.namespace.as_deref(), kind.plural(), &key.name);
-        match self.reader.get::<T>(&path).await {
-            Ok(found) => Reply { answer: Answer::Yes, object: Some(Box::new(found.value)) },
-            Err(error) => Reply { answer: refusal(&error), object: None },
+        match self.reader.get(&path, decoding).await {
+            Ok(found) => Reply { answer: Answer::Yes, found: Found::Object(found.value) },
+            Err(error) => Reply { answer: refusal(&error), found: Found::Nothing },
         }
     }
 
@@ -218,7 +209,7 @@ impl Asker {
 }
 
 fn unanswered(reason: &str) -> Reply {
-    Reply { answer: Answer::Unanswered(reason.into()), object: None }
+    Reply { answer: Answer::Unanswered(reason.into()), found: Found::Nothing }
 }
 
 pub(super) fn refusal(error: &ReadError) -> Answer {

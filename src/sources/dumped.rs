@@ -4,7 +4,6 @@
 //! known: see [`Evidence`] for what counts as having seen all of a kind.
 
 mod conclude;
-mod decoded;
 mod desk;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     dump::{DumpError, DumpWriter},
     kept,
-    objects::{Folded, Folder, Object},
+    objects::{AnyObject, Folded, Folder},
     saved,
 };
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
@@ -73,15 +73,19 @@ impl Intake {
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn object<T: Object>(&mut self, object: &T) -> Result<(), DumpError> {
-        self.object_within(&Reach::all(T::KIND), object)
+    pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
+        self.object_within(&Reach::all(object.kind()), object)
     }
 
     /// Takes in an object of a list that reaches so far.
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn object_within<T: Object>(&mut self, reach: &Reach, object: &T) -> Result<(), DumpError> {
+    pub fn object_within(
+        &mut self,
+        reach: &Reach,
+        object: &dyn AnyObject,
+    ) -> Result<(), DumpError> {
         self.read_object(reach, object, &String::new)
     }
 
@@ -89,7 +93,7 @@ impl Intake {
     /// interest is gone, and one that cannot be read makes everything within reach unseen.
     ///
     /// It is neither saved nor counted: a dump holds what the lists showed.
-    pub fn watched<T: Object>(&mut self, reach: &Reach, object: &T) {
+    pub fn watched(&mut self, reach: &Reach, object: &dyn AnyObject) {
         let folded = match object.fold(&mut self.folder) {
             Ok(Folded::Row(row)) => {
                 self.newest = self.newest.max(saved::newest_stamp(&row));
@@ -111,23 +115,23 @@ impl Intake {
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn object_at<T: Object>(
+    pub fn object_at(
         &mut self,
-        object: &T,
+        object: &dyn AnyObject,
         place: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        self.read_object(&Reach::all(T::KIND), object, place)
+        self.read_object(&Reach::all(object.kind()), object, place)
     }
 
-    fn read_object<T: Object>(
+    fn read_object(
         &mut self,
         reach: &Reach,
-        object: &T,
+        object: &dyn AnyObject,
         place: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        *self.seen.entry(T::KIND).or_default() += 1;
+        *self.seen.entry(object.kind()).or_default() += 1;
         if let Some(saving) = &mut self.saving {
-            saving.object_as(&T::KIND.api_version(), T::KIND.name(), object)?;
+            saving.document(object.to_json())?;
         }
         match object.fold(&mut self.folder) {
             Ok(Folded::Row(row)) => {

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     answers::{self, Found, Reply},
     client::Reader,
-    dump::DumpError,
-    intake::Intake,
 };
 use crate::journal::kept::{CONFIG_MAP, Record};
 use crate::model::{
@@ -103,21 +101,12 @@ struct ConfigMap {
     data: Option<BTreeMap<String, String>>,
 }
 
-/// What a record says.
-struct Records(Vec<KeptBackend>);
-
-impl Found for Records {
-    fn take_in(&self, intake: &mut Intake) -> Result<(), DumpError> {
-        self.0.iter().try_for_each(|kept| intake.kept(kept.clone()))
-    }
-}
-
 /// Reads the record of a namespace. The answer is whether there is one.
 pub(super) async fn ask(reader: &Reader, namespace: &str) -> Reply {
     let path = answers::path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
     match reader.get_json::<ConfigMap>(&path).await {
         Ok(found) => read(found.value.data.unwrap_or_default()),
-        Err(error) => Reply { answer: answers::refusal(&error), object: None },
+        Err(error) => Reply { answer: answers::refusal(&error), found: Found::Nothing },
     }
 }
 
@@ -136,7 +125,7 @@ fn read(data: BTreeMap<String, String>) -> Reply {
             Answer::Unanswered(format!("{first} (and {} more)", rest.len()).into())
         }
     };
-    Reply { answer, object: Some(Box::new(Records(kept))) }
+    Reply { answer, found: Found::Kept(kept) }
 }
 
 #[cfg(test)]
@@ -185,8 +174,7 @@ mod tests {
         let torn = read(data(&[("a", value("h1")), ("b", "{}".to_owned()), ("c", String::new())]));
         let Answer::Unanswered(reason) = torn.answer else { panic!("{:?}", torn.answer) };
         assert_eq!(&*reason, "b cannot be read: it has no version (and 1 more)");
-        let mut intake = Intake::new(None);
-        torn.object.expect("there is one").take_in(&mut intake).expect("nothing is saved");
-        assert_eq!(intake.cluster.kept_backends().count(), 1);
+        let Found::Kept(kept) = torn.found else { panic!("what can be read counts") };
+        assert_eq!(kept.len(), 1);
     }
 }

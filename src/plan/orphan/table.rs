@@ -9,8 +9,8 @@ use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::journal::{Ended, Intent, Request};
 use crate::model::{Action, NO_CLAIM, Row, Server, Settings, Time};
 use crate::sources::objects::{
-    Folded, Folder, Lease, Node, Object, PersistentVolume, PersistentVolumeClaim, VolumeAttachment,
-    VolumeSnapshotContent,
+    AnyObject as _, Folded, Folder, Lease, Node, Object, PersistentVolume, PersistentVolumeClaim,
+    VolumeAttachment, VolumeSnapshotContent,
 };
 
 const DRIVER: &str = "disk.csi.example.com";

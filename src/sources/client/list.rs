@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
-use prost::Message;
-use serde::de::DeserializeOwned;
+use futures::future::{BoxFuture, FutureExt as _};
 
+use super::decoding::Decoding;
 use super::question::Accept;
 use super::read_error::ReadError;
 use super::reader::Reader;
@@ -56,8 +56,8 @@ pub trait ListSink<T>: Send {
 
     /// Called when no event is at hand, after every chunk that arrived and at the end: the place to send a batch on,
     /// and to wait until there is room for it.
-    fn flush(&mut self) -> impl Future<Output = ()> + Send {
-        async {}
+    fn flush(&mut self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
     }
 }
 
@@ -174,21 +174,18 @@ pub(in crate::sources) fn encode(path: &mut String, text: &str) {
 /// # Errors
 ///
 /// [`ReadError`]. Items that were handed over before it are no list: what they leave out may exist.
-pub async fn list<T, S>(
+pub async fn list<T>(
     reader: &Reader,
     request: &ListRequest,
-    sink: &mut S,
-) -> Result<Listed, ReadError>
-where
-    T: Message + Default + DeserializeOwned,
-    S: ListSink<T>,
-{
+    decoding: Decoding<T>,
+    sink: &mut dyn ListSink<T>,
+) -> Result<Listed, ReadError> {
     let mut page = request.page;
     let mut accept = Accept::Either;
     let mut restarts = 0;
     loop {
         let mut run = Run { reader, request, page, accept, handed: 0, broken: 0, streaming: false };
-        let error = match run.read(sink).await {
+        let error = match run.read(decoding, sink).await {
             Ok(listed) => return Ok(Listed { restarts, ..listed }),
             Err(error) => error,
         };
@@ -228,17 +225,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn read<T, S>(&mut self, sink: &mut S) -> Result<Listed, ReadError>
-    where
-        T: Message + Default + DeserializeOwned,
-        S: ListSink<T>,
-    {
+    async fn read<T>(
+        &mut self,
+        decoding: Decoding<T>,
+        sink: &mut dyn ListSink<T>,
+    ) -> Result<Listed, ReadError> {
         let began = Moment::next();
         let mut first_date = None;
         let mut token = String::new();
         let mut pages = 0;
         loop {
-            let (end, date) = self.page(&token, sink).await?;
+            let (end, date) = self.page(&token, decoding, sink).await?;
             pages += 1;
             first_date = first_date.or(date);
             sink.flush().await;
@@ -258,22 +255,19 @@ impl Run<'_> {
         }
     }
 
-    async fn page<T, S>(
+    async fn page<T>(
         &mut self,
         token: &str,
-        sink: &mut S,
-    ) -> Result<(ListEnd, Option<DateTime<Utc>>), ReadError>
-    where
-        T: Message + Default + DeserializeOwned,
-        S: ListSink<T>,
-    {
+        decoding: Decoding<T>,
+        sink: &mut dyn ListSink<T>,
+    ) -> Result<(ListEnd, Option<DateTime<Utc>>), ReadError> {
         let path = self.request.page_path(self.page, token);
         // An unpaged list that takes too long is not asked for again: pages are the better question.
         let patience = if self.page.is_none() { Patience::Hurried } else { Patience::Full };
         self.streaming = false;
         let mut opened = self.reader.open(&path, self.accept, patience).await?;
         self.streaming = true;
-        let mut decoder = ListDecoder::<T>::new(opened.encoding);
+        let mut decoder = ListDecoder::new(opened.encoding, decoding);
         while let Some(chunk) = opened.next().await? {
             let (handed, broken) = (&mut self.handed, &mut self.broken);
             let pushed = decoder.push(&chunk, &mut |item| {

@@ -4,6 +4,7 @@ mod certificate;
 mod connect_error;
 mod connection;
 mod credential;
+mod decoding;
 mod discovery;
 mod exec;
 mod kubeconfig;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use connect_error::ConnectError;
 pub use connection::{Connection, ConnectionOptions, connect};
+pub use decoding::Decoding;
 pub use discovery::{
     Served, ServedKinds, ServedVersion, ServerVersion, cluster_uid, discover, version,
 };

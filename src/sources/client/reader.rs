@@ -1,5 +1,6 @@
 //! The only way from here to the cluster that reads: GET, and the reviews that ask what we may do.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::connection::Connection;
+use super::decoding::Decoding;
 use super::opened::{Opened, Road};
 use super::question::{Accept, Question, Review};
 use super::read_error::ReadError;
@@ -78,15 +80,16 @@ impl Reader {
     /// # Errors
     ///
     /// [`ReadError`], after the retries that [`Limits`] allow.
-    pub async fn get<T>(&self, path: &str) -> Result<Answer<T>, ReadError>
-    where
-        T: Message + Default + DeserializeOwned,
-    {
+    pub async fn get<T>(&self, path: &str, decoding: Decoding<T>) -> Result<Answer<T>, ReadError> {
         let (opened, body) = self.whole(&Question::get(path, Accept::Either)).await?;
         let value = match opened.encoding {
-            Encoding::Json => from_json(&body, path)?,
-            Encoding::Protobuf => from_protobuf(&body, path)?,
-        };
+            Encoding::Json => std::str::from_utf8(&body)
+                .map_err(|error| undecodable(path, &error))
+                .and_then(|text| (decoding.json)(text).map_err(|error| undecodable(path, &error))),
+            Encoding::Protobuf => without_envelope(&body, path).and_then(|raw| {
+                (decoding.protobuf)(&raw).map_err(|error| undecodable(path, &error))
+            }),
+        }?;
         Ok(Answer { value, date: opened.date })
     }
 
@@ -248,22 +251,23 @@ impl Reader {
 }
 
 fn from_json<T: DeserializeOwned>(body: &[u8], path: &str) -> Result<T, ReadError> {
-    serde_json::from_slice(body).map_err(|error| ReadError::Undecodable {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    })
+    serde_json::from_slice(body).map_err(|error| undecodable(path, &error))
 }
 
-fn from_protobuf<T: Message + Default>(body: &[u8], path: &str) -> Result<T, ReadError> {
+/// Takes a single object out of the envelope of the API server's protobuf.
+fn without_envelope(body: &[u8], path: &str) -> Result<Bytes, ReadError> {
     #[derive(Clone, PartialEq, Message)]
     struct Envelope {
         #[prost(bytes = "bytes", tag = "2")]
         raw: Bytes,
     }
-    let undecodable = |detail: String| ReadError::Undecodable { path: path.to_owned(), detail };
     let envelope = body
         .strip_prefix(MAGIC)
-        .ok_or_else(|| undecodable("the magic bytes are missing".to_owned()))?;
-    let envelope = Envelope::decode(envelope).map_err(|error| undecodable(error.to_string()))?;
-    T::decode(envelope.raw).map_err(|error| undecodable(error.to_string()))
+        .ok_or_else(|| undecodable(path, &"the magic bytes are missing"))?;
+    let envelope = Envelope::decode(envelope).map_err(|error| undecodable(path, &error))?;
+    Ok(envelope.raw)
+}
+
+fn undecodable(path: &str, detail: &dyn Display) -> ReadError {
+    ReadError::Undecodable { path: path.to_owned(), detail: detail.to_string() }
 }

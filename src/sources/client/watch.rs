@@ -6,13 +6,12 @@
 use std::collections::hash_map::RandomState;
 use std::fmt::Write as _;
 use std::hash::BuildHasher;
-use std::marker::PhantomData;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::decoding::Decoding;
 use super::list::{ListRequest, encode};
 use super::opened::Opened;
 use super::read_error::ReadError;
@@ -54,7 +53,7 @@ pub struct Watch<T> {
     /// Where the next watch goes on.
     version: String,
     lines: Lines,
-    object: PhantomData<fn() -> T>,
+    decoding: Decoding<T>,
 }
 
 /// Asks what happens to the items of a list after `version`.
@@ -66,9 +65,10 @@ pub struct Watch<T> {
 ///
 /// [`ReadError`], after the retries that [`Limits`](super::Limits) allow; one that
 /// [is gone](ReadError::is_gone) when the server no longer knows the version.
-pub async fn watch<T: DeserializeOwned>(
+pub async fn watch<T>(
     reader: &Reader,
     request: &ListRequest,
+    decoding: Decoding<T>,
     version: &str,
 ) -> Result<Watch<T>, ReadError> {
     let path = watch_path(request, version);
@@ -79,7 +79,7 @@ pub async fn watch<T: DeserializeOwned>(
         path,
         version: version.to_owned(),
         lines: Lines::default(),
-        object: PhantomData,
+        decoding,
     })
 }
 
@@ -95,7 +95,7 @@ fn watch_path(request: &ListRequest, version: &str) -> String {
     path
 }
 
-impl<T: DeserializeOwned> Watch<T> {
+impl<T> Watch<T> {
     /// The version up to which everything was handed over.
     pub fn version(&self) -> &str {
         &self.version
@@ -129,7 +129,7 @@ impl<T: DeserializeOwned> Watch<T> {
         match event.r#type {
             "ADDED" | "MODIFIED" => {
                 let head = head();
-                let object = serde_json::from_str(text);
+                let object = (self.decoding.json)(text);
                 Ok(match (head, object) {
                     (Ok(head), Ok(object)) => {
                         self.reach(head.resource_version);

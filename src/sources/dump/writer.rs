@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::flaw::DumpError;
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
@@ -95,6 +96,16 @@ impl DumpWriter {
         self.line(object)?;
         self.count += 1;
         Ok(())
+    }
+
+    /// Writes a Kubernetes object as it was rendered.
+    pub fn document(
+        &mut self,
+        document: Result<Box<RawValue>, serde_json::Error>,
+    ) -> Result<(), DumpError> {
+        let encode = |source| DumpError::Encode { path: self.path.clone(), source };
+        let document = document.map_err(encode)?;
+        self.object(&document)
     }
 
     /// Writes a Kubernetes object that does not know its own kind. It must have neither of the two

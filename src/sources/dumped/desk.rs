@@ -16,11 +16,10 @@ use serde::de::IgnoredAny;
 use super::super::{
     dump::{self, DumpError, Origin},
     intake::Intake,
+    objects::{self, AnyObject},
 };
 use super::{
-    Tally,
-    decoded::{Decoded, decode},
-    trim,
+    Tally, trim,
     versions::{Stamp, Verdict, Versions},
 };
 use crate::cluster::{Change, Reach};
@@ -81,7 +80,7 @@ struct Delivered {
     outcome: Option<Outcome>,
 }
 
-type Outcome = Result<Option<Box<dyn Decoded>>, serde_json::Error>;
+type Outcome = Result<Option<Box<dyn AnyObject>>, serde_json::Error>;
 
 /// Runs `read`, while another thread takes into `intake` what is left at the desk. Also returns what
 /// was found out on the way.
@@ -107,6 +106,14 @@ pub(super) fn with<T>(
         let read = read?;
         outcome.map(|found| (read, found))
     })
+}
+
+/// Decodes an object; `None` is one of a kind of which nothing is taken in.
+///
+/// # Errors
+/// What is wrong with it.
+fn decode(kind: Kind, body: &str) -> Outcome {
+    objects::decoding(kind).map(|decoding| (decoding.json)(body)).transpose()
 }
 
 impl Desk {
@@ -245,7 +252,7 @@ impl Delivered {
                 }
                 let place = || format!("{} ", self.origin);
                 match self.outcome.take().unwrap_or_else(|| decode(kind, body)) {
-                    Ok(Some(object)) => object.take_in(&place, intake).map(|()| None)?,
+                    Ok(Some(object)) => intake.object_at(&*object, &place).map(|()| None)?,
                     Ok(None) => None,
                     Err(error) => Some((kind, error)),
                 }

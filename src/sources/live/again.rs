@@ -6,7 +6,7 @@ use crate::model::Kind;
 use crate::sources::{
     client::{self, ListEvent, ListRequest, ReadError, Reader},
     intake::Intake,
-    objects::{self, Object},
+    objects::{self, AnyObject},
 };
 
 /// Objects that were listed just now. Taking them in adds to what is known, and ends nothing: what is
@@ -25,27 +25,24 @@ impl Again {
 /// # Errors
 /// When it cannot be listed. What is not served has no objects.
 pub async fn list_again(reader: &Reader, reach: &Reach) -> Result<Again, ReadError> {
-    match reach.kind {
-        Kind::Pod => list::<objects::Pod>(reader, reach).await,
-        Kind::PersistentVolumeClaim => list::<objects::PersistentVolumeClaim>(reader, reach).await,
-        Kind::VolumeAttachment => list::<objects::VolumeAttachment>(reader, reach).await,
-        Kind::VolumeSnapshot => list::<objects::VolumeSnapshot>(reader, reach).await,
-        // Nothing that is written rests on a list of others.
-        _ => Ok(Again(Box::new(|_| {}))),
-    }
-}
-
-async fn list<T: Object + 'static>(reader: &Reader, reach: &Reach) -> Result<Again, ReadError> {
     let kind = reach.kind;
+    let decoding = match kind {
+        Kind::Pod | Kind::PersistentVolumeClaim | Kind::VolumeAttachment | Kind::VolumeSnapshot => {
+            objects::decoding(kind)
+        }
+        // Nothing that is written rests on a list of others.
+        _ => None,
+    };
+    let Some(decoding) = decoding else { return Ok(Again(Box::new(|_| {}))) };
     let mut request = ListRequest::new(kind.group().name, kind.group().version, kind.plural());
     request.namespace = reach.namespace.as_deref().map(str::to_owned);
-    let (mut found, mut broken) = (Vec::<T>::new(), None);
-    let mut sink = |event: ListEvent<T>| match event {
+    let (mut found, mut broken) = (Vec::new(), None);
+    let mut sink = |event: ListEvent<Box<dyn AnyObject>>| match event {
         ListEvent::Item(object) => found.push(object),
         ListEvent::Broken(error) => broken = Some(error.to_string()),
         ListEvent::Restart => found.clear(),
     };
-    let listed = client::list(reader, &request, &mut sink).await;
+    let listed = client::list(reader, &request, decoding, &mut sink).await;
     let date = match listed {
         Ok(listed) => listed.date,
         Err(error) if error.is_not_found() && kind.is_optional() => None,
@@ -54,7 +51,7 @@ async fn list<T: Object + 'static>(reader: &Reader, reach: &Reach) -> Result<Aga
     let reach = reach.clone();
     Ok(Again(Box::new(move |intake: &mut Intake| {
         for object in &found {
-            intake.watched(&reach, object);
+            intake.watched(&reach, &**object);
         }
         if let Some(reason) = broken {
             intake.broke(reach.clone(), reason.clone());

@@ -1,11 +1,10 @@
 //! One reach kept current: watched from its list on, and listed again when that no longer helps.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use futures::future::{BoxFuture, select_all};
+use futures::future::select_all;
 use tokio::{sync::watch, time::sleep};
 
 use super::denial::reason;
@@ -15,16 +14,8 @@ use crate::cluster::Reach;
 use crate::model::Kind;
 use crate::sources::{
     client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent},
-    objects::Object,
+    objects::AnyObject,
 };
-
-/// A list that was complete, of whatever kind.
-pub(super) trait Following: Send {
-    fn reach(&self) -> &Reach;
-
-    /// Tells what becomes of it, for ever.
-    fn follow(self: Box<Self>, ties: Ties) -> BoxFuture<'static, ()>;
-}
 
 /// What ties a task that follows to the owner of the cluster.
 pub(super) struct Ties {
@@ -39,10 +30,9 @@ pub(super) struct Ties {
 }
 
 /// A list that was complete, and the versions it had.
-pub(super) struct Follow<T> {
+pub(super) struct Follow {
     lists: Lists,
     versions: Vec<String>,
-    object: PhantomData<fn() -> T>,
 }
 
 /// How often in a row a watch may be silent before its reach is listed again: then it may be that
@@ -76,19 +66,18 @@ struct Troubles {
     silent: u32,
 }
 
-impl<T: Object + 'static> Following for Follow<T> {
-    fn reach(&self) -> &Reach {
+impl Follow {
+    pub(super) fn new(lists: Lists, versions: Vec<String>) -> Self {
+        Self { lists, versions }
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
         &self.lists.reach
     }
 
-    fn follow(mut self: Box<Self>, mut ties: Ties) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.run(&mut ties).await })
-    }
-}
-
-impl<T: Object + 'static> Follow<T> {
-    pub(super) fn new(lists: Lists, versions: Vec<String>) -> Self {
-        Self { lists, versions, object: PhantomData }
+    /// Tells what becomes of it, for ever.
+    pub(super) async fn follow(mut self, mut ties: Ties) {
+        self.run(&mut ties).await;
     }
 
     async fn run(&mut self, ties: &mut Ties) {
@@ -141,7 +130,7 @@ impl<T: Object + 'static> Follow<T> {
         loop {
             // What volumes name is proven absent only by a list that began after theirs had ended.
             ties.volumes.mark_unchanged();
-            match self.lists.read::<T>(&ties.reader, &ties.outbox).await {
+            match self.lists.read(&ties.reader, &ties.outbox).await {
                 Ok(versions) => {
                     self.versions = versions;
                     return;
@@ -181,11 +170,12 @@ impl<T: Object + 'static> Follow<T> {
         }
     }
 
-    async fn open(&self, ties: &Ties) -> Result<Vec<Watch<T>>, ReadError> {
+    async fn open(&self, ties: &Ties) -> Result<Vec<Watch<Box<dyn AnyObject>>>, ReadError> {
         let mut watches = Vec::with_capacity(self.versions.len());
         for (request, version) in self.lists.requests().iter().zip(&self.versions) {
             let request = watched(request, &self.lists.reach);
-            let watch = client::watch(&ties.reader, &request, version).await?;
+            let watch =
+                client::watch(&ties.reader, &request, self.lists.decoding(), version).await?;
             if let Some(date) = watch.date {
                 ties.outbox.tell(Message::Date(date, Instant::now()));
             }
@@ -194,11 +184,11 @@ impl<T: Object + 'static> Follow<T> {
         Ok(watches)
     }
 
-    fn tell(&self, ties: &Ties, event: WatchEvent<T>) {
+    fn tell(&self, ties: &Ties, event: WatchEvent<Box<dyn AnyObject>>) {
         let reach = &self.lists.reach;
         match event {
             WatchEvent::Seen(object) => {
-                ties.outbox.tell(Message::Seen(reach.clone(), Box::new(object)));
+                ties.outbox.tell(Message::Seen(reach.clone(), object));
             }
             WatchEvent::Gone { namespace, name } => {
                 ties.outbox.tell(Message::Gone(reach.clone(), namespace, name));
@@ -215,9 +205,7 @@ impl<T: Object + 'static> Follow<T> {
 }
 
 /// Waits for the next event of any watch, and says of which.
-async fn next<T: Object>(
-    watches: &mut [Watch<T>],
-) -> (Result<Option<WatchEvent<T>>, ReadError>, usize) {
+async fn next<T>(watches: &mut [Watch<T>]) -> (Result<Option<WatchEvent<T>>, ReadError>, usize) {
     let (event, place, _) = select_all(watches.iter_mut().map(|it| Box::pin(it.next()))).await;
     (event, place)
 }

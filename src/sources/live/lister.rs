@@ -1,10 +1,12 @@
 //! Everything within reach, asked for by one list or by several.
 
+use futures::future::{BoxFuture, FutureExt as _};
+
 use crate::cluster::{Change, Reach};
 use crate::model::Kind;
 use crate::sources::{
-    client::{self, ListEvent, ListRequest, ListSink, ReadError, Reader},
-    objects::Object,
+    client::{self, Decoding, ListEvent, ListRequest, ListSink, ReadError, Reader},
+    objects::AnyObject,
 };
 
 use super::message::{Message, Outbox};
@@ -22,14 +24,20 @@ pub const EVENTS: [&str; 5] = [
 const BATCH: usize = 64;
 
 /// How everything within reach is asked for.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Lists {
     pub(super) reach: Reach,
     requests: Vec<ListRequest>,
+    decoding: Decoding<Box<dyn AnyObject>>,
 }
 
 impl Lists {
-    pub(super) fn new(reach: Reach, version: &str, page: Option<u32>) -> Self {
+    pub(super) fn new(
+        reach: Reach,
+        version: &str,
+        page: Option<u32>,
+        decoding: Decoding<Box<dyn AnyObject>>,
+    ) -> Self {
         let kind = reach.kind;
         let mut request = ListRequest::new(kind.group().name, version, kind.plural());
         request.namespace = reach.namespace.as_deref().map(str::to_owned);
@@ -46,7 +54,11 @@ impl Lists {
             }
             _ => vec![request],
         };
-        Self { reach, requests }
+        Self { reach, requests, decoding }
+    }
+
+    pub(super) fn decoding(&self) -> Decoding<Box<dyn AnyObject>> {
+        self.decoding
     }
 
     pub(super) fn requests(&self) -> &[ListRequest] {
@@ -54,22 +66,18 @@ impl Lists {
     }
 
     /// Reads everything within reach, and returns the versions from which to watch, one a request.
-    pub(super) async fn read<T: Object + 'static>(
+    pub(super) async fn read(
         &self,
         reader: &Reader,
         outbox: &Outbox,
     ) -> Result<Vec<String>, ReadError> {
         outbox.tell(Message::Change(Change::Begin(self.reach.clone())));
-        let mut sink = Sink::<T> {
-            lists: self,
-            outbox,
-            objects: Vec::with_capacity(BATCH),
-            others: Vec::new(),
-        };
+        let mut sink =
+            Sink { lists: self, outbox, objects: Vec::with_capacity(BATCH), others: Vec::new() };
         let mut versions = Vec::with_capacity(self.requests.len());
         let mut taken = None;
         for request in &self.requests {
-            let listed = client::list(reader, request, &mut sink).await?;
+            let listed = client::list(reader, request, self.decoding, &mut sink).await?;
             taken = listed.date;
             versions.push(listed.resource_version);
             // What this one told stays true should the next begin anew.
@@ -81,15 +89,15 @@ impl Lists {
 }
 
 /// Collects decoded objects into messages.
-struct Sink<'a, T> {
+struct Sink<'a> {
     lists: &'a Lists,
     outbox: &'a Outbox,
-    objects: Vec<T>,
+    objects: Vec<Box<dyn AnyObject>>,
     others: Vec<Message>,
 }
 
-impl<T: Object + 'static> ListSink<T> for Sink<'_, T> {
-    fn event(&mut self, event: ListEvent<T>) {
+impl ListSink<Box<dyn AnyObject>> for Sink<'_> {
+    fn event(&mut self, event: ListEvent<Box<dyn AnyObject>>) {
         let reach = &self.lists.reach;
         match event {
             ListEvent::Item(object) => self.objects.push(object),
@@ -107,14 +115,15 @@ impl<T: Object + 'static> ListSink<T> for Sink<'_, T> {
         }
     }
 
-    async fn flush(&mut self) {
+    fn flush(&mut self) -> BoxFuture<'_, ()> {
         if self.objects.len() >= BATCH || !self.others.is_empty() {
-            self.send_all().await;
+            return self.send_all().boxed();
         }
+        std::future::ready(()).boxed()
     }
 }
 
-impl<T: Object + 'static> Sink<'_, T> {
+impl Sink<'_> {
     async fn send_all(&mut self) {
         for message in std::mem::take(&mut self.others) {
             self.outbox.tell(message);

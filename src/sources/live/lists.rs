@@ -5,18 +5,18 @@ use std::sync::Arc;
 use tokio::sync::{OnceCell, watch};
 
 use super::denial::reason;
-use super::follow::{Follow, Following};
+use super::follow::Follow;
 use super::lister::Lists;
 use super::message::{Message, Outbox};
 use crate::cluster::{Change, Reach};
 use crate::model::{Kind, Text};
 use crate::sources::{
-    client::{self, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds},
-    objects::{self, Object},
+    client::{self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds},
+    objects::{self, AnyObject},
 };
 
 /// What can be watched from the end of its list on.
-pub(super) type Found = Vec<Box<dyn Following>>;
+pub(super) type Found = Vec<Follow>;
 
 /// What the tasks that list share.
 pub(super) struct Context {
@@ -67,46 +67,10 @@ impl Context {
             }
             Err(reason) => return self.lose(kind, None, reason),
         };
-        match kind {
-            Kind::PersistentVolume => self.list::<objects::PersistentVolume>(&version).await,
-            Kind::PersistentVolumeClaim => {
-                self.list::<objects::PersistentVolumeClaim>(&version).await
-            }
-            Kind::Pod => self.list::<objects::Pod>(&version).await,
-            Kind::Node => self.list::<objects::Node>(&version).await,
-            Kind::StorageClass => self.list::<objects::StorageClass>(&version).await,
-            Kind::CsiDriver => self.list::<objects::CsiDriver>(&version).await,
-            Kind::CsiNode => self.list::<objects::CsiNode>(&version).await,
-            Kind::VolumeAttachment => self.list::<objects::VolumeAttachment>(&version).await,
-            Kind::StatefulSet => self.list::<objects::StatefulSet>(&version).await,
-            Kind::Deployment => self.list::<objects::Deployment>(&version).await,
-            Kind::ReplicaSet => self.list::<objects::ReplicaSet>(&version).await,
-            Kind::DaemonSet => self.list::<objects::DaemonSet>(&version).await,
-            Kind::ReplicationController => {
-                self.list::<objects::ReplicationController>(&version).await
-            }
-            Kind::Job => self.list::<objects::Job>(&version).await,
-            Kind::CronJob => self.list::<objects::CronJob>(&version).await,
-            Kind::HorizontalPodAutoscaler => {
-                self.list::<objects::HorizontalPodAutoscaler>(&version).await
-            }
-            Kind::Lease => self.list::<objects::Lease>(&version).await,
-            Kind::Event => self.list::<objects::Event>(&version).await,
-            Kind::VolumeSnapshot => self.list::<objects::VolumeSnapshot>(&version).await,
-            Kind::VolumeAttributesClass => {
-                self.list::<objects::VolumeAttributesClass>(&version).await
-            }
-            Kind::VolumeSnapshotContent => {
-                self.list::<objects::VolumeSnapshotContent>(&version).await
-            }
-            Kind::VolumeGroupSnapshotContent => {
-                self.list::<objects::VolumeGroupSnapshotContent>(&version).await
-            }
+        match objects::decoding(kind) {
+            Some(decoding) => self.list(kind, decoding, &version).await,
             // Listed for their names only, or not at all.
-            Kind::Namespace
-            | Kind::Secret
-            | Kind::PartialObjectMetadata
-            | Kind::SubjectAccessReview => Vec::new(),
+            None => Vec::new(),
         }
     }
 
@@ -130,9 +94,14 @@ impl Context {
         }
     }
 
-    async fn list<T: Object + 'static>(&self, version: &str) -> Found {
-        let kind = T::KIND;
-        let error = match self.list_within::<T>(version, None).await {
+    async fn list(
+        &self,
+        kind: Kind,
+        decoding: Decoding<Box<dyn AnyObject>>,
+        version: &str,
+    ) -> Found {
+        let whole = Reach::all(kind);
+        let error = match self.list_within(whole, decoding, version).await {
             Ok(follow) => return vec![follow],
             Err(error) => error,
         };
@@ -156,7 +125,8 @@ impl Context {
         };
         let mut found = self.lose(kind, None, reason_of_whole);
         for namespace in namespaces {
-            match self.list_within::<T>(version, Some(&namespace)).await {
+            let part = Reach { kind, namespace: Some(Text::from(namespace.as_str())) };
+            match self.list_within(part, decoding, version).await {
                 Ok(follow) => found.push(follow),
                 Err(error) => {
                     found.extend(self.lose(kind, Some(namespace.as_str().into()), reason(&error)));
@@ -166,27 +136,28 @@ impl Context {
         found
     }
 
-    async fn list_within<T: Object + 'static>(
+    async fn list_within(
         &self,
+        reach: Reach,
+        decoding: Decoding<Box<dyn AnyObject>>,
         version: &str,
-        namespace: Option<&str>,
-    ) -> Result<Box<dyn Following>, ReadError> {
-        let reach = Reach { kind: T::KIND, namespace: namespace.map(Text::from) };
-        let lists = Lists::new(reach, version, self.page);
-        let versions = lists.read::<T>(&self.reader, &self.outbox).await?;
-        Ok(Box::new(Follow::<T>::new(lists, versions)))
+    ) -> Result<Follow, ReadError> {
+        let lists = Lists::new(reach, version, self.page, decoding);
+        let versions = lists.read(&self.reader, &self.outbox).await?;
+        Ok(Follow::new(lists, versions))
     }
 
     async fn all_namespaces(&self) -> Result<Vec<String>, String> {
         let list = || async {
             let mut names = Vec::new();
-            let mut sink = |event: ListEvent<objects::Namespace>| match event {
-                ListEvent::Item(namespace) => names.push(namespace.metadata.name),
+            let mut sink = |event: ListEvent<Box<dyn AnyObject>>| match event {
+                ListEvent::Item(namespace) => names.push(namespace.identity().name.to_owned()),
                 ListEvent::Restart => names.clear(),
                 ListEvent::Broken(_) => {}
             };
             let request = ListRequest::new("", "v1", "namespaces");
-            let listed = client::list(&self.reader, &request, &mut sink).await;
+            let decoding = objects::decoding_of::<objects::Namespace>();
+            let listed = client::list(&self.reader, &request, decoding, &mut sink).await;
             listed.map(|_| names).map_err(|error| error.to_string())
         };
         self.namespaces.get_or_init(list).await.clone()

@@ -7,19 +7,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::cluster::{Change, Gap, Reach};
 use crate::model::{Kind, ObjectKey, Text, Time};
-use crate::sources::{dump::DumpError, intake::Intake, objects::Object};
+use crate::sources::{dump::DumpError, intake::Intake, objects::AnyObject};
 
 /// What a task tells.
 pub(super) enum Message {
     Change(Change),
     /// Some of what a list holds, and the room that they take.
-    Objects(Reach, Box<dyn Batch>, OwnedSemaphorePermit),
+    Objects(Reach, Vec<Box<dyn AnyObject>>, OwnedSemaphorePermit),
     /// Something within reach that a list or a watch told of could not be decoded.
     Broken(Reach, String),
     /// A list has ended; the server's clock when it began.
     Complete(Reach, Option<Time>),
     /// An object as a watch tells of it.
-    Seen(Reach, Box<dyn News>),
+    Seen(Reach, Box<dyn AnyObject>),
     /// An object that a watch says is gone: its namespace and name.
     Gone(Reach, String, String),
     /// The server's clock, and when it was told.
@@ -41,7 +41,7 @@ impl Message {
         match self {
             Self::Change(change) => intake.apply(change),
             Self::Objects(reach, batch, room) => {
-                batch.take_in(&reach, intake)?;
+                batch.iter().try_for_each(|object| intake.object_within(&reach, &**object))?;
                 drop(room);
             }
             Self::Broken(reach, reason) => intake.broke(reach, reason),
@@ -49,7 +49,7 @@ impl Message {
                 intake.complete(reach);
                 advance(intake, date);
             }
-            Self::Seen(reach, news) => news.take_in(&reach, intake),
+            Self::Seen(reach, object) => intake.watched(&reach, &*object),
             Self::Gone(reach, namespace, name) => {
                 let namespace = reach.kind.is_namespaced().then(|| Text::from(namespace));
                 let key = ObjectKey { kind: reach.kind, namespace, name: name.into() };
@@ -64,28 +64,6 @@ impl Message {
 fn advance(intake: &mut Intake, date: Option<Time>) {
     if let Some(date) = intake.cluster.clock().max(date) {
         intake.apply(Change::Clock(date));
-    }
-}
-
-/// Decoded objects of one kind on their way.
-pub(super) trait Batch: Send {
-    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake) -> Result<(), DumpError>;
-}
-
-impl<T: Object + 'static> Batch for Vec<T> {
-    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake) -> Result<(), DumpError> {
-        self.iter().try_for_each(|object| intake.object_within(reach, object))
-    }
-}
-
-/// One object that a watch tells of.
-pub(super) trait News: Send {
-    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake);
-}
-
-impl<T: Object + 'static> News for T {
-    fn take_in(self: Box<Self>, reach: &Reach, intake: &mut Intake) {
-        intake.watched(reach, &*self);
     }
 }
 
@@ -118,9 +96,9 @@ impl Outbox {
         self.tell(Message::Change(Change::Lost(Gap { kind, namespace, reason })));
     }
 
-    pub(super) async fn tell_objects<T: Object + 'static>(&self, reach: &Reach, batch: Vec<T>) {
+    pub(super) async fn tell_objects(&self, reach: &Reach, batch: Vec<Box<dyn AnyObject>>) {
         let room = Arc::clone(&self.room).acquire_owned().await;
         let room = room.expect("because this semaphore is never closed");
-        self.tell(Message::Objects(reach.clone(), Box::new(batch), room));
+        self.tell(Message::Objects(reach.clone(), batch, room));
     }
 }

@@ -3,9 +3,10 @@
 //! One slim type per kind decodes from protobuf, JSON and YAML, and encodes as a small object of
 //! the same kind, which is what a dump holds. It has the fields that rows need and no others:
 //! never environment variables, never the values of secrets. Decoding stores nothing else, and
-//! [`Object::fold`] turns it into a row. An object of which a time or a quantity does not parse
+//! [`AnyObject::fold`] turns it into a row. An object of which a time or a quantity does not parse
 //! is not folded at all: its error names the field.
 
+mod any;
 mod attachment;
 mod backend;
 mod claim;
@@ -35,6 +36,7 @@ use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
+pub use any::{AnyObject, decoding, decoding_of};
 pub use attachment::VolumeAttachment;
 pub use claim::PersistentVolumeClaim;
 pub use class::{StorageClass, VolumeAttributesClass};
@@ -60,50 +62,18 @@ use crate::model::{
 };
 
 /// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
-pub trait Object: prost::Message + Default + DeserializeOwned + Serialize {
+pub trait Object: prost::Message + Default + DeserializeOwned + Serialize + 'static {
     /// Its kind.
     const KIND: Kind;
 
     /// What names this object and its version.
     fn identity(&self) -> Identity<'_>;
 
-    /// Reduces the object to a row; [`Object::fold`] is what to call.
+    /// Reduces the object to a row; [`AnyObject::fold`] is what to call.
+    ///
+    /// # Errors
+    /// When a time or quantity in it does not parse.
     fn row(&self, folder: &mut Folder) -> Result<Folded, Problem>;
-
-    /// Returns the key of the object, whether or not it is one that is kept.
-    ///
-    /// # Errors
-    /// When it has no name, or no namespace although its kind has.
-    fn key(&self, folder: &mut Folder) -> Result<ObjectKey, FoldError> {
-        let Identity { namespace, name, .. } = self.identity();
-        if name.is_empty() {
-            return Err(FoldError::NoName { kind: Self::KIND });
-        }
-        let key = ObjectKey { kind: Self::KIND, namespace: None, name: name.into() };
-        if !Self::KIND.is_namespaced() {
-            return Ok(key);
-        }
-        match folder.non_empty(namespace) {
-            Some(namespace) => Ok(ObjectKey { namespace: Some(namespace), ..key }),
-            None => Err(FoldError::NoNamespace { object: key }),
-        }
-    }
-
-    /// Reduces the object to a row.
-    ///
-    /// # Errors
-    /// When it does not say what it is, or a time or quantity in it does not parse. Nothing is
-    /// then known of the object: it is a gap.
-    fn fold(&self, folder: &mut Folder) -> Result<Folded, FoldError> {
-        let Identity { namespace, name, .. } = self.identity();
-        if name.is_empty() || (namespace.is_empty() && Self::KIND.is_namespaced()) {
-            self.key(folder)?;
-        }
-        self.row(folder).or_else(|problem| {
-            let object = self.key(folder)?;
-            Err(FoldError::Field { object, problem })
-        })
-    }
 
     /// Returns the object as a document of its own, with `apiVersion` and `kind`.
     fn document(&self) -> Document<'_, Self> {

@@ -1,13 +1,12 @@
 //! JSON lists: the walk through the top level of `{"kind": …, "metadata": …, "items": […]}`, keys in any order.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 
 use super::scan::ValueScan;
-use super::{DecodeError, ItemError, ListEnd, ListMeta, Place, Sink, joined};
+use super::{DecodeError, Decoding, ItemError, ListEnd, ListMeta, Place, Sink, joined};
 
 /// Decodes a JSON list item by item from chunks of any size.
 ///
@@ -23,9 +22,7 @@ pub struct JsonList<T> {
     /// Bytes of the document that were taken in, those in `partial` included.
     offset: u64,
     listed: bool,
-    /// The size of the last item, to tell a chunk that probably holds the next one from one that does not.
-    usual: usize,
-    item: PhantomData<fn() -> T>,
+    decoding: Decoding<T>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +38,6 @@ enum State {
     ValueEnd,
     ItemOrEnd,
     NextItem,
-    ItemStart,
     Item,
     ItemEnd,
     Done,
@@ -76,15 +72,9 @@ impl<T> fmt::Debug for JsonList<T> {
     }
 }
 
-impl<T: DeserializeOwned> Default for JsonList<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T: DeserializeOwned> JsonList<T> {
+impl<T> JsonList<T> {
     /// Starts on a document.
-    pub fn new() -> Self {
+    pub fn new(decoding: Decoding<T>) -> Self {
         Self {
             state: State::Start,
             key: Vec::new(),
@@ -93,8 +83,7 @@ impl<T: DeserializeOwned> JsonList<T> {
             end: ListEnd::default(),
             offset: 0,
             listed: false,
-            usual: 0,
-            item: PhantomData,
+            decoding,
         }
     }
 
@@ -120,7 +109,6 @@ impl<T: DeserializeOwned> JsonList<T> {
         while at < bytes.len() && self.state != State::Done {
             at += match self.state {
                 State::Value => self.value(&bytes[at..])?,
-                State::ItemStart => self.item_start(&bytes[at..], sink)?,
                 State::Item => self.item(&bytes[at..], sink)?,
                 State::Key => self.key(&bytes[at..])?,
                 _ => self.structure(bytes[at])?,
@@ -176,7 +164,7 @@ impl<T: DeserializeOwned> JsonList<T> {
             (State::ValueEnd, b',') => (State::NextKey, 1),
             (State::ItemOrEnd | State::ItemEnd, b']') => (State::ValueEnd, 1),
             (State::ItemEnd, b',') => (State::NextItem, 1),
-            (State::ItemOrEnd | State::NextItem, byte) if byte != b']' => (State::ItemStart, 0),
+            (State::ItemOrEnd | State::NextItem, byte) if byte != b']' => (State::Item, 0),
             _ => return Err(self.malformed(format_args!("unexpected {:?}", char::from(byte)))),
         };
         self.state = next;
@@ -227,47 +215,25 @@ impl<T: DeserializeOwned> JsonList<T> {
         kept.map_err(|error| self.malformed(error))
     }
 
-    /// Tries to decode an item straight from the chunk; one that goes on in the next chunk is collected instead.
-    fn item_start(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
-        if bytes[0] == b'{' && bytes.len() >= self.usual {
-            let mut items = serde_json::Deserializer::from_slice(bytes).into_iter::<T>();
-            match items.next() {
-                Some(Ok(item)) => {
-                    let used = items.byte_offset();
-                    self.usual = used;
-                    sink(Ok(item));
-                    self.end.items += 1;
-                    self.state = State::ItemEnd;
-                    return Ok(used);
-                }
-                Some(Err(error)) if error.is_syntax() => return Err(self.malformed(error)),
-                // Too short, or not what T expects: the slow road tells where it ends.
-                Some(Err(_)) | None => {}
-            }
-        }
-        self.state = State::Item;
-        self.item(bytes, sink)
-    }
-
     fn item(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
         let begun = self.partial.len() as u64;
         let used = self.collect(bytes);
-        if let Some(text) = self.collected(used) {
+        if let Some(bytes) = self.collected(used) {
             let place = Place { index: self.end.items, offset: self.offset - begun };
-            self.usual = text.len();
-            match serde_json::from_slice::<T>(&text) {
+            let text = std::str::from_utf8(&bytes).map_err(|error| self.malformed(error))?;
+            match (self.decoding.json)(text) {
                 Ok(item) => sink(Ok(item)),
                 Err(error)
-                    if error.is_data() && serde_json::from_slice::<IgnoredAny>(&text).is_ok() =>
+                    if error.is_data() && serde_json::from_str::<IgnoredAny>(text).is_ok() =>
                 {
-                    sink(Err(describe(&text, place, &error)));
+                    sink(Err(describe(text, place, &error)));
                 }
                 Err(error) => return Err(self.malformed(error)),
             }
             self.end.items += 1;
             self.state = State::ItemEnd;
             // The next one that is cut will need as much room.
-            self.partial = text;
+            self.partial = bytes;
             self.partial.clear();
         }
         Ok(used.unwrap_or(bytes.len()))
@@ -287,8 +253,8 @@ impl<T: DeserializeOwned> JsonList<T> {
     }
 }
 
-fn describe(text: &[u8], place: Place, error: &serde_json::Error) -> ItemError {
-    let name = serde_json::from_slice::<Named>(text).ok().and_then(|named| {
+fn describe(text: &str, place: Place, error: &serde_json::Error) -> ItemError {
+    let name = serde_json::from_str::<Named>(text).ok().and_then(|named| {
         joined(
             named.metadata.namespace.as_deref().unwrap_or_default(),
             named.metadata.name.as_deref()?,

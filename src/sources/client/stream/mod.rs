@@ -8,8 +8,7 @@ mod scan;
 
 use std::fmt;
 
-use prost::Message;
-use serde::de::DeserializeOwned;
+use super::Decoding;
 
 pub use json::JsonList;
 pub(super) use protobuf::MAGIC;
@@ -136,12 +135,12 @@ pub enum ListDecoder<T> {
     Json(JsonList<T>),
 }
 
-impl<T: Message + Default + DeserializeOwned> ListDecoder<T> {
+impl<T> ListDecoder<T> {
     /// Starts on a list in the given encoding.
-    pub fn new(encoding: Encoding) -> Self {
+    pub fn new(encoding: Encoding, decoding: Decoding<T>) -> Self {
         match encoding {
-            Encoding::Protobuf => Self::Protobuf(ProtobufList::new()),
-            Encoding::Json => Self::Json(JsonList::new()),
+            Encoding::Protobuf => Self::Protobuf(ProtobufList::new(decoding)),
+            Encoding::Json => Self::Json(JsonList::new(decoding)),
         }
     }
 

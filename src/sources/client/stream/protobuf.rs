@@ -1,11 +1,10 @@
 //! Protobuf lists: the walk through the `k8s\0` envelope, which holds the type and, as bytes, the list itself.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use prost::Message;
 
-use super::{DecodeError, ListEnd, ListMeta, Place, Sink, joined};
+use super::{DecodeError, Decoding, ListEnd, ListMeta, Place, Sink, joined};
 
 /// The four bytes every protobuf answer of an API server begins with.
 pub(crate) const MAGIC: &[u8; 4] = b"k8s\0";
@@ -23,7 +22,7 @@ pub struct ProtobufList<T> {
     skip: u64,
     end: ListEnd,
     offset: u64,
-    item: PhantomData<fn() -> T>,
+    decoding: Decoding<T>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,15 +86,9 @@ impl<T> fmt::Debug for ProtobufList<T> {
     }
 }
 
-impl<T: Message + Default> Default for ProtobufList<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T: Message + Default> ProtobufList<T> {
+impl<T> ProtobufList<T> {
     /// Starts on an envelope.
-    pub fn new() -> Self {
+    pub fn new(decoding: Decoding<T>) -> Self {
         Self {
             state: State::Magic,
             pending: Vec::new(),
@@ -103,7 +96,7 @@ impl<T: Message + Default> ProtobufList<T> {
             skip: 0,
             end: ListEnd::default(),
             offset: 0,
-            item: PhantomData,
+            decoding,
         }
     }
 
@@ -218,7 +211,7 @@ impl<T: Message + Default> ProtobufList<T> {
             };
         } else {
             let place = Place { index: self.end.items, offset: self.offset };
-            sink(T::decode(body).map_err(|error| place.broken(name(body), error)));
+            sink((self.decoding.protobuf)(body).map_err(|error| place.broken(name(body), error)));
             self.end.items += 1;
         }
         Ok(Some(whole))

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures::future::BoxFuture;
 use prost::Message;
 
 use super::server::{Asked, Reply, Server, bytes, chunked, json, protobuf, quick, reply};
 use super::stream::{Object, json_list, json_object, object, protobuf_list};
 use crate::sources::client::{
-    Limits, ListEvent, ListRequest, ListSink, Listed, ReadError, Reader, Served, cluster_uid,
-    discover, list, version,
+    Decoding, Limits, ListEvent, ListRequest, ListSink, Listed, ReadError, Reader, Served,
+    cluster_uid, discover, list, version,
 };
 
 const PROTOBUF: &str = "content-type: application/vnd.kubernetes.protobuf\r\n";
@@ -22,7 +23,7 @@ const PROTOBUF: &str = "content-type: application/vnd.kubernetes.protobuf\r\n";
 async fn read(reader: &Reader, page: Option<u32>) -> (String, Result<Listed, ReadError>) {
     let request = ListRequest { page, ..ListRequest::new("", "v1", "pods") };
     let mut seen = String::new();
-    let listed = list(reader, &request, &mut |event| match event {
+    let listed = list(reader, &request, Decoding::of(), &mut |event| match event {
         ListEvent::Item(Object { metadata, .. }) => {
             seen.push_str(&metadata.unwrap_or_default().name);
         }
@@ -216,9 +217,11 @@ impl ListSink<Object> for Slow {
         self.most.fetch_max(self.waiting, Ordering::Relaxed);
     }
 
-    async fn flush(&mut self) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        self.waiting = 0;
+    fn flush(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            self.waiting = 0;
+        })
     }
 }
 
@@ -229,7 +232,13 @@ async fn a_slow_sink_holds_the_list_back() {
     let server = Server::start(move |_| protobuf(&body)).await;
     let most = Arc::new(AtomicUsize::new(0));
     let mut sink = Slow { waiting: 0, most: Arc::clone(&most) };
-    let listed = list(&server.reader().await, &ListRequest::new("", "v1", "pods"), &mut sink).await;
+    let listed = list(
+        &server.reader().await,
+        &ListRequest::new("", "v1", "pods"),
+        Decoding::of(),
+        &mut sink,
+    )
+    .await;
     assert_eq!(listed.map(|listed| listed.count).ok(), Some(20_000));
     assert!(most.load(Ordering::Relaxed) < 20_000);
 }

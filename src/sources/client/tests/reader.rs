@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::server::{Reply, Server, bytes, json as json_reply, protobuf, quick, reply};
 use super::stream::{Object, envelope, object};
-use crate::sources::client::{ConnectionOptions, Limits, ReadError, Reader, Review, connect};
+use crate::sources::client::{
+    ConnectionOptions, Decoding, Limits, ReadError, Reader, Review, connect,
+};
 
 type Check = fn(&ReadError) -> bool;
 
@@ -49,7 +51,7 @@ async fn objects_come_in_either_encoding() {
     let reader = server.reader().await;
     for _ in 0..2 {
         assert_eq!(
-            reader.get::<Object>(POD).await.map(|answer| answer.value).ok(),
+            reader.get(POD, Decoding::<Object>::of()).await.map(|answer| answer.value).ok(),
             Some(object("a"))
         );
     }

@@ -3,6 +3,7 @@
 use prost::Message;
 use serde::Deserialize;
 
+use crate::sources::client::Decoding;
 use crate::sources::client::stream::{
     DecodeError, Encoding, ItemError, JsonList, ListDecoder, ListEnd,
 };
@@ -105,7 +106,7 @@ pub(super) fn json_list(token: &str, items: &[String]) -> Vec<u8> {
 type Outcome = (Vec<Result<Object, ItemError>>, Result<ListEnd, DecodeError>);
 
 fn decode(encoding: Encoding, chunks: &[&[u8]]) -> Outcome {
-    let mut decoder = ListDecoder::<Object>::new(encoding);
+    let mut decoder = ListDecoder::<Object>::new(encoding, Decoding::of());
     let mut seen = Vec::new();
     for chunk in chunks {
         if let Err(error) = decoder.push(chunk, &mut |item| seen.push(item)) {
@@ -276,7 +277,7 @@ fn what_is_no_list_is_refused() {
 
 #[test]
 fn what_follows_a_json_list_is_left_to_the_caller() {
-    let mut list = JsonList::<Object>::new();
+    let mut list = JsonList::<Object>::new(Decoding::of());
     let bytes = br#"{"items":[]}{"items":[]}"#;
     assert_eq!(list.push(bytes, &mut |_| {}), Ok(12));
     assert!(list.is_done());
