@@ -46,6 +46,9 @@ struct Args {
     /// Be the floor: fetch the lists of this kubeconfig's cluster
     #[arg(long, hide = true, value_name = "KUBECONFIG")]
     floor: Option<PathBuf>,
+    /// The content coding that the floor asks for
+    #[arg(long, hide = true, value_parser = ["gzip", "identity"], default_value = "gzip")]
+    coding: String,
     /// What cargo passes to every bench
     #[arg(long, hide = true)]
     bench: bool,
@@ -54,7 +57,10 @@ struct Args {
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.floor {
-        Some(kubeconfig) => floor::fetch(kubeconfig).map(|()| ExitCode::SUCCESS),
+        Some(kubeconfig) => {
+            let coding = if args.coding == "gzip" { "gzip" } else { "identity" };
+            floor::fetch(kubeconfig, coding).map(|()| ExitCode::SUCCESS)
+        }
         None => bench(&args),
     };
     done.unwrap_or_else(|error| {
@@ -86,25 +92,28 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     let testbed = Testbed::start(&seed, args.peers)?;
     say(&format!("API server 1.36.3 after {}", seconds(began.elapsed())));
     let kubeconfig = testbed.kubeconfig.as_path();
-    let floor = || {
+    let floor = |coding| {
         let mut command = Command::new(std::env::current_exe()?);
-        checked(command.arg("--floor").arg(kubeconfig).stdout(Stdio::null()))
+        command.args(["--coding", coding]).arg("--floor").arg(kubeconfig);
+        checked(command.stdout(Stdio::null()))
     };
     let audit = || {
         let mut command = tool(folder.path());
         command.arg("--kubeconfig").arg(kubeconfig);
         checked(command.args(["audit", "-o", "json"]).stdout(Stdio::null()).stderr(Stdio::null()))
     };
-    floor()?;
+    floor("gzip")?;
     audit()?;
-    let (mut floors, mut audits) = (Runs::default(), Runs::default());
+    let (mut floors, mut unpacked, mut audits) = <(Runs, Runs, Runs)>::default();
     for _ in 0..args.runs {
-        floors.0.push(floor()?);
+        floors.0.push(floor("gzip")?);
         audits.0.push(audit()?);
+        unpacked.0.push(floor("identity")?);
     }
 
     say(&format!("\n{} runs of each, in turn\n{HEADER}", args.runs));
     say(&floors.line("floor: the same lists, thrown away"));
+    say(&unpacked.line("the same without gzip"));
     say(&audits.line("kubectl-storage audit -o json"));
     if args.peers {
         peers(&testbed)?;
@@ -123,6 +132,10 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
         &format!("wall {ratio:.2} of the floor (medians; of the best runs {best:.2}), at most {WALL_RATIO}"),
         ratio.min(best) <= WALL_RATIO,
     );
+    let unpacked = audits.fastest().as_secs_f64() / unpacked.fastest().as_secs_f64();
+    say(&format!(
+        "       {unpacked:.2} of the same lists without gzip (best runs), for which there is no bound"
+    ));
     let peak = audits.peak();
     verdict.bound(
         &format!("peak RSS {}, at most {}", mebibytes(peak), mebibytes(PEAK_BYTES)),

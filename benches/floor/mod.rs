@@ -1,6 +1,6 @@
 //! The cheapest client: asks for the lists that an audit asks for, all at once, and throws away what comes.
 //!
-//! Protobuf, gzip, unpaged, resourceVersion unset. What comes is not even decompressed.
+//! Protobuf, gzip or not, unpaged, resourceVersion unset. What comes is not even decompressed.
 
 use std::{collections::BTreeSet, io, path::Path};
 
@@ -23,18 +23,18 @@ use tokio::task::JoinSet;
 /// What the API server's audit log calls it. Not curl: for that one the server pretty-prints.
 pub const USER_AGENT: &str = "floor/1";
 
-/// Fetches every list, and prints how many bytes came.
-pub fn fetch(kubeconfig: &Path) -> io::Result<()> {
+/// Fetches every list, in this content coding, and prints how many bytes came.
+pub fn fetch(kubeconfig: &Path, coding: &'static str) -> io::Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| io::Error::other("there is a TLS provider already"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let bytes = runtime.block_on(all(kubeconfig))?;
+    let bytes = runtime.block_on(all(kubeconfig, coding))?;
     super::measure::say(&format!("{bytes} bytes"));
     Ok(())
 }
 
-async fn all(kubeconfig: &Path) -> io::Result<usize> {
+async fn all(kubeconfig: &Path, coding: &'static str) -> io::Result<usize> {
     let options = ConnectionOptions {
         kubeconfig: Some(kubeconfig.to_owned()),
         // kube would decompress.
@@ -48,7 +48,7 @@ async fn all(kubeconfig: &Path) -> io::Result<usize> {
         lists.spawn(async move {
             let request = Request::get(path)
                 .header(ACCEPT, "application/vnd.kubernetes.protobuf")
-                .header(ACCEPT_ENCODING, "gzip")
+                .header(ACCEPT_ENCODING, coding)
                 .body(Body::empty())
                 .map_err(io::Error::other)?;
             let response = client.send(request).await.map_err(io::Error::other)?;

@@ -1,5 +1,9 @@
 //! Controllers that serve storage, and whether they are alive.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::{Kind, ObjectRef, Text, Time};
 
 /// What a controller does for volumes.
@@ -53,6 +57,15 @@ impl Role {
             }
             Self::ControllerManager => name.ends_with("kube-controller-manager"),
         }
+    }
+
+    /// Whether the name of an image or a container has one of the words that all names of sidecars have: nearly none has,
+    /// and there are as many as there are containers in the cluster.
+    pub fn may_be_meant(name: &str) -> bool {
+        static WORDS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
+            ["provisioner", "attacher", "snapshot", "kube-controller-manager"].map(Finder::new)
+        });
+        WORDS.iter().any(|word| word.find(name.as_bytes()).is_some())
     }
 
     /// Whether a container is called as those that play the role usually are. Some distributions give
@@ -208,6 +221,30 @@ mod tests {
         ] {
             assert_eq!(image_name(image), name, "{image}");
         }
+    }
+
+    /// The short cut must not leave out what the long way would have found.
+    #[test]
+    fn every_name_of_a_sidecar_has_one_of_the_words() {
+        let parts = ["csi", "external", "provisioner", "attacher", "snapshotter", "snapshot"];
+        let more = ["controller", "kube", "manager", "kube-controller-manager"];
+        let parts: Vec<&str> = parts.into_iter().chain(more).collect();
+        let mut names = 0;
+        for a in &parts {
+            for b in &parts {
+                for c in &parts {
+                    for name in [(*a).to_owned(), format!("{a}-{b}"), format!("{a}-{b}-{c}")] {
+                        let known =
+                            |role: Role| role.may_be_played_by(&name) || role.is_called(&name);
+                        if Role::ALL.into_iter().any(known) {
+                            names += 1;
+                            assert!(Role::may_be_meant(&name), "{name}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(names > 20, "{names}");
     }
 
     #[test]

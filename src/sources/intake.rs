@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     dump::{DumpError, DumpWriter},
     kept,
-    objects::{AnyObject, Folded, Folder},
+    objects::{AnyObject, Folded, Folder, Reduced},
     saved,
 };
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
@@ -74,19 +74,21 @@ impl Intake {
     /// # Errors
     /// When it cannot be saved.
     pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
-        self.object_within(&Reach::all(object.kind()), object)
+        let reduced = Reduced::of(object, &mut self.folder, self.saving.is_some());
+        self.take_in(&Reach::all(object.kind()), reduced, &String::new)
+    }
+
+    /// Whether what is read is also saved.
+    pub fn is_saving(&self) -> bool {
+        self.saving.is_some()
     }
 
     /// Takes in an object of a list that reaches so far.
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn object_within(
-        &mut self,
-        reach: &Reach,
-        object: &dyn AnyObject,
-    ) -> Result<(), DumpError> {
-        self.read_object(reach, object, &String::new)
+    pub fn reduced_within(&mut self, reach: &Reach, object: Reduced) -> Result<(), DumpError> {
+        self.take_in(reach, object, &String::new)
     }
 
     /// Takes in an object of which a watch tells that it came or changed: one that is of no more
@@ -115,25 +117,31 @@ impl Intake {
     ///
     /// # Errors
     /// When it cannot be saved.
-    pub fn object_at(
+    pub fn reduced_at(
         &mut self,
-        object: &dyn AnyObject,
+        kind: Kind,
+        object: Reduced,
         place: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        self.read_object(&Reach::all(object.kind()), object, place)
+        self.take_in(&Reach::all(kind), object, place)
     }
 
-    fn read_object(
+    /// What shares what the rows repeat, for whoever reduces an object that is taken in next.
+    pub fn folder(&mut self) -> &mut Folder {
+        &mut self.folder
+    }
+
+    fn take_in(
         &mut self,
         reach: &Reach,
-        object: &dyn AnyObject,
+        object: Reduced,
         place: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        *self.seen.entry(object.kind()).or_default() += 1;
-        if let Some(saving) = &mut self.saving {
-            saving.document(object.to_json())?;
+        *self.seen.entry(reach.kind).or_default() += 1;
+        if let Some((saving, document)) = self.saving.as_mut().zip(object.document) {
+            saving.document(document)?;
         }
-        match object.fold(&mut self.folder) {
+        match object.folded {
             Ok(Folded::Row(row)) => {
                 self.newest = self.newest.max(saved::newest_stamp(&row));
                 self.apply(Change::Seen(row));

@@ -75,6 +75,8 @@ pub struct Connection {
     pub user: Option<String>,
     /// The certificates (DER) of the authority that the server must be signed by, where one was named.
     pub authority: Vec<Vec<u8>>,
+    /// Whether the server's address belongs to this machine: it runs here, or a tunnel begins here.
+    pub here: bool,
     /// `--request-timeout`
     pub request_timeout: Option<Duration>,
     /// When the client certificate expires. It is not renewed: connect again before that.
@@ -186,6 +188,7 @@ impl Road {
         config.read_timeout = None;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let authority = config.root_cert.clone().unwrap_or_default();
+        let here = config.proxy_url.is_none() && local(&config.cluster_url);
         let namespace =
             options.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let setup =
@@ -207,6 +210,7 @@ impl Road {
             context,
             user,
             authority,
+            here,
             request_timeout,
             valid_until,
         })

@@ -89,7 +89,8 @@ impl Question {
         Err(ReadError::NotARead { method: self.method.to_string(), path: self.path.clone() })
     }
 
-    pub(super) fn request(&self) -> Result<Request<Body>, ReadError> {
+    /// Builds the request; `unpacked` asks for an answer that is not packed.
+    pub(super) fn request(&self, unpacked: bool) -> Result<Request<Body>, ReadError> {
         let mut request = Request::builder()
             .method(self.method.clone())
             .uri(&self.path)
@@ -97,7 +98,7 @@ impl Question {
         if self.method == Method::POST {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        if self.accept == Accept::Watch {
+        if unpacked || self.accept == Accept::Watch {
             request = request.header(ACCEPT_ENCODING, "identity");
         }
         request.body(Body::from(self.body.clone())).map_err(|error| ReadError::Undecodable {

@@ -43,6 +43,10 @@ pub struct Reader {
     limits: Limits,
     permits: Arc<Semaphore>,
     answered: Arc<AtomicBool>,
+    /// Whether the server's address belongs to this machine.
+    here: bool,
+    /// Whether it turned out that packing costs more than it saves.
+    unpacked: Arc<AtomicBool>,
 }
 
 impl Reader {
@@ -62,6 +66,8 @@ impl Reader {
             limits,
             permits: Arc::new(Semaphore::new(limits.parallel)),
             answered: Arc::new(AtomicBool::new(false)),
+            here: connection.here,
+            unpacked: Arc::new(AtomicBool::new(false)),
         }
     }
 
@@ -225,8 +231,10 @@ impl Reader {
             limits: self.limits,
             begun: Instant::now(),
         };
-        let request = question.request().map_err(|error| (error, None))?;
+        let request = question.request(self.unpacked.load(Ordering::Relaxed));
+        let request = request.map_err(|error| (error, None))?;
         let (wait, limit) = road.wait();
+        let asked = Instant::now();
         let response = match timeout(wait, self.client.send(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
@@ -234,7 +242,10 @@ impl Reader {
             }
             Err(_) => return Err((road.timed_out(limit), None)),
         };
-        self.answered.store(true, Ordering::Relaxed);
+        let first = !self.answered.swap(true, Ordering::Relaxed);
+        if first && self.here && asked.elapsed() < self.limits.at_hand {
+            self.unpacked.store(true, Ordering::Relaxed);
+        }
         let wish = retry_after(response.headers());
         let status = response.status();
         let mut opened = Opened::new(response, road, permit);

@@ -23,6 +23,10 @@ pub struct Limits {
     pub whole: Option<Duration>,
     /// How many requests are under way at once.
     pub parallel: usize,
+    /// A server of this machine that begins its first answer sooner, handshakes included, is no tunnel to another one.
+    /// Answers are not packed then: that would cost both ends more time than the bytes take. Kubernetes' own controllers,
+    /// which run beside the API server, do the same.
+    pub at_hand: Duration,
 }
 
 impl Default for Limits {
@@ -36,6 +40,7 @@ impl Default for Limits {
             silence: Duration::from_secs(180),
             whole: None,
             parallel: 16,
+            at_hand: Duration::from_millis(15),
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 use super::super::{
     dump::{self, DumpError, Origin},
     intake::Intake,
-    objects::{self, AnyObject},
+    objects::{self, Folder, Reduced},
 };
 use super::{
     Tally, trim,
@@ -39,6 +39,9 @@ pub(super) struct Desk {
     /// Batches that have been worked off, to be filled again.
     spare: Receiver<Batch>,
     hasher: RandomState,
+    /// For what is reduced here: nobody waits for the other thread's.
+    folder: Folder,
+    saving: bool,
 }
 
 /// What was found out while taking in.
@@ -76,11 +79,11 @@ struct Delivered {
     /// Whether its file vouches for its moment.
     at_once: bool,
     checked: bool,
-    /// What came of decoding it, if that was done already.
+    /// What came of it, if it was reduced already.
     outcome: Option<Outcome>,
 }
 
-type Outcome = Result<Option<Box<dyn AnyObject>>, serde_json::Error>;
+type Outcome = Result<Option<Reduced>, serde_json::Error>;
 
 /// Runs `read`, while another thread takes into `intake` what is left at the desk. Also returns what
 /// was found out on the way.
@@ -92,12 +95,13 @@ pub(super) fn with<T>(
     read: impl FnOnce(&mut Desk) -> Result<T, DumpError>,
 ) -> Result<(T, Found), DumpError> {
     let found = Found::default();
-    let hasher = found.versions.hasher();
+    let (hasher, saving) = (found.versions.hasher(), intake.is_saving());
     thread::scope(|scope| {
         let (full, batches) = sync_channel(BATCHES);
         let (done, spare) = channel();
         let worker = scope.spawn(move || work(&batches, &done, intake, found));
-        let mut desk = Desk { batch: Batch::default(), full, spare, hasher };
+        let (batch, folder) = (Batch::default(), Folder::default());
+        let mut desk = Desk { batch, full, spare, hasher, folder, saving };
         let read = read(&mut desk);
         // Nobody takes the last batch only if something went wrong with one before.
         let _ = desk.hand_over();
@@ -108,12 +112,14 @@ pub(super) fn with<T>(
     })
 }
 
-/// Decodes an object; `None` is one of a kind of which nothing is taken in.
+/// Decodes an object and reduces it; `None` is one of a kind of which nothing is taken in.
 ///
 /// # Errors
 /// What is wrong with it.
-fn decode(kind: Kind, body: &str) -> Outcome {
-    objects::decoding(kind).map(|decoding| (decoding.json)(body)).transpose()
+fn reduce(kind: Kind, body: &str, folder: &mut Folder, saving: bool) -> Outcome {
+    let Some(decoding) = objects::decoding(kind) else { return Ok(None) };
+    let object = (decoding.json)(body)?;
+    Ok(Some(Reduced::of(&*object, folder, saving)))
 }
 
 impl Desk {
@@ -177,7 +183,7 @@ impl Desk {
         let sent = match self.full.try_send(std::mem::replace(&mut self.batch, next)) {
             Err(TrySendError::Full(mut batch)) => {
                 // Better than to wait; meanwhile there is enough on its way.
-                batch.decode();
+                batch.reduce(&mut self.folder, self.saving);
                 self.full.send(batch).is_ok()
             }
             sent => sent.is_ok(),
@@ -187,13 +193,14 @@ impl Desk {
 }
 
 impl Batch {
-    /// Decodes everything, so that it only has to be taken in.
-    fn decode(&mut self) {
+    /// Reduces everything, so that it only has to be taken in.
+    fn reduce(&mut self, folder: &mut Folder, saving: bool) {
         for task in &mut self.tasks {
             if let Task::Object(object) = task
                 && let Some(kind) = object.kind
             {
-                object.outcome = Some(decode(kind, &self.text[object.body.clone()]));
+                let body = &self.text[object.body.clone()];
+                object.outcome = Some(reduce(kind, body, folder, saving));
             }
         }
     }
@@ -251,8 +258,15 @@ impl Delivered {
                     intake.apply(Change::Gone(key(kind)));
                 }
                 let place = || format!("{} ", self.origin);
-                match self.outcome.take().unwrap_or_else(|| decode(kind, body)) {
-                    Ok(Some(object)) => intake.object_at(&*object, &place).map(|()| None)?,
+                let saving = intake.is_saving();
+                let outcome = self.outcome.take();
+                let outcome =
+                    outcome.unwrap_or_else(|| reduce(kind, body, intake.folder(), saving));
+                match outcome {
+                    Ok(Some(object)) => {
+                        intake.reduced_at(kind, object, &place)?;
+                        None
+                    }
                     Ok(None) => None,
                     Err(error) => Some((kind, error)),
                 }

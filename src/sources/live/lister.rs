@@ -6,7 +6,7 @@ use crate::cluster::{Change, Reach};
 use crate::model::Kind;
 use crate::sources::{
     client::{self, Decoding, ListEvent, ListRequest, ListSink, ReadError, Reader},
-    objects::AnyObject,
+    objects::{AnyObject, Folder, Reduced},
 };
 
 use super::message::{Message, Outbox};
@@ -72,8 +72,13 @@ impl Lists {
         outbox: &Outbox,
     ) -> Result<Vec<String>, ReadError> {
         outbox.tell(Message::Change(Change::Begin(self.reach.clone())));
-        let mut sink =
-            Sink { lists: self, outbox, objects: Vec::with_capacity(BATCH), others: Vec::new() };
+        let mut sink = Sink {
+            lists: self,
+            outbox,
+            folder: Folder::default(),
+            objects: Vec::with_capacity(BATCH),
+            others: Vec::new(),
+        };
         let mut versions = Vec::with_capacity(self.requests.len());
         let mut taken = None;
         for request in &self.requests {
@@ -88,11 +93,13 @@ impl Lists {
     }
 }
 
-/// Collects decoded objects into messages.
+/// Collects objects into messages.
 struct Sink<'a> {
     lists: &'a Lists,
     outbox: &'a Outbox,
-    objects: Vec<Box<dyn AnyObject>>,
+    /// Of its own: what the rows of one list repeat is shared, and nobody waits for another list.
+    folder: Folder,
+    objects: Vec<Reduced>,
     others: Vec<Message>,
 }
 
@@ -100,7 +107,11 @@ impl ListSink<Box<dyn AnyObject>> for Sink<'_> {
     fn event(&mut self, event: ListEvent<Box<dyn AnyObject>>) {
         let reach = &self.lists.reach;
         match event {
-            ListEvent::Item(object) => self.objects.push(object),
+            // Reduced where it was decoded: it is forgotten at once, and by the same thread.
+            ListEvent::Item(object) => {
+                let saving = self.outbox.saving();
+                self.objects.push(Reduced::of(&*object, &mut self.folder, saving));
+            }
             ListEvent::Broken(error) => {
                 let reason = format!("{}: {error}", reach.kind.plural());
                 self.others.push(Message::Broken(reach.clone(), reason));

@@ -7,13 +7,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::cluster::{Change, Gap, Reach};
 use crate::model::{Kind, ObjectKey, Text, Time};
-use crate::sources::{dump::DumpError, intake::Intake, objects::AnyObject};
+use crate::sources::{
+    dump::DumpError,
+    intake::Intake,
+    objects::{AnyObject, Reduced},
+};
 
 /// What a task tells.
 pub(super) enum Message {
     Change(Change),
     /// Some of what a list holds, and the room that they take.
-    Objects(Reach, Vec<Box<dyn AnyObject>>, OwnedSemaphorePermit),
+    Objects(Reach, Vec<Reduced>, OwnedSemaphorePermit),
     /// Something within reach that a list or a watch told of could not be decoded.
     Broken(Reach, String),
     /// A list has ended; the server's clock when it began.
@@ -41,7 +45,7 @@ impl Message {
         match self {
             Self::Change(change) => intake.apply(change),
             Self::Objects(reach, batch, room) => {
-                batch.iter().try_for_each(|object| intake.object_within(&reach, &**object))?;
+                batch.into_iter().try_for_each(|it| intake.reduced_within(&reach, it))?;
                 drop(room);
             }
             Self::Broken(reach, reason) => intake.broke(reach, reason),
@@ -74,6 +78,8 @@ fn advance(intake: &mut Intake, date: Option<Time>) {
 #[derive(Clone)]
 pub(super) struct Outbox {
     sender: mpsc::UnboundedSender<Message>,
+    /// Whether the owner saves what it is told.
+    saving: bool,
     room: Arc<Semaphore>,
 }
 
@@ -81,9 +87,14 @@ pub(super) struct Outbox {
 const ROOM: usize = 8;
 
 impl Outbox {
-    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Message>) {
+    /// Opens a way to an owner, who may be `saving` what is told.
+    pub(super) fn new(saving: bool) -> (Self, mpsc::UnboundedReceiver<Message>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self { sender, room: Arc::new(Semaphore::new(ROOM)) }, receiver)
+        (Self { sender, saving, room: Arc::new(Semaphore::new(ROOM)) }, receiver)
+    }
+
+    pub(super) fn saving(&self) -> bool {
+        self.saving
     }
 
     pub(super) fn tell(&self, message: Message) {
@@ -96,7 +107,7 @@ impl Outbox {
         self.tell(Message::Change(Change::Lost(Gap { kind, namespace, reason })));
     }
 
-    pub(super) async fn tell_objects(&self, reach: &Reach, batch: Vec<Box<dyn AnyObject>>) {
+    pub(super) async fn tell_objects(&self, reach: &Reach, batch: Vec<Reduced>) {
         let room = Arc::clone(&self.room).acquire_owned().await;
         let room = room.expect("because this semaphore is never closed");
         self.tell(Message::Objects(reach.clone(), batch, room));

@@ -98,7 +98,7 @@ async fn gather(
         Some(size) => Some(size).filter(|size| *size > 0),
         None => (!streams).then_some(client::FALLBACK_PAGE),
     };
-    let (outbox, mut receiver) = Outbox::new();
+    let (outbox, mut receiver) = Outbox::new(intake.is_saving());
     let (volumes_done, gate) = watch::channel(!options.kinds.contains(&Kind::PersistentVolume));
     let context = Arc::new(Context::new(reader, page, &options.namespace, outbox, gate));
     // Given up with this function: what nobody takes in is not read to its end.

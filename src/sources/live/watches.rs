@@ -38,7 +38,7 @@ impl Watches {
     /// Begins to watch what was found.
     pub(super) fn start(found: Found, reader: &Reader, intake: &Intake) -> Self {
         let reader = reader.apart();
-        let (outbox, receiver) = Outbox::new();
+        let (outbox, receiver) = Outbox::new(intake.is_saving());
         let (volumes, _) = watch::channel(0);
         let mut doubtful = BTreeMap::new();
         let mut tasks = JoinSet::new();

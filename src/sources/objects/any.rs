@@ -87,6 +87,22 @@ impl<T: Object> AnyObject for T {
     }
 }
 
+/// What an intake needs of an object.
+#[derive(Debug)]
+pub struct Reduced {
+    /// What became of it.
+    pub folded: Result<Folded, FoldError>,
+    /// The object itself, if it is to be saved.
+    pub document: Option<Result<Box<RawValue>, serde_json::Error>>,
+}
+
+impl Reduced {
+    /// Reduces an object, which may then be forgotten.
+    pub fn of(object: &dyn AnyObject, folder: &mut Folder, saving: bool) -> Self {
+        Self { folded: object.fold(folder), document: saving.then(|| object.to_json()) }
+    }
+}
+
 /// How objects of a kind are decoded; `None` for kinds of which nothing is kept.
 pub fn decoding(kind: Kind) -> Option<Decoding<Box<dyn AnyObject>>> {
     Some(match kind {

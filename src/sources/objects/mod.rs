@@ -36,7 +36,7 @@ use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-pub use any::{AnyObject, decoding, decoding_of};
+pub use any::{AnyObject, Reduced, decoding, decoding_of};
 pub use attachment::VolumeAttachment;
 pub use claim::PersistentVolumeClaim;
 pub use class::{StorageClass, VolumeAttributesClass};

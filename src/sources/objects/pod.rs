@@ -236,6 +236,9 @@ impl Container {
 
     fn is_sidecar(&self) -> bool {
         let (image, name) = (&self.image, &self.name);
+        if !Role::may_be_meant(image) && !Role::may_be_meant(name) {
+            return false;
+        }
         Role::ALL.into_iter().any(|role| role.may_be_played_by(image) || role.is_called(name))
     }
 }

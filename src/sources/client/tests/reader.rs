@@ -33,6 +33,31 @@ async fn the_servers_clock_and_our_name_are_carried() {
     assert!(asked[0].head.contains("accept-encoding: gzip\r\n"), "{}", asked[0].head);
 }
 
+/// Packing is for roads that are longer than the way through this machine, tunnels among them.
+#[tokio::test]
+async fn a_server_at_hand_need_not_pack() {
+    const EVER: Duration = Duration::from_secs(3600);
+    for (here, at_hand, wanted) in [
+        (true, EVER, ["gzip", "identity", "identity"]),
+        (true, Duration::ZERO, ["gzip"; 3]),
+        (false, EVER, ["gzip"; 3]),
+    ] {
+        let server = Server::start(|_| json_reply("{}")).await;
+        let mut connection = server.connect().await;
+        assert!(connection.here);
+        connection.here = here;
+        let reader = Reader::with_limits(&connection, Limits { at_hand, ..quick() });
+        for _ in wanted {
+            reader.get_json::<Value>(POD).await.expect("because it was served");
+        }
+        for (asked, coding) in server.asked().iter().zip(wanted) {
+            let header = format!("accept-encoding: {coding}\r\n");
+            assert!(asked.head.contains(&header), "{here} {at_hand:?} {coding}: {}", asked.head);
+        }
+        assert_eq!(server.asked().len(), wanted.len());
+    }
+}
+
 #[tokio::test]
 async fn objects_come_in_either_encoding() {
     use prost::Message;
