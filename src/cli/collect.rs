@@ -6,13 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::Progress, terminal};
+use futures::try_join;
+
+use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::Progress, terminal};
 use crate::{
     journal::{self, Entry, kept::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
-        Header, answers,
+        Header,
+        answers::{self, Replies},
         client::{self, Connection, Reader},
         dump::{DumpError, DumpWriter, Input, Replace},
         dumped::{self, DumpOptions},
@@ -179,19 +182,23 @@ impl Collected {
         };
         let progress = Progress::start();
         let mut show = |intake: &Intake| progress.show(intake);
-        if watch {
-            let watches = live::read_and_watch(reader, &options, &mut self.intake, &mut show).await;
-            let watches = watches.map_err(live_failure)?;
+        let kept = Question::KeptBackends { namespace: Text::clone(&settings.recording.namespace) };
+        // Beside the lists: servers are far away.
+        let asked = async { Ok(answers::replies(reader, [kept.clone()]).await) };
+        let replies = if watch {
+            let read = live::read_and_watch(reader, &options, &mut self.intake, &mut show);
+            let (watches, replies) = try_join!(read, asked).map_err(live_failure)?;
             if let Some(live) = &mut self.live {
                 live.watches = Some(watches);
             }
+            replies
         } else {
-            live::read(reader, &options, &mut self.intake, &mut show)
-                .await
-                .map_err(live_failure)?;
-        }
+            let read = live::read(reader, &options, &mut self.intake, &mut show);
+            let ((), replies) = try_join!(read, asked).map_err(live_failure)?;
+            replies
+        };
         let known = self.recall()?;
-        self.ask_for_kept(reader, &settings.recording.namespace).await?;
+        self.take_in_kept(&kept, replies)?;
         self.judge(settings);
         for _ in 0..ROUNDS {
             let questions = self.assessor.questions().clone();
@@ -210,15 +217,15 @@ impl Collected {
 
     pub(super) fn judge(&mut self, settings: &Settings) {
         let dirty = std::mem::take(&mut self.intake.dirty);
-        self.assessor.update(&self.intake.cluster, settings, dirty);
+        judging::update(&mut self.assessor, &self.intake.cluster, settings, dirty);
     }
 
     /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
-    async fn ask_for_kept(&mut self, reader: &Reader, namespace: &Text) -> Result<(), Failure> {
-        let question = Question::KeptBackends { namespace: Text::clone(namespace) };
-        let asked = answers::ask(reader, [question.clone()], &mut self.intake).await;
-        asked.map_err(dump_failure)?;
-        if self.intake.cluster.answers().get(&question) == Some(&Answer::Forbidden) {
+    fn take_in_kept(&mut self, asked: &Question, replies: Replies) -> Result<(), Failure> {
+        replies.take_in(&mut self.intake).map_err(dump_failure)?;
+        if let Question::KeptBackends { namespace } = asked
+            && self.intake.cluster.answers().get(asked) == Some(&Answer::Forbidden)
+        {
             self.notes.push(format!(
                 "the record of kept backends, configmap {namespace}/{CONFIG_MAP}, may not be read: those of \
                  other machines are not listed"

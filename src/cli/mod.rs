@@ -9,6 +9,7 @@ mod dump;
 mod exit;
 mod explain;
 mod gaps;
+mod judging;
 mod progress;
 mod rbac;
 mod terminal;
@@ -78,7 +79,7 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
 /// How many threads decode lists. The API server is never faster than a few of them, and each
 /// keeps memory of its own.
 fn workers() -> usize {
-    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4)
+    (std::thread::available_parallelism().map_or(2, std::num::NonZero::get) / 2).clamp(1, 4)
 }
 
 impl Cli {

@@ -9,7 +9,7 @@ mod users;
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
-    rc::Rc,
+    sync::Arc,
     time::Duration,
 };
 
@@ -44,7 +44,7 @@ const CROWD: usize = 16;
 ///
 /// Whoever keeps them across changes compares them, so that a Lease that was merely renewed makes
 /// no volume dirty.
-pub type Facts = BTreeMap<FactKey, (Rc<Fact>, Option<Time>)>;
+pub type Facts = BTreeMap<FactKey, (Arc<Fact>, Option<Time>)>;
 
 /// One look at the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -45,11 +45,7 @@ impl Metadata {
     /// An entry's time moves when the manager changes any field that it owns, so an owner of the
     /// field cannot have changed it later (apimachinery `meta/v1/types.go`, `ManagedFieldsEntry`).
     pub fn last_change(&self, field: &ManagedField) -> Option<Time> {
-        self.managers
-            .iter()
-            .filter(|owner| owner.field == field)
-            .filter_map(|owner| owner.time)
-            .max()
+        self.managers.last_change(field)
     }
 
     /// Returns the managers that own the field.
@@ -105,7 +101,7 @@ pub struct FieldManager {
 }
 
 /// Microseconds since 1970; Kubernetes stamps managers in whole seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment(i64);
 
 /// A [`FieldOwner`], where it is kept.
@@ -120,6 +116,12 @@ pub struct Managed<'a> {
 }
 
 impl Managers {
+    fn last_change(&self, field: &ManagedField) -> Option<Time> {
+        let moments = self.0.iter().filter(|(owner, _)| owner.field == *field);
+        // Asked for every volume: numbers are compared, and only one of them becomes a date.
+        moments.map(|(_, moment)| *moment).max().and_then(Moment::time)
+    }
+
     /// Returns all of them, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Managed<'_>> {
         self.0.iter().map(|(owner, moment)| Managed {
@@ -194,5 +196,24 @@ mod tests {
             [expected(&ManagedField::Phase, time), expected(&ManagedField::ReclaimPolicy, None)]
         );
         assert!(time.is_some(), "or this would prove nothing");
+    }
+
+    #[test]
+    fn the_latest_change_counts() {
+        let time = |seconds| Time::from_timestamp(seconds, 0);
+        let owner = |field, time| FieldOwner { field, manager: "m".into(), time };
+        let (phase, policy) = (ManagedField::Phase, ManagedField::ReclaimPolicy);
+        let managers = [
+            owner(phase.clone(), time(-5)),
+            owner(phase.clone(), None),
+            owner(phase.clone(), time(-3)),
+            owner(policy.clone(), time(9)),
+            owner(ManagedField::OwnerReferences, None),
+        ];
+        let metadata = Metadata { managers: managers.into(), ..Metadata::default() };
+        assert_eq!(metadata.last_change(&phase), time(-3));
+        assert_eq!(metadata.last_change(&policy), time(9));
+        assert_eq!(metadata.last_change(&ManagedField::OwnerReferences), None);
+        assert_eq!(metadata.last_change(&ManagedField::RetentionPolicy), None);
     }
 }

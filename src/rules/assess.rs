@@ -3,16 +3,18 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
-    rc::Rc,
+    sync::Arc,
 };
 
 mod blind;
 mod scope;
+mod share;
 
 pub use blind::Blind;
 use blind::is_single;
 use scope::{exempt, object_key};
 pub use scope::{in_scope, metadata, subjects};
+pub use share::Share;
 
 use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
@@ -93,6 +95,15 @@ impl Assessor {
 
     /// Takes in what changed: judges what is dirty, and what time has made due.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
+        let subjects = self.begin(cluster, settings, dirty);
+        let mut share = Share::new(self.facts.take());
+        share.judge(cluster, settings, &subjects);
+        self.end(cluster, [share]);
+    }
+
+    /// Begins an update: says what has to be judged. Each of it belongs into one [`Share`] that begins
+    /// with the [facts](Self::facts); with these shares the update [ends](Self::end).
+    pub fn begin(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) -> Vec<Subject> {
         let subjects = if dirty.everything {
             *self = Self::default();
             subjects(cluster)
@@ -103,34 +114,30 @@ impl Assessor {
             true => cluster.drivers(),
             false => BTreeSet::new(),
         };
-        let cx = Cx::new(cluster, settings, &self.facts);
-        for subject in subjects {
-            if matches!(&subject, Subject::Driver(name) if !drivers.contains(name)) {
-                // Nothing names it any more: there is nobody left to say anything about.
-                self.cases.remove(&subject);
-                continue;
-            }
-            let mut noted = Noted::default();
-            // Nearly all of these answers are that nothing is wrong: they are not put into boxes.
-            for (rule, judge) in about(&subject) {
-                match judge.on(&cx, cluster, &subject) {
-                    Some(Ok(Some(finding))) => noted.found.push((rule, finding.severity)),
-                    Some(Err(unseen)) if is_single(cluster, &unseen) => {
-                        noted.unseen.push((rule.id, unseen));
-                    }
-                    // What a whole kind lacks is told once, as a gap of the kind.
-                    None | Some(Ok(None) | Err(_)) => {}
-                }
-            }
-            noted.wake = cx.take_wake();
-            if noted.found.is_empty() && noted.unseen.is_empty() && noted.wake.is_none() {
-                self.cases.remove(&subject);
-            } else {
-                self.cases.insert(subject, noted);
+        if !self.cases.is_empty() {
+            for subject in &subjects {
+                self.cases.remove(subject);
             }
         }
-        self.questions.append(&mut cx.take_questions());
+        // Of a driver that nothing names any more there is nobody left to say anything about.
+        let is_there =
+            |it: &Subject| !matches!(it, Subject::Driver(name) if !drivers.contains(name));
+        subjects.into_iter().filter(is_there).collect()
+    }
+
+    /// Ends an update with what came of its subjects.
+    pub fn end(&mut self, cluster: &Cluster, shares: impl IntoIterator<Item = Share>) {
+        for mut share in shares {
+            self.cases.append(&mut share.cases);
+            self.questions.append(&mut share.questions);
+            self.facts.get_mut().append(&mut share.facts);
+        }
         self.questions.retain(|question| !cluster.answers().contains_key(question));
+    }
+
+    /// The facts that are known.
+    pub fn facts(&self) -> Facts {
+        self.facts.borrow().clone()
     }
 
     /// Questions that came up and have no answer yet.
@@ -240,7 +247,7 @@ impl Assessor {
 
     /// Controllers all of whose probes were made: which they are, and whether nothing was found.
     pub fn absences(&self) -> Vec<(Role, Text, bool)> {
-        let of = |(key, (fact, _)): (&FactKey, &(Rc<Fact>, Option<Time>))| match (key, &**fact) {
+        let of = |(key, (fact, _)): (&FactKey, &(Arc<Fact>, Option<Time>))| match (key, &**fact) {
             (FactKey::Controller(role, driver), Fact::Controller(state)) => {
                 let seen = state.unseen.is_none();
                 seen.then(|| (*role, Text::clone(driver), state.all_negative))

@@ -16,7 +16,7 @@ mod snapshot;
 mod statefulset;
 mod volume;
 
-pub use assess::{Assessor, Blind, Tally, in_scope, judge_with, metadata, subjects};
+pub use assess::{Assessor, Blind, Share, Tally, in_scope, judge_with, metadata, subjects};
 pub use explain::{Explanation, Outcome, User, explain};
 pub use judged::Judged;
 

@@ -1,6 +1,6 @@
 //! Looking at drivers, mostly on behalf of facts about them.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
@@ -11,12 +11,12 @@ use crate::model::{
 
 impl<'a> Cx<'a> {
     /// Returns a fact about a driver, deriving it at most once.
-    pub fn fact(&self, key: FactKey, derive: impl FnOnce() -> Fact) -> Rc<Fact> {
+    pub fn fact(&self, key: FactKey, derive: impl FnOnce() -> Fact) -> Arc<Fact> {
         self.note(|| Lookup::Fact(key.clone()));
         let known = self.facts.borrow().get(&key).cloned();
         let (fact, wake) = known.unwrap_or_else(|| {
             let (fact, wake) = self.apart(derive);
-            let derived = (Rc::new(fact), wake);
+            let derived = (Arc::new(fact), wake);
             self.facts.borrow_mut().insert(key, derived.clone());
             derived
         });

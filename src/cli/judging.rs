@@ -1,0 +1,106 @@
+//! Judging a whole cluster with as many threads as are worth while. What they come to does not depend on it.
+
+use std::{
+    num::NonZero,
+    panic,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use crate::{
+    cluster::{Cluster, Dirty, Facts, Subject},
+    model::Settings,
+    rules::{Assessor, Share},
+};
+
+/// Fewer subjects than this are judged before a second thread has begun.
+const CROWD: usize = 4096;
+/// What a thread takes at a time: costs differ, so that halves would not be done together.
+const SHARE: usize = 1024;
+/// More threads would find little left to do.
+const MOST_THREADS: usize = 8;
+
+/// Takes in what changed, as [`Assessor::update`] does.
+pub(super) fn update(
+    assessor: &mut Assessor,
+    cluster: &Cluster,
+    settings: &Settings,
+    dirty: Dirty,
+) {
+    let subjects = assessor.begin(cluster, settings, dirty);
+    let threads = match subjects.len() < CROWD {
+        true => 1,
+        false => thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS),
+    };
+    let facts = assessor.facts();
+    let judge = |share: &mut Share, subjects: &[Subject]| share.judge(cluster, settings, subjects);
+    assessor.end(cluster, spread(&subjects, &facts, threads, SHARE, judge));
+}
+
+/// Has threads judge subjects, so many at a time.
+fn spread(
+    subjects: &[Subject],
+    facts: &Facts,
+    threads: usize,
+    share: usize,
+    judge: impl Fn(&mut Share, &[Subject]) + Sync,
+) -> Vec<Share> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Share::new(facts.clone());
+        loop {
+            let begin = next.fetch_add(share, Ordering::Relaxed);
+            let Some(left) = subjects.get(begin..).filter(|left| !left.is_empty()) else {
+                return done;
+            };
+            judge(&mut done, &left[..left.len().min(share)]);
+        }
+    };
+    let work = &work;
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        let others = others.into_iter();
+        let others =
+            others.map(|it| it.join().unwrap_or_else(|reason| panic::resume_unwind(reason)));
+        std::iter::once(own).chain(others).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::sources::{
+        dump::Input,
+        dumped::{self, DumpOptions},
+        intake::Intake,
+    };
+
+    #[test]
+    fn many_threads_find_what_one_finds() {
+        let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz");
+        let dump = [Input::Path(PathBuf::from(dump))];
+        let mut intake = Intake::new(None);
+        dumped::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
+            .expect("it ships with us");
+        let (cluster, settings) = (&intake.cluster, &Settings::default());
+        let found = |threads, share| {
+            let mut assessor = Assessor::default();
+            let subjects = assessor.begin(cluster, settings, Dirty::everything());
+            assert!(subjects.len() > 50, "{}", subjects.len());
+            let judge = |done: &mut Share, some: &[Subject]| done.judge(cluster, settings, some);
+            let facts = assessor.facts();
+            assessor.end(cluster, spread(&subjects, &facts, threads, share, judge));
+            format!("{assessor:?}")
+        };
+        let mut alone = Assessor::default();
+        alone.update(cluster, settings, Dirty::everything());
+        assert!(alone.findings(cluster, settings).count() > 10);
+        let alone = format!("{alone:?}");
+        for (threads, share) in [(1, 1000), (1, 1), (2, 1), (2, 7), (5, 1), (8, 16)] {
+            assert_eq!(found(threads, share), alone, "{threads} threads, {share} at a time");
+        }
+    }
+}
