@@ -15,7 +15,7 @@ use crate::model::{
 use crate::plan::Purpose;
 use crate::rules::Assessor;
 use crate::sources::client::{ReadError, Reader};
-use crate::sources::dump::DumpError;
+use crate::sources::dump::{self, DumpError};
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
 use crate::sources::{answers, objects};
@@ -168,7 +168,6 @@ impl View {
             intake.answer(exists, crate::model::Answer::No)?;
             return Ok(());
         };
-        let undecodable = |error: serde_json::Error| LookError::Undecodable(error.to_string());
         let decoding = match key.kind {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim
@@ -179,7 +178,9 @@ impl View {
         let decoding = decoding.ok_or_else(|| {
             LookError::Undecodable(format!("nobody reads {} by itself", key.kind))
         })?;
-        let object = (decoding.json)(&live.to_string()).map_err(undecodable)?;
+        let text = live.to_string();
+        let object = (decoding.json)(&text)
+            .map_err(|error| LookError::Undecodable(dump::explain(&text, &error)))?;
         intake.object(&*object)?;
         intake.answer(exists, crate::model::Answer::Yes)?;
         Ok(())

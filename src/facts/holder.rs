@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    FinalizerOwner, IN_TREE, attacher, attacher_with, controller_manager, fate, owner, owner_of,
-    provisioner, snapshotter,
-};
+use super::{FinalizerOwner, IN_TREE, Remover, attacher_with, fate, owner, owner_of};
 use crate::cluster::Cx;
 use crate::model::{
     Attachment, Claim, ControllerState, Liveness, ManagedField, Metadata, Text, Volume,
@@ -75,27 +72,23 @@ fn holders(
     provisioned_by: Option<&Text>,
     attached_by: impl Fn(&str) -> Option<Text>,
 ) -> Vec<Holder> {
-    let of =
-        |who: &str, driver: Option<&Text>, state: fn(&Cx, &Text) -> ControllerState| match driver {
-            Some(driver) => (format!("{who} of {driver}"), Some(state(cx, driver))),
-            None => (format!("{who} of a driver that is not known"), None),
-        };
+    let known = |remover: Remover| (remover.who, Some(remover.state));
+    let driverless = |who: &str| (format!("{who} of a driver that is not known"), None);
     let holder = |finalizer: &Text| {
         let (by, state) = match owner_of(finalizer) {
-            FinalizerOwner::Provisioner | FinalizerOwner::Cloning => {
-                of("csi-provisioner", provisioned_by, provisioner)
-            }
-            FinalizerOwner::Attacher(_) => {
-                of("external-attacher", attached_by(finalizer).as_ref(), attacher)
-            }
-            FinalizerOwner::ControllerManager => {
-                ("kube-controller-manager".to_owned(), Some(controller_manager(cx)))
-            }
-            FinalizerOwner::Snapshotter => {
-                ("snapshot-controller".to_owned(), Some(snapshotter(cx)))
-            }
+            FinalizerOwner::Provisioner | FinalizerOwner::Cloning => match provisioned_by {
+                Some(driver) => known(Remover::provisioner(cx, driver)),
+                None => driverless("csi-provisioner"),
+            },
+            FinalizerOwner::Attacher(_) => match attached_by(finalizer) {
+                Some(driver) => known(Remover::attacher(cx, &driver)),
+                None => driverless("external-attacher"),
+            },
+            FinalizerOwner::ControllerManager => known(Remover::controller_manager(cx)),
+            FinalizerOwner::Snapshotter => known(Remover::snapshot_controller(cx)),
             FinalizerOwner::GarbageCollector => {
-                ("the garbage collector".to_owned(), Some(controller_manager(cx)))
+                let Remover { state, .. } = Remover::controller_manager(cx);
+                ("the garbage collector".to_owned(), Some(state))
             }
             FinalizerOwner::Unknown => ("whoever set it".to_owned(), None),
         };

@@ -18,6 +18,7 @@ mod owner;
 mod protection;
 mod provisioner;
 mod released;
+mod remover;
 pub mod retention;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
@@ -57,6 +58,7 @@ pub use provisioner::{
     may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
 };
 pub use released::{ClaimState, claim_state, semantically_released};
+pub use remover::Remover;
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};

@@ -1,94 +1,10 @@
-//! Who should remove a finalizer, whether they are there, and how that is known.
+//! What is said of those who should remove a finalizer, and the flags that say it.
 
 use std::fmt::Write as _;
 
-use crate::cluster::{Cx, Seen, Unseen};
+use crate::cluster::Cx;
 use crate::facts;
-use crate::model::{ControllerState, Liveness, Metadata, Role, Text};
-
-/// The controller that should remove a finalizer.
-#[derive(Debug)]
-pub(super) struct Remover {
-    /// What it is called, such as `csi-provisioner of disk.example.com`.
-    who: String,
-    /// What `--driver-absent` calls it.
-    name: Text,
-    state: ControllerState,
-}
-
-impl Remover {
-    pub(super) fn controller_manager(cx: &Cx) -> Self {
-        let name = Role::ControllerManager.name();
-        Self { who: name.to_owned(), name: name.into(), state: facts::controller_manager(cx) }
-    }
-
-    pub(super) fn provisioner(cx: &Cx, driver: &Text) -> Self {
-        Self {
-            who: format!("csi-provisioner of {driver}"),
-            name: Text::clone(driver),
-            state: facts::provisioner(cx, driver),
-        }
-    }
-
-    pub(super) fn snapshot_controller(cx: &Cx) -> Self {
-        let name = facts::SNAPSHOT_CONTROLLER;
-        Self { who: name.to_owned(), name: name.into(), state: facts::snapshotter(cx) }
-    }
-
-    pub(super) fn attacher(cx: &Cx, driver: &Text) -> Self {
-        Self {
-            who: format!("external-attacher of {driver}"),
-            name: Text::clone(driver),
-            state: facts::attacher(cx, driver),
-        }
-    }
-
-    pub(super) const fn liveness(&self) -> Liveness {
-        self.state.liveness
-    }
-
-    /// Nothing that was not seen is why it is unknown.
-    ///
-    /// # Errors
-    /// When something is.
-    pub(super) fn was_seen(&self) -> Seen<()> {
-        match (self.state.liveness, &self.state.unseen) {
-            (Liveness::Unknown, Some((kind, reason))) => {
-                Err(Unseen { kind: *kind, namespace: None, reason: reason.clone() })
-            }
-            (Liveness::Unknown, None) | (Liveness::Alive | Liveness::Absent, _) => Ok(()),
-        }
-    }
-
-    /// Whether what was not seen leaves open that it is absent.
-    pub(super) fn is_absent(&self, cx: &Cx) -> Seen<bool> {
-        facts::is_absent(cx, &self.state, &self.name)
-    }
-
-    /// Whether it counts as absent on the user's word.
-    pub(super) fn is_absent_by_word(&self, cx: &Cx) -> bool {
-        self.state.liveness == Liveness::Absent && cx.settings().absent_drivers.contains(&self.name)
-    }
-
-    /// Who it is, whether it is there, and by which evidence; without times, which move.
-    pub(super) fn describe(&self) -> String {
-        let Self { who, state, .. } = self;
-        match state.liveness {
-            Liveness::Alive => format!("{who} is alive ({})", state.because),
-            Liveness::Absent => format!("{who} is absent ({})", state.because),
-            Liveness::Unknown => {
-                let unseen = state.unseen.as_ref().map(|(_, reason)| reason.as_str());
-                let because = unseen.unwrap_or(&state.because);
-                format!("whether {who} is there is unknown ({because})")
-            }
-        }
-    }
-
-    /// The flag that says that it is gone.
-    pub(super) fn absent_flag(&self) -> String {
-        format!("--driver-absent {}", self.name)
-    }
-}
+use crate::model::{Metadata, Text};
 
 /// Adds the danger flags that a proposal relies on to the command that does it, as they were given;
 /// of the drivers that are said to be absent, only the one that matters, where it is known.

@@ -8,9 +8,9 @@ mod decision;
 mod words;
 
 use super::super::{Remedy, checks};
-use super::{Asked, remover::Remover};
+use super::Asked;
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, FinalizerOwner};
+use crate::facts::{self, FinalizerOwner, Remover};
 use crate::model::{
     Action, Age, Attachment, AttachmentSource, Kind, ObjectRef, PodUse, Proposal, Refusal, Text,
     Threshold, Undo, Volume,

@@ -1,12 +1,9 @@
 //! One finalizer of a claim: whose it is, who should remove it, and what is done about it.
 
-use super::super::{
-    Asked,
-    remover::{Remover, whoever_set},
-};
+use super::super::{Asked, remover::whoever_set};
 use super::decision::{Decision, Keeper, Row, Whose, Why, Word, decide};
 use crate::cluster::{Cx, Seen};
-use crate::facts;
+use crate::facts::{self, Remover};
 use crate::model::{Age, Claim, Liveness, Text, Threshold, format_duration};
 
 /// The order in which finalizers are removed: the protection goes last.

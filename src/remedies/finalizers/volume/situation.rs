@@ -148,8 +148,7 @@ impl<'a> Case<'a> {
         let owner = facts::owner(self.volume);
         match (self.situation.which, owner) {
             (Which::External, Owner::Csi(driver)) => {
-                let state = facts::provisioner(cx, &driver);
-                self.is_sidecar("csi-provisioner", driver, state);
+                self.is_sidecar(facts::Remover::provisioner(cx, &driver));
             }
             (Which::External | Which::InTree, Owner::InTree(_)) => self.is_manager(cx),
             // Nobody removes that from a volume that is CSI, whoever is there.
@@ -165,8 +164,7 @@ impl<'a> Case<'a> {
                 Owner::Csi(_) | Owner::InTree(_) | Owner::External(_) | Owner::StaticInTree(_),
             ) => {
                 if let Some(driver) = facts::attacher_with(self.volume, self.finalizer) {
-                    let state = facts::attacher(cx, &driver);
-                    self.is_sidecar("external-attacher", driver, state);
+                    self.is_sidecar(facts::Remover::attacher(cx, &driver));
                 } else {
                     "an external-attacher".clone_into(&mut self.who);
                     self.situation.remover = Remover::Nameless;
@@ -185,19 +183,19 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn is_sidecar(&mut self, name: &str, driver: Text, state: ControllerState) {
-        self.who = format!("{name} of {driver}");
-        self.situation.remover = match (state.liveness, &state.unseen) {
+    fn is_sidecar(&mut self, sidecar: facts::Remover) {
+        self.situation.remover = match (sidecar.liveness(), sidecar.was_seen()) {
             (Liveness::Alive, _) => Remover::Alive,
             (Liveness::Absent, _) => Remover::Absent,
-            (Liveness::Unknown, None) => Remover::Unknown,
-            (Liveness::Unknown, Some((kind, reason))) => {
-                let (kind, reason) = (*kind, reason.clone());
-                self.unseen[0] = Some(Unseen { kind, namespace: None, reason });
+            (Liveness::Unknown, Ok(())) => Remover::Unknown,
+            (Liveness::Unknown, Err(unseen)) => {
+                self.unseen[0] = Some(unseen);
                 Remover::Unseen
             }
         };
-        self.driver = Some(driver);
+        let facts::Remover { who, name, state } = sidecar;
+        self.who = who;
+        self.driver = Some(name);
         self.state = Some(state);
     }
 
