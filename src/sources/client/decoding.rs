@@ -1,7 +1,7 @@
 //! How one type is decoded, as two functions.
 //!
 //! Everything that lists, watches and reads is handed them instead of knowing the type: there is one copy of that code,
-//! not one for each of two dozen kinds, which was a tenth of the binary.
+//! not one for each of two dozen kinds, which was more than a tenth of the binary.
 
 use prost::Message;
 use serde::de::DeserializeOwned;
