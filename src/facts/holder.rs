@@ -50,12 +50,13 @@ pub fn holders_of_attachment(cx: &Cx, attachment: &Attachment) -> Vec<Holder> {
 }
 
 /// Returns the driver whose csi-provisioner copied from a claim: that of its volume, which clones
-/// share.
+/// share; else the one that its provisioner was migrated to.
 pub fn copier_of(cx: &Cx, claim: &Claim) -> Option<Text> {
-    match fate(cx, claim).volume().map(owner) {
-        Some(owner) => owner.csi().cloned(),
-        None => claim.provisioner.clone(),
+    if let Some(owner) = fate(cx, claim).volume().map(owner) {
+        return owner.csi().cloned();
     }
+    let named = claim.provisioner.as_ref()?;
+    Some(migrated_driver(named).map_or_else(|| Text::clone(named), Text::from))
 }
 
 /// Returns who set a finalizer, by `managedFields`, each once.

@@ -48,6 +48,21 @@ fn refuses(said: Result<Proposal, String>, words: &[&str]) {
     }
 }
 
+/// Who would have to be asked is the driver that an in-tree provisioner was migrated to.
+#[test]
+fn the_copier_of_a_claim_without_a_volume_is_the_driver_of_its_provisioner() {
+    for (provisioner, driver) in [("kubernetes.io/aws-ebs", "ebs.csi.aws.com"), (DRIVER, DRIVER)] {
+        let mut claim = claim(&[CLONE_SOURCE], Some(120));
+        claim.volume_name = None;
+        claim.provisioner = Some(provisioner.into());
+        let stage = Stage::default().of_claim(&claim, None);
+        let (cluster, facts) = (stage.cluster(), std::cell::RefCell::default());
+        let cx = Cx::new(&cluster, &stage.settings, &facts);
+        let copier = crate::facts::copier_of(&cx, &claim);
+        assert_eq!(copier.as_deref(), Some(driver), "{provisioner}");
+    }
+}
+
 #[test]
 fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() {
     let all = [PVC_PROTECTION, SNAPSHOT_SOURCE, CLONE_SOURCE];
