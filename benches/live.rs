@@ -57,10 +57,7 @@ struct Args {
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.floor {
-        Some(kubeconfig) => {
-            let coding = if args.coding == "gzip" { "gzip" } else { "identity" };
-            floor::fetch(kubeconfig, coding).map(|()| ExitCode::SUCCESS)
-        }
+        Some(kubeconfig) => floor::fetch(kubeconfig, &args.coding).map(|()| ExitCode::SUCCESS),
         None => bench(&args),
     };
     done.unwrap_or_else(|error| {

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, io, path::Path};
 
 use http::{
-    Request,
+    HeaderValue, Request,
     header::{ACCEPT, ACCEPT_ENCODING},
 };
 use http_body_util::BodyExt;
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 pub const USER_AGENT: &str = "floor/1";
 
 /// Fetches every list, in this content coding, and prints how many bytes came.
-pub fn fetch(kubeconfig: &Path, coding: &'static str) -> io::Result<()> {
+pub fn fetch(kubeconfig: &Path, coding: &str) -> io::Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| io::Error::other("there is a TLS provider already"))?;
@@ -34,7 +34,8 @@ pub fn fetch(kubeconfig: &Path, coding: &'static str) -> io::Result<()> {
     Ok(())
 }
 
-async fn all(kubeconfig: &Path, coding: &'static str) -> io::Result<usize> {
+async fn all(kubeconfig: &Path, coding: &str) -> io::Result<usize> {
+    let coding = HeaderValue::from_str(coding).map_err(io::Error::other)?;
     let options = ConnectionOptions {
         kubeconfig: Some(kubeconfig.to_owned()),
         // kube would decompress.
@@ -44,7 +45,7 @@ async fn all(kubeconfig: &Path, coding: &'static str) -> io::Result<usize> {
     let client = connect(&options, USER_AGENT).await.map_err(io::Error::other)?.client;
     let mut lists = JoinSet::new();
     for path in paths() {
-        let client = client.clone();
+        let (client, coding) = (client.clone(), coding.clone());
         lists.spawn(async move {
             let request = Request::get(path)
                 .header(ACCEPT, "application/vnd.kubernetes.protobuf")

@@ -182,23 +182,24 @@ impl Collected {
         };
         let progress = Progress::start();
         let mut show = |intake: &Intake| progress.show(intake);
-        let kept = Question::KeptBackends { namespace: Text::clone(&settings.recording.namespace) };
+        let namespace = &settings.recording.namespace;
+        let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
         // Beside the lists: servers are far away.
-        let asked = async { Ok(answers::replies(reader, [kept.clone()]).await) };
-        let replies = if watch {
-            let read = live::read_and_watch(reader, &options, &mut self.intake, &mut show);
-            let (watches, replies) = try_join!(read, asked).map_err(live_failure)?;
-            if let Some(live) = &mut self.live {
-                live.watches = Some(watches);
+        let asked = async { Ok(answers::replies(reader, [kept]).await) };
+        let read = async {
+            if watch {
+                let watches = live::read_and_watch(reader, &options, &mut self.intake, &mut show);
+                watches.await.map(Some)
+            } else {
+                live::read(reader, &options, &mut self.intake, &mut show).await.map(|()| None)
             }
-            replies
-        } else {
-            let read = live::read(reader, &options, &mut self.intake, &mut show);
-            let ((), replies) = try_join!(read, asked).map_err(live_failure)?;
-            replies
         };
+        let (watches, replies) = try_join!(read, asked).map_err(live_failure)?;
+        if let Some(live) = &mut self.live {
+            live.watches = watches;
+        }
         let known = self.recall()?;
-        self.take_in_kept(&kept, replies)?;
+        self.take_in_kept(namespace, replies)?;
         self.judge(settings);
         for _ in 0..ROUNDS {
             let questions = self.assessor.questions().clone();
@@ -221,11 +222,10 @@ impl Collected {
     }
 
     /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
-    fn take_in_kept(&mut self, asked: &Question, replies: Replies) -> Result<(), Failure> {
+    fn take_in_kept(&mut self, namespace: &Text, replies: Replies) -> Result<(), Failure> {
         replies.take_in(&mut self.intake).map_err(dump_failure)?;
-        if let Question::KeptBackends { namespace } = asked
-            && self.intake.cluster.answers().get(asked) == Some(&Answer::Forbidden)
-        {
+        let asked = Question::KeptBackends { namespace: Text::clone(namespace) };
+        if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
             self.notes.push(format!(
                 "the record of kept backends, configmap {namespace}/{CONFIG_MAP}, may not be read: those of \
                  other machines are not listed"

@@ -33,17 +33,17 @@ pub(super) fn update(
         false => thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS),
     };
     let facts = assessor.facts();
-    let judge = |share: &mut Share, subjects: &[Subject]| share.judge(cluster, settings, subjects);
-    assessor.end(cluster, spread(&subjects, &facts, threads, SHARE, judge));
+    assessor.end(cluster, spread(cluster, settings, &subjects, &facts, threads, SHARE));
 }
 
 /// Has threads judge subjects, so many at a time.
 fn spread(
+    cluster: &Cluster,
+    settings: &Settings,
     subjects: &[Subject],
     facts: &Facts,
     threads: usize,
     share: usize,
-    judge: impl Fn(&mut Share, &[Subject]) + Sync,
 ) -> Vec<Share> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -53,7 +53,7 @@ fn spread(
             let Some(left) = subjects.get(begin..).filter(|left| !left.is_empty()) else {
                 return done;
             };
-            judge(&mut done, &left[..left.len().min(share)]);
+            done.judge(cluster, settings, &left[..left.len().min(share)]);
         }
     };
     let work = &work;
@@ -90,9 +90,9 @@ mod tests {
             let mut assessor = Assessor::default();
             let subjects = assessor.begin(cluster, settings, Dirty::everything());
             assert!(subjects.len() > 50, "{}", subjects.len());
-            let judge = |done: &mut Share, some: &[Subject]| done.judge(cluster, settings, some);
             let facts = assessor.facts();
-            assessor.end(cluster, spread(&subjects, &facts, threads, share, judge));
+            let shares = spread(cluster, settings, &subjects, &facts, threads, share);
+            assessor.end(cluster, shares);
             format!("{assessor:?}")
         };
         let mut alone = Assessor::default();

@@ -20,32 +20,30 @@ pub struct Remover {
 impl Remover {
     /// The controller manager.
     pub fn controller_manager(cx: &Cx) -> Self {
-        let name = Role::ControllerManager.name();
-        Self { who: name.to_owned(), name: name.into(), state: controller_manager(cx) }
+        Self::single(Role::ControllerManager.name(), controller_manager(cx))
     }
 
     /// The csi-provisioner of a driver.
     pub fn provisioner(cx: &Cx, driver: &Text) -> Self {
-        Self {
-            who: format!("csi-provisioner of {driver}"),
-            name: Text::clone(driver),
-            state: provisioner(cx, driver),
-        }
+        Self::sidecar("csi-provisioner", driver, provisioner(cx, driver))
     }
 
     /// The snapshot-controller.
     pub fn snapshot_controller(cx: &Cx) -> Self {
-        let name = SNAPSHOT_CONTROLLER;
-        Self { who: name.to_owned(), name: name.into(), state: snapshotter(cx) }
+        Self::single(SNAPSHOT_CONTROLLER, snapshotter(cx))
     }
 
     /// The external-attacher of a driver.
     pub fn attacher(cx: &Cx, driver: &Text) -> Self {
-        Self {
-            who: format!("external-attacher of {driver}"),
-            name: Text::clone(driver),
-            state: attacher(cx, driver),
-        }
+        Self::sidecar("external-attacher", driver, attacher(cx, driver))
+    }
+
+    fn sidecar(sidecar: &str, driver: &Text, state: ControllerState) -> Self {
+        Self { who: format!("{sidecar} of {driver}"), name: Text::clone(driver), state }
+    }
+
+    fn single(name: &'static str, state: ControllerState) -> Self {
+        Self { who: name.to_owned(), name: name.into(), state }
     }
 
     /// Whether it is there.

@@ -114,10 +114,8 @@ impl Assessor {
             true => cluster.drivers(),
             false => BTreeSet::new(),
         };
-        if !self.cases.is_empty() {
-            for subject in &subjects {
-                self.cases.remove(subject);
-            }
+        for subject in &subjects {
+            self.cases.remove(subject);
         }
         // Of a driver that nothing names any more there is nobody left to say anything about.
         let is_there =

@@ -108,20 +108,10 @@ impl DumpWriter {
         self.object(&document)
     }
 
-    /// Writes a Kubernetes object that does not know its own kind. It must have neither of the two
-    /// fields itself.
-    pub fn object_as(
-        &mut self,
-        api_version: &str,
-        kind: &str,
-        object: &impl Serialize,
-    ) -> Result<(), DumpError> {
-        self.object(&Line { api_version, kind, rest: object })
-    }
-
-    /// Writes something of our own, such as the answer to a question.
+    /// Writes something of our own, such as the answer to a question. It must have neither
+    /// `apiVersion` nor `kind` itself.
     pub fn record(&mut self, kind: &str, record: &impl Serialize) -> Result<(), DumpError> {
-        self.object_as(OWN_VERSION, kind, record)
+        self.object(&Line { api_version: OWN_VERSION, kind, rest: record })
     }
 
     /// Writes the end line and gives the file its name. Returns the number of lines between the

@@ -15,7 +15,7 @@ fn write(path: &Path, replace: Replace) -> Result<u64, DumpError> {
         &json!({"metadata": {"takenAt": "2024-05-02T10:11:12Z"}}),
     )?;
     writer.object(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a\nb"}}))?;
-    writer.object_as("v1", "Node", &json!({"metadata": {"name": "n"}}))?;
+    writer.object(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}))?;
     writer.record("Answer", &json!({"question": "x"}))?;
     writer.finish()
 }
