@@ -19,7 +19,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::{Request, header::CONTENT_TYPE};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
-use kubectl_storage::sources::client::{ConnectionOptions, connect};
+use kubectl_storage::client::{ConnectionOptions, connect};
 use serde_json::{Value, json};
 
 use measure::{say, tool};

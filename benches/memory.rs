@@ -14,9 +14,9 @@ use std::{
 
 use clap::Parser;
 use kubectl_storage::{
+    dump::Input,
     model::{Claim, Volume},
     sources::{
-        dump::Input,
         dumped::{self, DumpOptions},
         intake::Intake,
     },

@@ -14,10 +14,10 @@ use std::{
 
 use kubectl_storage::{
     cluster::Dirty,
+    dump::Input,
     model::{Kind, Settings},
     rules::Assessor,
     sources::{
-        dump::Input,
         dumped::{self, DumpOptions},
         intake::Intake,
     },

@@ -6,18 +6,22 @@
 //! from those above it (`tests/it/architecture.rs` reads this list and holds it):
 //!
 //! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
-//! 2. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
-//! 3. [`journal`]: what we recorded in files of our own.
-//! 4. [`sources`]: **door in**. A live API server, a dump, the journal and answers to questions
-//!    all become the same changes.
-//! 5. [`facts`]: derived truths that rules share, one per file.
-//! 6. [`remedies`]: what could be done, one per file, with all its checks.
-//! 7. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
-//! 8. [`plan`]: proposals selected, ordered, bounded.
-//! 9. [`apply`]: **door out**, and the only one.
-//! 10. [`output`]: the public shapes, and one file per format.
-//! 11. [`watch`]: the loop.
-//! 12. [`cli`]: flags in, exit code out.
+//! 2. [`client`]: the connection to an API server: lists and watches as bytes arrive, questions.
+//! 3. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
+//!    knows of no cluster.
+//! 4. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
+//! 5. [`journal`]: what we recorded in files of our own.
+//! 6. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
+//! 7. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
+//!    becomes the same changes.
+//! 8. [`facts`]: derived truths that rules share, one per file.
+//! 9. [`remedies`]: what could be done, one per file, with all its checks.
+//! 10. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
+//! 11. [`plan`]: proposals selected, ordered, bounded.
+//! 12. [`apply`]: **door out**, and the only one.
+//! 13. [`output`]: the public shapes, and one file per format.
+//! 14. [`watch`]: the loop.
+//! 15. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
 //!
@@ -30,8 +34,11 @@
 //!   three shapes of their own, each with its version.
 
 pub mod model;
+pub mod client;
+pub mod dump;
 pub mod cluster;
 pub mod journal;
+pub mod objects;
 pub mod sources;
 pub mod facts;
 pub mod remedies;

@@ -11,12 +11,10 @@ use http::{
 use http_body_util::BodyExt;
 use kube::client::Body;
 use kubectl_storage::{
+    client::{ConnectionOptions, ListRequest, connect},
     model::Kind,
     rules::REGISTRY,
-    sources::{
-        client::{ConnectionOptions, ListRequest, connect},
-        live,
-    },
+    sources::live,
 };
 use tokio::task::JoinSet;
 

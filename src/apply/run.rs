@@ -8,10 +8,10 @@ use futures::{StreamExt as _, stream};
 use super::kept::Keeper;
 use super::step::{Ended, Hand};
 use super::{Done, Outcome, Receipt, View, Writer};
+use crate::client::Connection;
 use crate::journal::Log;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Change, Plan};
-use crate::sources::client::Connection;
 
 /// A plan that somebody has confirmed; the only thing that can be carried out.
 #[derive(Debug)]

@@ -7,18 +7,19 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::request;
+use crate::client::{ReadError, Reader};
 use crate::cluster::{Change as Seen_, Lookup, Reach, Seen, Subject};
+use crate::dump::{self, DumpError};
 use crate::model::{
     BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
     Settings, Text, Time, Volume,
 };
+use crate::objects;
 use crate::plan::Purpose;
 use crate::rules::Assessor;
-use crate::sources::client::{ReadError, Reader};
-use crate::sources::dump::{self, DumpError};
+use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
-use crate::sources::{answers, objects};
 
 /// Rounds of questions about one object: an answer may raise another question, but not for ever.
 const ROUNDS: usize = 3;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::Request;
+use crate::client::{Connection, ReadError, date, refusal};
 use crate::model::Time;
-use crate::sources::client::{Connection, ReadError, date, refusal};
 
 /// Sends writes to one API server, each of them once: it never tries again, since what got no
 /// answer may have been carried out.

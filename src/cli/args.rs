@@ -24,9 +24,9 @@ use super::{
     },
 };
 use crate::{
+    client::{ConnectionOptions, RequestTimeout},
     model::{Kind, Recording, Scope, Selector, Text, Threshold, escape_control, parse_duration},
     rules::REGISTRY,
-    sources::client::{ConnectionOptions, RequestTimeout},
 };
 
 /// Find and repair what goes wrong with Kubernetes storage

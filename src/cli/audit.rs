@@ -15,6 +15,7 @@ use super::{
     complete, terminal,
 };
 use crate::{
+    dump::Input,
     model::{Kind, Scope, Settings, Severity, Text, Threshold, Time, parse_time},
     output::{
         columns::Columns,
@@ -24,7 +25,6 @@ use crate::{
         wire::{self, About, Finding, Source},
     },
     rules,
-    sources::dump::Input,
 };
 
 /// Arguments of `audit`.

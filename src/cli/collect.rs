@@ -10,14 +10,14 @@ use futures::try_join;
 
 use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::Progress, terminal};
 use crate::{
+    client::{self, Connection, Reader},
+    dump::{DumpError, DumpWriter, Input, Replace},
     journal::{self, Entry, kept::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
         Header,
         answers::{self, Replies},
-        client::{self, Connection, Reader},
-        dump::{DumpError, DumpWriter, Input, Replace},
         dumped::{self, DumpOptions},
         intake::Intake,
         live::{self, LiveError, LiveOptions},

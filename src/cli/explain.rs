@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     cluster::{Cluster, Subject},
+    dump::Input,
     model::{Kind, ObjectKey, Settings, Text, escape_control},
     output::{
         explanation,
@@ -25,7 +26,6 @@ use crate::{
         wire::{self, About, Source},
     },
     rules::{self, REGISTRY, Rule},
-    sources::dump::Input,
 };
 
 /// Arguments of `explain`.

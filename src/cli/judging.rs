@@ -72,8 +72,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::dump::Input;
     use crate::sources::{
-        dump::Input,
         dumped::{self, DumpOptions},
         intake::Intake,
     };

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
+    client::{self, Reader, Review},
     journal::kept::CONFIG_MAP,
     model::Kind,
     output::list,
     remedies::{self, Declared},
-    sources::client::{self, Reader, Review},
 };
 
 /// Arguments of `rbac`.

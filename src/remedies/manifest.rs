@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 
+use crate::dump;
 use crate::model::{Row, Volume};
-use crate::sources::{
-    dump,
-    objects::{self, Folded, Folder, PersistentVolume},
-};
+use crate::objects::{self, Folded, Folder, PersistentVolume};
 
 /// A volume object that need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]

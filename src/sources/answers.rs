@@ -6,14 +6,11 @@ use futures::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
-use super::{
-    client::{self, ReadError, Reader, Review, Served, ServedKinds},
-    dump::DumpError,
-    intake::Intake,
-    kept,
-    objects::{self, AnyObject, PartialObjectMetadata},
-};
+use super::{intake::Intake, kept};
+use crate::client::{self, ReadError, Reader, Review, Served, ServedKinds};
+use crate::dump::DumpError;
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, OwnerKey, Question, Uid};
+use crate::objects::{self, AnyObject, PartialObjectMetadata};
 
 /// Questions that are on their way at the same time.
 const PARALLEL: usize = 16;

@@ -20,12 +20,9 @@ use std::{
 
 use desk::{Desk, Found};
 
-use super::{
-    dump::{self, Broken, DumpError, FileSummary, Input, Piece},
-    intake::Intake,
-    kept, saved,
-};
+use super::{intake::Intake, kept, saved};
 use crate::cluster::{Coverage, Reach};
+use crate::dump::{self, Broken, DumpError, FileSummary, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
 
 /// What the user says of a dump.

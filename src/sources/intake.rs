@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    dump::{DumpError, DumpWriter},
-    kept,
-    objects::{AnyObject, Folded, Folder, Reduced},
-    saved,
-};
+use super::{kept, saved};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
+use crate::dump::{DumpError, DumpWriter};
 use crate::model::{Answer, KeptBackend, Kind, Question, Row, Time};
+use crate::objects::{AnyObject, Folded, Folder, Reduced};
 
 /// Owns a cluster while it is being read.
 pub struct Intake {

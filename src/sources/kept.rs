@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    answers::{self, Found, Reply},
-    client::Reader,
-};
+use super::answers::{self, Found, Reply};
+use crate::client::Reader;
 use crate::journal::kept::{CONFIG_MAP, Record};
 use crate::model::{
     Answer, BackendKey, ClaimKey, Interner, KeptBackend, Recorded, Uid, format_time, parse_time,

@@ -1,8 +1,5 @@
 //! Door in: everything that is read becomes a change of the cluster that is judged.
 
-pub mod client;
-pub mod dump;
-pub mod objects;
 mod kept;
 mod saved;
 pub mod intake;

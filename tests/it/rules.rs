@@ -8,10 +8,10 @@
 use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
 
 use kubectl_storage::{
+    dump::Input,
     model::{Settings, Text, Threshold, parse_duration},
     rules::{self, Assessor, REGISTRY, Rule},
     sources::{
-        dump::Input,
         dumped::{self, DumpOptions},
         intake::Intake,
     },

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use kubectl_storage::client::{ConnectionOptions, Reader, connect};
 use kubectl_storage::cluster::Dirty;
 use kubectl_storage::model::{Kind, PodPhase, ReclaimPolicy, Settings, Threshold};
 use kubectl_storage::rules::{Assessor, REGISTRY};
-use kubectl_storage::sources::client::{ConnectionOptions, Reader, connect};
 use kubectl_storage::sources::intake::Intake;
 use kubectl_storage::sources::live::{self, LiveOptions, Watches};
 use serde_json::{Value, json};

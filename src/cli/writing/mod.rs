@@ -19,9 +19,9 @@ use clap::{Args, ValueEnum};
 
 use super::{Failure, args::ConnectionArgs, audit::dumps, collect::From};
 use crate::{
+    client::RequestTimeout,
     model::{SecretWord, Settings, Threshold, escape_control},
     output::format::Format,
-    sources::client::RequestTimeout,
 };
 
 pub use interrupt::Interrupt;

@@ -8,7 +8,7 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::journal::{Ended, Intent, Request};
 use crate::model::{Action, NO_CLAIM, Row, Server, Settings, Time};
-use crate::sources::objects::{
+use crate::objects::{
     AnyObject as _, Folded, Folder, Lease, Node, Object, PersistentVolume, PersistentVolumeClaim,
     VolumeAttachment, VolumeSnapshotContent,
 };

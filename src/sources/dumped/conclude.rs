@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::super::{
-    dump::{FileSummary, Layout, Scope},
-    intake::Intake,
-};
+use super::super::intake::Intake;
 use super::{DumpNotes, DumpOptions, Reading, Tally, versions::Versions};
 use crate::cluster::{Change, Coverage, Gap, Reach};
+use crate::dump::{FileSummary, Layout, Scope};
 use crate::model::{Kind, Text};
 
 impl Reading {

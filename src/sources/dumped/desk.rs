@@ -13,17 +13,15 @@ use std::{
 
 use serde::de::IgnoredAny;
 
-use super::super::{
-    dump::{self, DumpError, Origin},
-    intake::Intake,
-    objects::{self, Folder, Reduced},
-};
+use super::super::intake::Intake;
 use super::{
     Tally, trim,
     versions::{Stamp, Verdict, Versions},
 };
 use crate::cluster::{Change, Reach};
+use crate::dump::{self, DumpError, Origin};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting};
+use crate::objects::{self, Folder, Reduced};
 
 /// Bytes that change hands at once.
 const BATCH: usize = 256 << 10;

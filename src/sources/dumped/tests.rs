@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::*;
-use crate::sources::dump::{DumpWriter, Replace};
+use crate::dump::{DumpWriter, Replace};
 
 /// A dump of ours that says it has seen all claims and attachments, and holds one attachment.
 fn own(path: &Path) {

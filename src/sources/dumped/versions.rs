@@ -10,8 +10,8 @@ use std::{
 
 use hashbrown::HashMap;
 
-use super::super::dump;
 use super::Tally;
+use crate::dump;
 use crate::model::{Kind, ObjectKey};
 
 /// Which version of which object this is.

@@ -1,13 +1,11 @@
 //! Lists made once more, right before something is written: what a watch has not brought yet may be
 //! the pod that uses the claim (R-PVCP-7).
 
+use crate::client::{self, ListEvent, ListRequest, ReadError, Reader};
 use crate::cluster::Reach;
 use crate::model::Kind;
-use crate::sources::{
-    client::{self, ListEvent, ListRequest, ReadError, Reader},
-    intake::Intake,
-    objects::{self, AnyObject},
-};
+use crate::objects::{self, AnyObject};
+use crate::sources::intake::Intake;
 
 /// Objects that were listed just now. Taking them in adds to what is known, and ends nothing: what is
 /// gone the watches tell, and whether everything was seen stays their word.

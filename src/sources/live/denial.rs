@@ -1,6 +1,6 @@
 //! Why a list could not be had, in the words of a report.
 
-use crate::sources::client::ReadError;
+use crate::client::ReadError;
 
 pub(super) fn reason(error: &ReadError) -> String {
     match error {

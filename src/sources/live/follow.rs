@@ -10,12 +10,10 @@ use tokio::{sync::watch, time::sleep};
 use super::denial::reason;
 use super::lister::Lists;
 use super::message::{Message, Outbox};
+use crate::client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent};
 use crate::cluster::Reach;
 use crate::model::Kind;
-use crate::sources::{
-    client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent},
-    objects::AnyObject,
-};
+use crate::objects::AnyObject;
 
 /// What ties a task that follows to the owner of the cluster.
 pub(super) struct Ties {

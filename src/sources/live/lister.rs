@@ -2,12 +2,10 @@
 
 use futures::future::{BoxFuture, FutureExt as _};
 
+use crate::client::{self, Decoding, ListEvent, ListRequest, ListSink, ReadError, Reader};
 use crate::cluster::{Change, Reach};
 use crate::model::Kind;
-use crate::sources::{
-    client::{self, Decoding, ListEvent, ListRequest, ListSink, ReadError, Reader},
-    objects::{AnyObject, Folder, Reduced},
-};
+use crate::objects::{AnyObject, Folder, Reduced};
 
 use super::message::{Message, Outbox};
 

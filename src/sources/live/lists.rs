@@ -8,12 +8,12 @@ use super::denial::reason;
 use super::follow::Follow;
 use super::lister::Lists;
 use super::message::{Message, Outbox};
+use crate::client::{
+    self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds,
+};
 use crate::cluster::{Change, Reach};
 use crate::model::{Kind, Text};
-use crate::sources::{
-    client::{self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds},
-    objects::{self, AnyObject},
-};
+use crate::objects::{self, AnyObject};
 
 /// What can be watched from the end of its list on.
 pub(super) type Found = Vec<Follow>;

@@ -6,12 +6,10 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::cluster::{Change, Gap, Reach};
+use crate::dump::DumpError;
 use crate::model::{Kind, ObjectKey, Text, Time};
-use crate::sources::{
-    dump::DumpError,
-    intake::Intake,
-    objects::{AnyObject, Reduced},
-};
+use crate::objects::{AnyObject, Reduced};
+use crate::sources::intake::Intake;
 
 /// What a task tells.
 pub(super) enum Message {

@@ -22,12 +22,10 @@ pub use watches::Watches;
 
 use self::lists::{Context, Found};
 use self::message::Outbox;
-use super::{
-    client::{self, ReadError, Reader, ServerVersion},
-    dump::DumpError,
-    intake::Intake,
-};
+use super::intake::Intake;
+use crate::client::{self, ReadError, Reader, ServerVersion};
 use crate::cluster::Change;
+use crate::dump::DumpError;
 use crate::model::{Kind, Server};
 
 /// What to read, and how.

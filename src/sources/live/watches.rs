@@ -12,9 +12,11 @@ use tokio::task::JoinSet;
 use super::follow::Ties;
 use super::lists::Found;
 use super::message::{Message, Outbox};
+use crate::client::Reader;
 use crate::cluster::{Change, Reach};
+use crate::dump::DumpError;
 use crate::model::{Kind, Time};
-use crate::sources::{client::Reader, dump::DumpError, intake::Intake};
+use crate::sources::intake::Intake;
 
 /// What keeps an intake current: one watch per list that was complete.
 ///

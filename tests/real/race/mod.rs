@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
-use kubectl_storage::sources::client::{ConnectionOptions, connect};
+use kubectl_storage::client::{ConnectionOptions, connect};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;

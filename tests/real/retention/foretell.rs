@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubectl_storage::client::{Connection, ConnectionOptions, Reader, connect};
 use kubectl_storage::cluster::{Cx, Facts};
 use kubectl_storage::facts::retention::{Operation, Outcome, Prediction, Situation, simulate};
 use kubectl_storage::model::{Kind, OwnerReference, Question, Settings, Text, Uid};
 use kubectl_storage::sources::answers;
-use kubectl_storage::sources::client::{Connection, ConnectionOptions, Reader, connect};
 use kubectl_storage::sources::intake::Intake;
 use kubectl_storage::sources::live::{self, LiveOptions};
 use serde_json::Value;

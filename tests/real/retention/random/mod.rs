@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
+use kubectl_storage::client::Connection;
 use kubectl_storage::facts::retention::Outcome;
-use kubectl_storage::sources::client::Connection;
 use tokio::runtime::Runtime;
 
 use super::foretell::{connection, differs, foretell, word};

@@ -11,8 +11,8 @@ use serde_json::{Value, json as value};
 use tokio::time::timeout;
 
 use super::server::{Reply, Server, begun, chunk, json, quick, reply};
+use crate::client::{Limits, Reader};
 use crate::model::Kind;
-use crate::sources::client::{Limits, Reader};
 use crate::sources::{
     intake::Intake,
     live::{self, LiveOptions, Watches},

@@ -7,8 +7,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{JSON_LIST, YAML_LIST, json, read, read_inputs};
-use crate::sources::dump::window::Limits;
-use crate::sources::dump::{self, DumpError, Input, Piece};
+use crate::dump::window::Limits;
+use crate::dump::{self, DumpError, Input, Piece};
 
 #[test]
 fn every_flaw_has_its_words() {

@@ -250,7 +250,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::{LONGEST, Lines, SHORTEST, watch_path};
-    use crate::sources::client::ListRequest;
+    use crate::client::ListRequest;
 
     #[test]
     fn lines_are_found_however_they_are_cut() {

@@ -1,7 +1,7 @@
 //! Every form in which objects are written.
 
 use super::{JSON_LIST, YAML_LIST, json, read};
-use crate::sources::dump::Format;
+use crate::dump::Format;
 
 const TWO: [&str; 2] = ["v1/PersistentVolume a", "v1/PersistentVolume b"];
 
@@ -167,18 +167,14 @@ fn places_are_told() {
 fn scalars_mean_what_they_mean_to_kubernetes() {
     let yaml = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: 'yes'\nspec: {a: yes, b: 1.5, c: '1', d: 12345678901}\n";
     let mut bodies = Vec::new();
-    let mut sink = |piece: crate::sources::dump::Piece<'_>| {
-        if let crate::sources::dump::Piece::Object(object) = piece {
+    let mut sink = |piece: crate::dump::Piece<'_>| {
+        if let crate::dump::Piece::Object(object) = piece {
             bodies.push(object.body.to_owned());
         }
         std::ops::ControlFlow::Continue(())
     };
-    crate::sources::dump::read(
-        &[crate::sources::dump::Input::Stdin],
-        &mut yaml.as_bytes(),
-        &mut sink,
-    )
-    .expect("because standard input is given once");
+    crate::dump::read(&[crate::dump::Input::Stdin], &mut yaml.as_bytes(), &mut sink)
+        .expect("because standard input is given once");
     assert!(
         bodies[0].contains(r#""spec":{"a":"yes","b":1.5,"c":"1","d":12345678901}"#),
         "{bodies:?}"

@@ -114,7 +114,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Limits, Patience};
-    use crate::sources::client::read_error::ReadError;
+    use crate::client::read_error::ReadError;
 
     fn api(code: u16) -> ReadError {
         ReadError::Api { code, reason: String::new(), message: String::new(), path: String::new() }

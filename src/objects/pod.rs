@@ -248,7 +248,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::sources::objects::AnyObject as _;
+    use crate::objects::AnyObject as _;
 
     #[test]
     fn pods_of_every_publisher_of_sidecars_are_kept() {

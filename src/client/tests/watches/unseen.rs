@@ -8,8 +8,8 @@ use serde_json::json as value;
 
 use super::super::server::{Reply, quick, reply};
 use super::{CLAIMS, Look, bookmark, claim, cut, event, list, open, over};
+use crate::client::Limits;
 use crate::model::Kind;
-use crate::sources::client::Limits;
 
 #[tokio::test]
 async fn another_error_in_the_stream_is_a_gap_until_listed_again() {

@@ -10,8 +10,8 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};
 
 use super::Bites;
-use crate::sources::dump::window::Limits;
-use crate::sources::dump::{Input, Piece, walk};
+use crate::dump::window::Limits;
+use crate::dump::{Input, Piece, walk};
 
 /// Parses as whoever takes objects in does: a field that is there twice is an error.
 #[derive(Deserialize)]

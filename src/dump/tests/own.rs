@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{read, read_path};
-use crate::sources::dump::{DumpError, DumpWriter, Format, Replace};
+use crate::dump::{DumpError, DumpWriter, Format, Replace};
 
 fn write(path: &Path, replace: Replace) -> Result<u64, DumpError> {
     let mut writer = DumpWriter::create(

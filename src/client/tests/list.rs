@@ -12,7 +12,7 @@ use prost::Message;
 
 use super::server::{Asked, Reply, Server, bytes, chunked, json, protobuf, quick, reply};
 use super::stream::{Object, json_list, json_object, object, protobuf_list};
-use crate::sources::client::{
+use crate::client::{
     Decoding, Limits, ListEvent, ListRequest, ListSink, Listed, ReadError, Reader, Served,
     cluster_uid, discover, list, version,
 };

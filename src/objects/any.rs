@@ -9,8 +9,8 @@ use super::{
     StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent,
     VolumeSnapshot, VolumeSnapshotContent,
 };
+use crate::client::Decoding;
 use crate::model::{Kind, ObjectKey};
-use crate::sources::client::Decoding;
 
 /// An object, decoded.
 pub trait AnyObject: Send {

@@ -3,10 +3,8 @@
 use prost::Message;
 use serde::Deserialize;
 
-use crate::sources::client::Decoding;
-use crate::sources::client::stream::{
-    DecodeError, Encoding, ItemError, JsonList, ListDecoder, ListEnd,
-};
+use crate::client::Decoding;
+use crate::client::stream::{DecodeError, Encoding, ItemError, JsonList, ListDecoder, ListEnd};
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]

@@ -8,9 +8,9 @@ use tokio::time::timeout;
 
 use super::super::server::{Reply, begun, chunk, json, quick, reply};
 use super::{CLAIMS, Look, PODS, VOLUMES, bookmark, claim, cut, event, expired, list, open, over};
+use crate::client::Limits;
 use crate::cluster::{Cx, Facts};
 use crate::model::{ClaimKey, Kind, Settings, Text};
-use crate::sources::client::Limits;
 use crate::sources::{
     intake::Intake,
     live::{self, LiveOptions},

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::server::{Server, json, quick, reply};
-use crate::sources::client::{
-    ConnectError, Connection, ConnectionOptions, ReadError, Reader, connect,
-};
+use crate::client::{ConnectError, Connection, ConnectionOptions, ReadError, Reader, connect};
 
 const V1: &str = "client.authentication.k8s.io/v1";
 

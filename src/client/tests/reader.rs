@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 
 use super::server::{Reply, Server, bytes, json as json_reply, protobuf, quick, reply};
 use super::stream::{Object, envelope, object};
-use crate::sources::client::{
-    ConnectionOptions, Decoding, Limits, ReadError, Reader, Review, connect,
-};
+use crate::client::{ConnectionOptions, Decoding, Limits, ReadError, Reader, Review, connect};
 
 type Check = fn(&ReadError) -> bool;
 

@@ -154,7 +154,7 @@ impl ListRequest {
 }
 
 /// Percent-encodes everything that is not certainly harmless: a name of dots only would climb.
-pub(in crate::sources) fn encode(path: &mut String, text: &str) {
+pub(crate) fn encode(path: &mut String, text: &str) {
     let climbs = text.bytes().all(|byte| byte == b'.');
     for byte in text.bytes() {
         let harmless = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);

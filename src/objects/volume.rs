@@ -233,7 +233,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::sources::objects::AnyObject as _;
+    use crate::objects::AnyObject as _;
 
     #[test]
     fn a_deletion_secret_is_named_by_both_annotations_or_not_at_all() {

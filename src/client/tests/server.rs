@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::sources::client::{Connection, ConnectionOptions, Limits, Reader, connect};
+use crate::client::{Connection, ConnectionOptions, Limits, Reader, connect};
 
 /// A request as it came.
 #[derive(Debug, Clone)]

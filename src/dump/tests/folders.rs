@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{JSON_LIST, YAML_LIST, json, read_path};
-use crate::sources::dump::{FileSummary, Format, Layout, Scope};
+use crate::dump::{FileSummary, Format, Layout, Scope};
 
 fn write(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);

@@ -7,8 +7,8 @@ use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
 
 use super::server::{Server, json};
-use crate::sources::client::kubeconfig::{Chosen, choose};
-use crate::sources::client::{ConnectError, ConnectionOptions, Reader, connect};
+use crate::client::kubeconfig::{Chosen, choose};
+use crate::client::{ConnectError, ConnectionOptions, Reader, connect};
 
 const CONFIG: &str = "
 apiVersion: v1

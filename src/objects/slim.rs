@@ -18,8 +18,8 @@ macro_rules! slim {
             $(
                 $(#[$inner])*
                 #[serde(
-                    deserialize_with = "crate::sources::objects::slim::or_default",
-                    skip_serializing_if = "crate::sources::objects::slim::is_default"
+                    deserialize_with = "crate::objects::slim::or_default",
+                    skip_serializing_if = "crate::objects::slim::is_default"
                 )]
                 pub $field: $type,
             )*
