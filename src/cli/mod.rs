@@ -23,7 +23,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 pub use args::{Cli, Command};
 pub use completion::script as completion_script;
 pub use exit::{Exit, Failure};
-use writing::Interrupt;
+use writing::{Interrupt, orphan::OrphanArgs};
 
 /// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -44,7 +44,13 @@ pub fn main() -> ExitCode {
 /// Builds the command line under the name that it was called by.
 pub fn command(called: &str) -> clap::Command {
     let name = args::display_name(called);
-    Cli::command().name("kubectl-storage").bin_name(name)
+    let usage = OrphanArgs::usage(&name);
+    Cli::command().name("kubectl-storage").bin_name(name).mut_subcommands(|command| {
+        match command.get_name() {
+            "destroy-orphan" => command.override_usage(&usage),
+            _ => command,
+        }
+    })
 }
 
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {

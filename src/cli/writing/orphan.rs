@@ -33,6 +33,15 @@ pub struct OrphanArgs {
 }
 
 impl OrphanArgs {
+    /// Returns its usage, a line for each way to name the backend volume: clap would print one line
+    /// that is wider than a terminal.
+    pub(in crate::cli) fn usage(program: &str) -> String {
+        format!(
+            "{program} destroy-orphan [OPTIONS] --from-journal <ENTRY>\n       \
+             {program} destroy-orphan [OPTIONS] --driver <DRIVER>\n           --handle <HANDLE>"
+        )
+    }
+
     pub(in crate::cli) async fn run(
         self,
         connection: &ConnectionArgs,
