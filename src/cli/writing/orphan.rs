@@ -1,4 +1,4 @@
-//! `kubectl storage destroy-orphan`: has a driver delete a backend volume that no volume names.
+//! `kubectl storage destroy-orphan`: has a driver delete a backend volume that no volume references.
 
 use clap::{ArgGroup, Args};
 
@@ -6,7 +6,7 @@ use super::{Interrupt, SecretArgs, WriteArgs, journal, perform};
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{From, collect},
+    collect::{ClusterSource, collect},
 };
 use crate::plan::{self, Which};
 
@@ -51,7 +51,7 @@ impl OrphanArgs {
         self.write.rests_on_the_journal("destroy-orphan")?;
         let (which, secret) = (self.which()?, self.secret.word()?);
         let settings = self.write.settings();
-        let from = From::Watched { connection, namespace: None };
+        let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;
         if let Which::Entry(wanted) = which
