@@ -11,3 +11,5 @@ mod registry;
 mod rules;
 mod schema;
 mod support;
+#[path = "../terminal.rs"]
+mod terminal;

@@ -32,6 +32,8 @@ mod race;
 mod released;
 mod retention;
 mod support;
+#[path = "../terminal.rs"]
+mod terminal;
 mod undo;
 mod watches;
 mod writing;

@@ -95,6 +95,11 @@ impl Fault {
         Self::of("hold-after").times(1)
     }
 
+    /// Answers as a server does whose clock is ahead by so many seconds, or behind if they are below zero.
+    pub(crate) fn clock(ahead: i64) -> Self {
+        Self::of("clock").with("ahead", json!(ahead))
+    }
+
     /// Only requests of this method whose path matches this regular expression, which is not anchored.
     pub(crate) fn on(mut self, method: &str, path: &str) -> Self {
         self.matched["method"] = json!(method);

@@ -50,7 +50,10 @@ impl<'a> Scenario<'a> {
     pub(crate) fn create(&self, object: &Value) -> Value {
         let mut object = object.clone();
         match object["kind"].as_str() {
-            Some("PersistentVolume") => self.remember(object["metadata"]["name"].as_str()),
+            Some("PersistentVolume") => {
+                let name = object["metadata"]["name"].as_str();
+                self.remember(name.expect("because volumes are created with a name"));
+            }
             Some(
                 "StorageClass"
                 | "VolumeAttachment"
@@ -62,11 +65,11 @@ impl<'a> Scenario<'a> {
         self.cluster.create(&object)
     }
 
-    fn remember(&self, volume: Option<&str>) {
-        let name = volume.expect("because volumes are created with a name").to_owned();
+    /// Remembers a volume, so that it goes with the scenario.
+    pub(crate) fn remember(&self, volume: &str) {
         let mut volumes = self.volumes.borrow_mut();
-        if !volumes.contains(&name) {
-            volumes.push(name);
+        if !volumes.iter().any(|it| it == volume) {
+            volumes.push(volume.to_owned());
         }
     }
 
@@ -76,7 +79,7 @@ impl<'a> Scenario<'a> {
         let claim = self.read(&format!("pvc/{claim}"));
         let volume = claim["spec"]["volumeName"].as_str().expect("because it is bound").to_owned();
         self.wait_phase(&format!("pv/{volume}"), "Bound"); // the claim is bound a moment before
-        self.remember(Some(&volume));
+        self.remember(&volume);
         self.remember_folder(&self.read(&format!("pv/{volume}")));
         volume
     }
@@ -87,7 +90,7 @@ impl<'a> Scenario<'a> {
         let list: Value = serde_json::from_str(&list).expect("because kubectl was asked for it");
         let all = list["items"].as_array().into_iter().flatten();
         for volume in all.filter(|volume| volume["spec"]["claimRef"]["namespace"] == self.name) {
-            self.remember(volume["metadata"]["name"].as_str());
+            self.remember(volume["metadata"]["name"].as_str().expect("because it has a name"));
             self.remember_folder(volume);
         }
     }
