@@ -49,6 +49,7 @@ fn krew_validates_the_manifest() {
 fn pack(archive: &Path) -> String {
     let file = File::create(archive).expect("because the folder is ours");
     let mut packer = tar::Builder::new(GzEncoder::new(file, Compression::none()));
+    packer.sparse(false); // krew reads no holes
     let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-storage"));
     for (path, name) in [(plugin, "kubectl-storage"), (&root().join("LICENSE"), "LICENSE")] {
         packer.append_path_with_name(path, name).expect("because it is there");

@@ -144,7 +144,7 @@ impl<'a> Admin<'a> {
         static ASKED: AtomicU64 = AtomicU64::new(0);
         let number = ASKED.fetch_add(1, Ordering::Relaxed);
         let question = format!("/api/v1/namespaces/{}?mark={number}", self.on.name);
-        self.on.cluster.kubectl(&["get", "--raw", &question]);
+        self.on.cluster.api().read(&question).expect("because the namespace is there");
         eventually("the audit log has the latest request", || {
             !self.on.cluster.events_since(since, &question).is_empty()
         });

@@ -110,6 +110,14 @@ impl Driver {
     }
 }
 
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // What it left in the cluster stays; only the processes are nobody's any more. They may be gone already.
+        let fields = json!({"cluster": self.cluster, "driver": self.name, "how": "kill"});
+        let _ = testbed().try_request("driver.stop", fields);
+    }
+}
+
 fn lines(path: &Path) -> impl Iterator<Item = Value> {
     let text = fs::read_to_string(path).unwrap_or_default(); // there is none before the first call
     let parsed: Vec<_> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

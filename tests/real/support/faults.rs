@@ -182,6 +182,7 @@ impl Cluster {
     /// Kills the API server and starts it anew, on its port and with its arguments.
     pub(crate) fn restart_server(&self) {
         testbed().request("cluster.restart-apiserver", json!({"cluster": self.name()}));
+        self.api().reconnect();
     }
 }
 

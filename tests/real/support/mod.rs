@@ -1,6 +1,7 @@
 //! What scenarios are written with: clusters, drivers, kubectl, the tool, and patience.
 
 mod admin;
+mod api;
 mod audit_log;
 mod cluster;
 mod dice;
