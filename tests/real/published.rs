@@ -57,7 +57,8 @@ fn pack(archive: &Path) -> String {
     let written = packer.into_inner().and_then(GzEncoder::finish);
     written.expect("because the folder is ours");
     let bytes = fs::read(archive).expect("because it was just written");
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
+    digits.concat()
 }
 
 /// krew installs an archive made as a release makes it, and kubectl then finds the plugin.

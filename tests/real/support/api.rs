@@ -91,8 +91,9 @@ impl Api {
         part: &str,
         patch: &Value,
     ) -> Result<Value, kube::Error> {
-        let path = format!("{}{part}?fieldManager=kubectl-patch", self.path(namespace, object));
-        self.send(Method::PATCH, &path, MERGE, patch)
+        let whole = self.path(namespace, object);
+        let target = format!("{whole}{part}?fieldManager=kubectl-patch");
+        self.send(Method::PATCH, &target, MERGE, patch)
     }
 
     /// Asks for an object's deletion.
