@@ -1,4 +1,4 @@
-//! A program at a terminal, as users have it: what it asks can be answered, and what it shows is laid out for a screen.
+//! A program that runs at a terminal of its own, as for a user who types and reads.
 
 use std::io::Read;
 use std::process::{Child, Command};
@@ -12,7 +12,7 @@ const SILENCE: Timespec = Timespec { tv_sec: 120, tv_nsec: 0 };
 
 /// A program at a terminal of 80 columns and 50 rows, which is its stdin, its stdout and its stderr.
 ///
-/// A program that is still there when this is dropped loses its terminal, and with it its life.
+/// Dropping it closes the terminal; the system then ends a program that still runs.
 pub(crate) struct Terminal {
     pub(crate) device: Pty,
     pub(crate) child: Child,
@@ -31,13 +31,13 @@ impl Terminal {
         Self { device, child, shown: Vec::new() }
     }
 
-    /// Reads what is shown next; false when the program has let go of the terminal.
+    /// Reads what the program shows next; false once the program has closed the terminal.
     pub(crate) fn read(&mut self) -> bool {
         let mut device = [PollFd::new(&self.device, PollFlags::IN)];
         let heard = poll(&mut device, Some(&SILENCE)).expect("because it is a terminal");
-        assert_ne!(heard, 0, "it is silent after: {}", self.screen());
+        assert_ne!(heard, 0, "no output for a long time after: {}", self.screen());
         let mut piece = [0; 4096];
-        // On Linux, reading fails once nobody has the other end.
+        // On Linux, reading fails once the other end is closed.
         let length = self.device.read(&mut piece).unwrap_or(0);
         self.shown.extend(&piece[..length]);
         length > 0
@@ -48,7 +48,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown).replace("\r\n", "\n")
     }
 
-    /// Waits for the program's end, and returns what it showed and its exit code, `None` when a signal ended it.
+    /// Waits for the program's end, and returns what it showed and its exit code; `None` when a signal ended it.
     pub(crate) fn finish(mut self) -> (String, Option<i32>) {
         while self.read() {}
         let status = self.child.wait().expect("because it was started");

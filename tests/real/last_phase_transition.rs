@@ -216,7 +216,7 @@ fn d_82_nobody_moves_a_volume_out_of_pending() {
     report.is_near_miss("pv-missing-pv-protection", "pv/waiting");
 }
 
-/// As its server left it ten days ago: Released, with a stamp and a second witness of it.
+/// A volume that has been Released for ten days, by its stamp and by its managedFields.
 fn released_ten_days_ago(on: &Scenario) -> String {
     let (name, time) = (on.named("pv"), ten_days_ago());
     let mut volume =
@@ -241,7 +241,7 @@ fn ten_days_ago() -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
-/// The clock of the server is not that of the workstation, in both directions: every age follows the server's.
+/// The proxy moves the `Date` header by days, ahead and behind: ages follow it and not the clock of this machine.
 #[test]
 fn d_83_the_workstations_clock_does_not_matter() {
     const DAY: i64 = 24 * 3600;

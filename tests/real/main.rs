@@ -2,7 +2,7 @@
 //!
 //! Tests named `d_NN_…` are the scenarios of that number in the project's list of semantics. They need the testbed
 //! (`tests/testbed/README.md`); without it they fail and say why. They run beside each other: a test has a namespace,
-//! and where it stops controllers, a cluster of its own. `cargo test --test real -- --test-threads=4` takes two minutes.
+//! and where it stops controllers, a cluster of its own.
 //!
 //! `BUDGET=600 cargo test --test real foretold -- --nocapture` foretells and does random things to random sets for ten
 //! minutes; without `BUDGET` it does 120 of them.

@@ -45,11 +45,11 @@ fn krew_validates_the_manifest() {
     assert!(said.contains("no overlapping"), "{said}");
 }
 
-/// Packs the plugin and its licence as a release does, but for the compression; returns the SHA-256 of the archive.
+/// Packs the plugin and its licence as a release does, but uncompressed; returns the SHA-256 of the archive.
 fn pack(archive: &Path) -> String {
     let file = File::create(archive).expect("because the folder is ours");
     let mut packer = tar::Builder::new(GzEncoder::new(file, Compression::none()));
-    packer.sparse(false); // krew reads no holes
+    packer.sparse(false); // krew cannot read sparse entries
     let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-storage"));
     for (path, name) in [(plugin, "kubectl-storage"), (&root().join("LICENSE"), "LICENSE")] {
         packer.append_path_with_name(path, name).expect("because it is there");

@@ -1,29 +1,29 @@
-//! Where the clock of this machine is read, and what for. Ages and deadlines of the cluster are by the server's clock.
+//! Which files of src/ read the clock of this machine, and why. Ages are by the clock of the API server.
 
 use std::collections::BTreeMap;
 
 use super::{Source, assert_none, sources};
 
-/// Files that ask this machine for the date, which may be wrong by days.
+/// Files that read the date of this machine, which may be wrong by days.
 const DATE: [(&str, &str); 2] = [
     ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
     ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
 ];
 
-/// Files that measure how long something takes, by a clock that has no date.
+/// Files that measure durations, by a clock that has no date and is never set.
 const STOPWATCH: [(&str, &str); 9] = [
-    ("src/apply/created.rs", "how long a created object is waited for"),
-    ("src/apply/step.rs", "how long a lost watch is waited for before a step"),
-    ("src/apply/verify.rs", "how long an effect is waited for"),
+    ("src/apply/created.rs", "how long to wait for what follows the creation of an object"),
+    ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
+    ("src/apply/verify.rs", "how long to wait for the effect of a write"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/opened.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
     ("src/sources/live/follow.rs", "how long a watch lasted"),
-    ("src/sources/live/message.rs", "when the server told its time"),
-    ("src/sources/live/watches.rs", "how long ago the server told its time"),
+    ("src/sources/live/message.rs", "when the server's Date was received"),
+    ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
 ];
 
-/// Ways to ask for the date, whatever crate they are of.
+/// How code reads the date, in the standard library and in crates.
 const ASKS_DATE: [&str; 9] = [
     "Utc::now",
     "Local::now",
@@ -36,10 +36,10 @@ const ASKS_DATE: [&str; 9] = [
     "Uuid::new_v1",
 ];
 
-/// Ways to measure time.
-const MEASURES: [&str; 3] = ["Instant", ".elapsed(", "Stopwatch"];
+/// How code measures durations.
+const MEASURES: [&str; 2] = ["Instant", ".elapsed("];
 
-/// Files that do one of these and are not on the list, and files that are and do not.
+/// Files that read the clock in one of these ways and are not listed, and files that are listed and do not read it.
 fn differences(sources: &[Source], ways: &[&str], listed: &[(&str, &str)]) -> Vec<String> {
     let listed: BTreeMap<_, _> = listed.iter().copied().collect();
     let reads = |source: &Source| {
@@ -51,13 +51,13 @@ fn differences(sources: &[Source], ways: &[&str], listed: &[(&str, &str)]) -> Ve
         if let Some(way) = reads(source)
             && !listed.contains_key(&*source.path)
         {
-            wrong.push(format!("{}: {way}, and no reason is listed", source.path));
+            wrong.push(format!("{}: {way}, without a listed reason", source.path));
         }
     }
     for (path, reason) in listed {
         let source = sources.iter().find(|it| it.path == path);
         if source.is_none_or(|it| reads(it).is_none()) {
-            wrong.push(format!("{path}: listed ({reason}), and does not do it any more"));
+            wrong.push(format!("{path}: listed ({reason}), but does not read it any more"));
         }
     }
     wrong
@@ -66,8 +66,7 @@ fn differences(sources: &[Source], ways: &[&str], listed: &[(&str, &str)]) -> Ve
 #[test]
 fn the_clock_of_this_machine_is_read_for_these_reasons_only() {
     let sources = sources(&["src"]);
-    let why =
-        "the workstation's clock must not matter; if it does not, say in this file why it is read";
+    let why = "findings must not depend on the clock of this machine; list the reason in this file";
     assert_none(&differences(&sources, &ASKS_DATE, &DATE), why);
     assert_none(&differences(&sources, &MEASURES, &STOPWATCH), why);
 }

@@ -41,7 +41,7 @@ fn a_foreign_finalizer_goes_by_its_name_alone() {
     assert_eq!(finalizers(&on, &other), [BACKUP]);
 }
 
-/// At a terminal its name has to be typed once more: a letter is not enough to skip somebody's clean-up.
+/// At a terminal, the name of a third-party finalizer has to be typed again.
 #[test]
 fn a_foreign_finalizer_is_typed_once_more() {
     let on = Scenario::on(&STILL);
@@ -57,7 +57,7 @@ fn a_foreign_finalizer_is_typed_once_more() {
         assert!(screen.contains("not confirmed: nothing was changed"), "{typed:?}: {screen}");
         assert_eq!(code, Some(5), "{typed:?}: {screen}");
     }
-    // The name alone is not everything either.
+    // The question after it still needs a yes.
     let mut terminal = admin.at_terminal(&args);
     terminal.answer(&question, &format!("{BACKUP}\r"));
     terminal.answer("Change this object?", "n");

@@ -1,9 +1,9 @@
-//! `gc` at a terminal: what it asks, and that nothing but a yes is one.
+//! `gc` at a terminal: its questions, and that nothing is written without the answer that they ask for.
 
 use super::{Admin, left, policy, release};
 use crate::support::{Scenario, Write, shared};
 
-/// Runs it once for each series of answers, none of which is a yes: it ends with 5, and nothing is sent.
+/// Runs `gc` once for each series of answers, none of which confirms: it exits with 5, and no request is sent.
 fn nothing_comes_of(admin: &Admin, args: &[&str], answers: &[&[(&str, &str)]]) {
     for answers in answers {
         let before = admin.on.cluster.mark();
@@ -19,7 +19,7 @@ fn nothing_comes_of(admin: &Admin, args: &[&str], answers: &[&[(&str, &str)]]) {
     }
 }
 
-/// Runs it once with answers that end in a yes, and returns which volumes were really patched, in order.
+/// Runs `gc` once with answers that confirm, and returns the volumes that were patched, by name.
 fn patched_after(admin: &Admin, args: &[&str], answers: &[(&str, &str)]) -> Vec<String> {
     let before = admin.on.cluster.mark();
     let mut terminal = admin.at_terminal(args);
@@ -54,7 +54,7 @@ fn a_handful_is_confirmed_by_a_letter() {
     assert!(names.iter().all(|name| !shared().driver().has(name)));
 }
 
-/// A letter is not enough for much: how many volumes, and how much they hold, has to be typed.
+/// For more than five volumes, their number and their total size have to be typed.
 #[test]
 fn more_than_a_handful_takes_the_count_and_the_bytes() {
     const QUESTION: &str = "type `6 volumes, 6Gi` to go on";
@@ -74,7 +74,7 @@ fn more_than_a_handful_takes_the_count_and_the_bytes() {
     assert!(names.iter().all(|name| !shared().driver().has(name)));
 }
 
-/// What rests on the word of a flag is asked about one by one, and a no takes that one out.
+/// A change that is allowed only by a flag is asked about by itself; a no takes it out of the plan.
 #[test]
 fn what_rests_on_a_flag_is_asked_about_by_itself() {
     let on = Scenario::on(shared());

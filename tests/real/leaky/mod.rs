@@ -20,7 +20,7 @@ const GONE: &str = "legacy.csi.example";
 
 const EXAMPLE: &str = "examples/leaky-cluster.json.gz";
 
-/// With the driver, which runs as long as somebody has it.
+/// With its driver, which runs until it is dropped.
 static LEAKY: LazyLock<(Cluster, Driver)> = LazyLock::new(plant);
 
 /// The cluster; tests only look at it.

@@ -1,5 +1,6 @@
-//! The API server asked from within the tests, as kubectl would ask it: a process for each of their many questions
-//! took longer than what they are about.
+//! Requests of the administrator to the API server, sent from the test process and shaped as kubectl shapes them.
+//!
+//! The scenarios send thousands. A kubectl for each cost 60 ms of CPU and a new TLS connection.
 
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -16,10 +17,10 @@ static RUNTIME: LazyLock<Runtime> =
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
-/// What has the server list all versions of a group at once.
+/// Makes the server list the resources of all groups in one answer.
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// How often a read is tried while the server is being restarted.
+/// How often a read is tried while the API server restarts.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -30,7 +31,7 @@ pub(super) struct Api {
     resources: Mutex<Vec<Resource>>,
 }
 
-/// A kind of object that the server knows.
+/// A resource that the server has.
 #[derive(Clone)]
 struct Resource {
     /// Where its objects are, such as `/apis/apps/v1`.
@@ -52,7 +53,7 @@ impl Api {
         Self { config, client, resources: Mutex::default() }
     }
 
-    /// Forgets connections, which a server that was restarted does not have any more.
+    /// Opens new connections: those to an API server that was restarted are broken.
     pub(super) fn reconnect(&self) {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = connect(&self.config);
     }
@@ -104,7 +105,7 @@ impl Api {
         self.send(Method::DELETE, &self.path(namespace, object), JSON, &options)
     }
 
-    /// Reads a path; what was lost with its connection is asked once more.
+    /// Reads a path; retried when the connection breaks.
     pub(super) fn read(&self, path: &str) -> Result<Value, kube::Error> {
         let mut tries = 0;
         loop {
@@ -146,7 +147,7 @@ impl Api {
         self.word(word).path(namespace, name)
     }
 
-    /// The resource that a word stands for, as kubectl understands it.
+    /// The resource that a word of kubectl stands for: plural, singular or short name.
     fn word(&self, word: &str) -> Resource {
         self.resource(&|it| it.plural == word || it.words.iter().any(|other| other == word), word)
     }
@@ -156,7 +157,7 @@ impl Api {
         if let Some(found) = known.iter().find(|it| is(it)) {
             return found.clone();
         }
-        // A definition may have come since.
+        // A CustomResourceDefinition may have been created since.
         *known = ["/api", "/apis"].iter().flat_map(|path| self.discover(path)).collect();
         let found = known.iter().find(|it| is(it)).cloned();
         found.unwrap_or_else(|| panic!("the server has no {what}"))

@@ -149,7 +149,7 @@ impl Cluster {
             .get_or_init(|| self.start_driver("shared.csi.example", &DriverOptions::default()))
     }
 
-    /// Installs a CSI driver and starts it; its processes end when the test is done with it.
+    /// Installs a CSI driver and starts its processes, which end when the driver is dropped.
     pub(crate) fn start_driver(&self, name: &str, options: &DriverOptions) -> Driver {
         Driver::start(&self.name, name, options)
     }

@@ -112,7 +112,8 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // What it left in the cluster stays; only the processes are nobody's any more. They may be gone already.
+        // Its objects stay in the cluster. The processes would renew their Leases until the last test ends; they may
+        // have ended already.
         let fields = json!({"cluster": self.cluster, "driver": self.name, "how": "kill"});
         let _ = testbed().try_request("driver.stop", fields);
     }

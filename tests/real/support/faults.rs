@@ -95,7 +95,7 @@ impl Fault {
         Self::of("hold-after").times(1)
     }
 
-    /// Answers as a server does whose clock is ahead by so many seconds, or behind if they are below zero.
+    /// Moves the `Date` of answers, as if the clock of the server were ahead by so many seconds; below zero, behind.
     pub(crate) fn clock(ahead: i64) -> Self {
         Self::of("clock").with("ahead", json!(ahead))
     }

@@ -1,4 +1,4 @@
-//! What an administrator does: with the real kubectl where it matters, and as kubectl does it elsewhere.
+//! What an administrator does: through the real kubectl where that matters, elsewhere by the same requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -173,12 +173,12 @@ impl Running {
 }
 
 impl AtTerminal {
-    /// Waits until it has shown a text, and answers it.
+    /// Waits until it has asked a question, and types an answer.
     pub(crate) fn answer(&mut self, question: &str, answer: &str) {
         while !self.terminal.screen().contains(question) {
             assert!(self.terminal.read(), "it ended: {}", self.terminal.screen());
         }
-        // What was asked before is not asked again.
+        // The next question may have the same words.
         self.terminal.shown.clear();
         let mut keyboard = &self.terminal.device;
         keyboard.write_all(answer.as_bytes()).expect("because it is a terminal");

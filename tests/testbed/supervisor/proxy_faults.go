@@ -22,7 +22,7 @@ const (
 	answer          action = iota // something else than the server would
 	closeConnection               // without an answer
 	wait                          // until released
-	otherClock                    // the header Date of the server's answer is moved
+	moveDate                      // of the server's answer, as if its clock were wrong
 )
 
 type kind struct {
@@ -37,7 +37,7 @@ var kinds = map[string]kind{
 	"reset-after":  {closeConnection, true},
 	"hold":         {wait, false},
 	"hold-after":   {wait, true},
-	"clock":        {otherClock, false}, // by the time that headers come: the answer need not be over
+	"clock":        {moveDate, false}, // a header: the answer need not be complete
 }
 
 // reasons are what an API server calls its answers.
@@ -81,7 +81,7 @@ type what struct {
 	RetryAfter int    `json:"retry_after"`
 	// Text is answered instead of a Status, as by a load balancer or by the server's own queue.
 	Text string `json:"text"`
-	// Ahead is by how many seconds the server's clock seems to be ahead; below zero it seems to be behind.
+	// Ahead is how many seconds the server's clock appears to be ahead; below zero, behind.
 	Ahead int `json:"ahead"`
 }
 
@@ -110,7 +110,7 @@ func newFault(spec faultSpec) (*fault, error) {
 	if known.Action == answer && (spec.What.Code < 200 || spec.What.Code > 599) {
 		return nil, fmt.Errorf("fault %s: %d is no code to answer with", spec.Fault, spec.What.Code)
 	}
-	if (known.Action == otherClock) != (spec.What.Ahead != 0) {
+	if (known.Action == moveDate) != (spec.What.Ahead != 0) {
 		return nil, fmt.Errorf("fault %s: only a clock is ahead, and it is by some seconds", spec.Fault)
 	}
 	if known.Action != answer && spec.What != (what{Kind: spec.What.Kind, Ahead: spec.What.Ahead}) {
@@ -168,7 +168,7 @@ func (f *fault) replace(response *http.Response) {
 	response.Body = io.NopCloser(bytes.NewReader(text))
 }
 
-// moveClock changes when the server says that it answered.
+// moveClock changes the Date of an answer.
 func (f *fault) moveClock(response *http.Response) error {
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
