@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::request;
 use crate::client::{ReadError, Reader};
-use crate::cluster::{Change as Seen_, Lookup, Reach, Seen, Subject};
+use crate::cluster::{Change as Seen_, Cx, Dirty, Facts, Lookup, Reach, Seen, Subject};
 use crate::dump::{self, DumpError};
 use crate::model::{
     BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
@@ -16,7 +16,6 @@ use crate::model::{
 };
 use crate::objects;
 use crate::plan::Purpose;
-use crate::rules::Assessor;
 use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
@@ -33,9 +32,30 @@ pub struct View {
 
 struct State {
     intake: Intake,
-    assessor: Assessor,
+    /// Facts about drivers that proposals have asked for.
+    facts: RefCell<Facts>,
     /// What keeps it current; `None` where only named objects are looked at.
     watches: Option<Watches>,
+}
+
+impl State {
+    /// Returns what a proposal reads.
+    fn cx<'a>(&'a self, settings: &'a Settings) -> Cx<'a> {
+        Cx::new(&self.intake.cluster, settings, &self.facts)
+    }
+
+    /// Drops the facts that may differ since they were derived, by what was taken in or because time
+    /// has passed: the next proposal that asks for one derives it anew. Nothing else of the cluster is
+    /// judged here.
+    fn drop_outdated_facts(&mut self) {
+        let Dirty { everything, drivers, all_drivers, subjects: _ } =
+            std::mem::take(&mut self.intake.dirty);
+        let now = self.intake.cluster.clock();
+        self.facts.get_mut().retain(|key, (_, wake)| {
+            let due = wake.zip(now).is_some_and(|(wake, now)| wake <= now);
+            !everything && !all_drivers && !due && !drivers.contains(key.driver())
+        });
+    }
 }
 
 /// Why an object cannot be judged now.
@@ -78,10 +98,10 @@ impl View {
         reader: Reader,
         settings: Settings,
         intake: Intake,
-        assessor: Assessor,
         watches: Option<Watches>,
     ) -> Self {
-        Self { reader, settings, state: RefCell::new(State { intake, assessor, watches }) }
+        let state = State { intake, facts: RefCell::default(), watches };
+        Self { reader, settings, state: RefCell::new(state) }
     }
 
     /// Gives back everything that was seen.
@@ -236,10 +256,9 @@ impl View {
         object: &ObjectRef,
         answered: bool,
     ) -> (Seen<Result<Proposal, Refusal>>, BTreeSet<Question>) {
-        let State { intake, assessor, .. } = &mut *self.state.borrow_mut();
-        let dirty = std::mem::take(&mut intake.dirty);
-        assessor.update(&intake.cluster, &self.settings, dirty);
-        let cx = assessor.cx(&intake.cluster, &self.settings);
+        let mut state = self.state.borrow_mut();
+        state.drop_outdated_facts();
+        let cx = state.cx(&self.settings);
         cx.listen();
         let proposed = purpose.propose(&cx, object);
         let mut questions = cx.take_questions();
@@ -274,7 +293,7 @@ impl View {
             }
             _ => return None,
         };
-        let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
+        let cx = state.cx(&self.settings);
         let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
         event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
     }
@@ -304,7 +323,7 @@ impl View {
     /// The attachments of a volume that are being deleted, with what their attacher complains of.
     pub(super) fn detaching(&self, volume: &str) -> Vec<String> {
         let state = self.state.borrow();
-        let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
+        let cx = state.cx(&self.settings);
         let attachments = cx.attachments_of(volume).unwrap_or_default().into_iter();
         attachments
             .filter(|it| it.metadata.deleting.is_some())
@@ -321,7 +340,7 @@ impl View {
         let again = list_again(&self.reader, &reach).await?;
         let state = &mut *self.state.borrow_mut();
         again.take_in(&mut state.intake);
-        let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
+        let cx = state.cx(&self.settings);
         let pods = cx.pods_of(key).unwrap_or_default();
         Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())
     }

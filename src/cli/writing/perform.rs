@@ -141,7 +141,6 @@ async fn carry_out(
         live.reader,
         confirmed.settings().clone(),
         std::mem::take(&mut collected.intake),
-        std::mem::take(&mut collected.assessor),
         live.watches,
     );
     let bar = bar(total);
