@@ -1,4 +1,4 @@
-//! The small remedies: what they plan, and what each of them refuses.
+//! What `retain`, `reserve` and `add-protection` propose and refuse.
 
 use std::cell::RefCell;
 

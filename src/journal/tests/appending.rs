@@ -33,7 +33,7 @@ fn a_line_is_as_it_is_documented() {
     let first = format!(
         r#"{{"version":1,"sequence":1,"previous":"{nothing}","at":"2023-11-14T22:13:20Z","type":"intent","run":"run","command":"undo","object":{{"apiVersion":"v1","kind":"PersistentVolume","name":"one","uid":"{UID}"}},"action":"delete-volume","because":"pv-released-past-threshold","request":{{"method":"DELETE","path":"/api/v1/persistentvolumes/one","contentType":"application/json","body":{{"preconditions":{{"resourceVersion":"7","uid":"{UID}"}}}}}},"backend":{{"driver":"hostpath.csi.k8s.io","handle":"one"}},"capacity":"10Gi","keeps":false,"undoes":9}}"#
     );
-    let previous = crate::journal::record::hash(first.as_bytes());
+    let previous = crate::journal::line::hash(first.as_bytes());
     let second = format!(
         r#"{{"version":1,"sequence":2,"previous":"{previous}","at":"2023-11-14T22:13:21Z","type":"outcome","of":1,"outcome":"unanswered","detail":"because"}}"#
     );

@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 
-use super::{Backend, History, Intent, JOURNAL, Log, Outcome, Request, history};
+use super::{Backend, History, Intent, JOURNAL, Log, Outcome, SentRequest, history};
 use crate::model::{Kind, ObjectKey, ObjectRef, Time, Uid};
 
 const UID: &str = "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11";
@@ -30,7 +30,7 @@ fn keep(volume: &str) -> Intent {
         },
         action: "delete-volume".to_owned(),
         because: "pv-released-past-threshold".to_owned(),
-        request: Request {
+        request: SentRequest {
             method: "DELETE".to_owned(),
             path,
             content_type: "application/json".to_owned(),

@@ -2,7 +2,7 @@ use super::{
     Outcome::{Done, Failed, Pending, Refused, Sent, Stale, Unanswered},
     *,
 };
-use crate::journal::{Consequence, JournalError};
+use crate::journal::{JournalConsequence, JournalError};
 
 /// Three entries, each with an outcome: lines 1 to 6.
 fn three() -> tempfile::TempDir {
@@ -200,7 +200,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
         let error = Log::open(folder.path()).expect_err(text);
         assert!(matches!(error, JournalError::Foreign { .. }), "{text}: {error}");
         let error = history(folder.path()).expect_err(text);
-        let consequence = Consequence::NotRead;
+        let consequence = JournalConsequence::NotRead;
         let foreign =
             matches!(error, JournalError::Foreign { consequence: it, .. } if it == consequence);
         assert!(foreign, "{text}: {error}");

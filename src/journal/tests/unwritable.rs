@@ -1,5 +1,5 @@
 use super::*;
-use crate::journal::{Consequence, JournalError};
+use crate::journal::{JournalConsequence, JournalError};
 
 /// What a user is told, with what caused it.
 fn told(error: &JournalError) -> String {
@@ -92,7 +92,7 @@ fn a_journal_that_goes_away_or_shrinks_during_a_run_stops_it() {
     let log = Log::open(folder.path()).expect("writable");
     replace(folder.path(), b"");
     let error = log.begin("run", None, &keep("two")).expect_err("it is not the one we opened");
-    let consequence = Consequence::NothingSent;
+    let consequence = JournalConsequence::NothingSent;
     assert!(
         matches!(&error, JournalError::Shrunk { consequence: it, .. } if *it == consequence),
         "{error}"

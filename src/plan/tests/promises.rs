@@ -1,4 +1,4 @@
-//! The promises.
+//! The properties.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn is_old_and_kept(traits: &Traits, settings: &Settings) -> bool {
 }
 
 /// What the plan would leave behind once the API server has it: nobody has acted on it yet.
-fn carried_out(mut volume: Volume, change: &Change) -> Volume {
+fn carried_out(mut volume: Volume, change: &ProposedChange) -> Volume {
     for step in &change.proposal.steps {
         match step {
             Action::SetReclaimPolicy { to, .. } => volume.reclaim_policy = to.clone(),
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn exactly_what_nobody_uses_is_dropped(all in vec(traits(), 1..5), settings in settings()) {
         let settings = Settings { destroy_data: false, ..settings };
-        let selection = Selection { keep_backend: true, ..named(&all) };
+        let selection = GcSelection { keep_backend: true, ..named(&all) };
         let plan = plan(&cluster(&all), &settings, &selection);
         let dropped = objects(&plan);
         for (index, traits) in all.iter().enumerate() {
@@ -98,11 +98,11 @@ proptest! {
     fn a_plan_that_is_made_twice_is_the_same_plan(
         all in vec(traits(), 1..5), settings in settings(), by_name: bool,
     ) {
-        let selection = if by_name { named(&all) } else { Selection::default() };
+        let selection = if by_name { named(&all) } else { GcSelection::default() };
         let first = plan(&cluster(&all), &settings, &selection);
         prop_assert_eq!(&first, &plan(&cluster(&all), &settings, &selection));
         // Whatever the order in which names were typed.
-        let typed = Selection { names: selection.names.iter().rev().cloned().collect(), ..selection };
+        let typed = GcSelection { names: selection.names.iter().rev().cloned().collect(), ..selection };
         prop_assert_eq!(&first, &plan(&cluster(&all), &settings, &typed));
     }
 
@@ -116,13 +116,13 @@ proptest! {
         keep_backend: bool, names in vec(0_usize..4, 0..3),
     ) {
         let cluster = cluster(&all);
-        let everything = Selection { keep_backend, ..Selection::default() };
+        let everything = GcSelection { keep_backend, ..GcSelection::default() };
         let whole = plan(&cluster, &settings, &everything);
         let mut narrow = settings.clone();
         narrow.scope.namespace = namespace.map(Text::from);
         let selector = Selector::parse(label.unwrap_or_default());
         narrow.scope.selector = selector.expect("because it is one");
-        let selection = Selection {
+        let selection = GcSelection {
             names: Vec::new(),
             class: class.map(Text::from),
             driver: driver.map(Text::from),
@@ -134,7 +134,7 @@ proptest! {
         let names: BTreeSet<_> = names.into_iter().filter(|it| *it < all.len()).collect();
         prop_assume!(!names.is_empty() && !settings.destroy_data);
         let names = names.into_iter().map(|index| name(index).into()).collect();
-        let typed = plan(&cluster, &narrow, &Selection { names, ..selection });
+        let typed = plan(&cluster, &narrow, &GcSelection { names, ..selection });
         for change in &typed.changes {
             prop_assert!(whole.changes.contains(change), "only when named: {change:?}");
         }
@@ -145,7 +145,7 @@ proptest! {
         all in vec(traits(), 1..5), settings in settings(),
         kind in select(&Kind::ALL[..]), keep_backend: bool,
     ) {
-        let selection = Selection { keep_backend, ..named(&all) };
+        let selection = GcSelection { keep_backend, ..named(&all) };
         let whole = plan(&cluster(&all), &settings, &selection);
         let mut blind = cluster(&all);
         lose(&mut blind, kind, None);
@@ -171,7 +171,7 @@ proptest! {
     fn a_namespace_whose_pods_may_not_be_listed_is_left_alone(
         all in vec(traits(), 1..5), settings in settings(), keep_backend: bool,
     ) {
-        let selection = Selection { keep_backend, ..named(&all) };
+        let selection = GcSelection { keep_backend, ..named(&all) };
         let whole = plan(&cluster(&all), &settings, &selection);
         let mut blind = cluster(&all);
         lose(&mut blind, Kind::Pod, Some("a"));
@@ -221,7 +221,7 @@ fn a_volume_that_nothing_speaks_against_is_planned() {
         class: "fast",
         label: "x",
     }];
-    for selection in [Selection::default(), named(&all)] {
+    for selection in [GcSelection::default(), named(&all)] {
         let plan = plan(&cluster(&all), &Settings::default(), &selection);
         let names: Vec<_> = plan.changes.iter().map(|it| it.object.to_string()).collect();
         assert_eq!(names, ["pv/pv-0"], "{:#?}", plan.refusals);
@@ -244,7 +244,7 @@ fn what_is_too_young_is_refused_by_name_and_not_selected_by_a_filter() {
     // The younger of two times counts.
     let all = [young(6, 6), young(400, 0), young(0, 400)];
     let cluster = cluster(&all);
-    let selected = plan(&cluster, &Settings::default(), &Selection::default());
+    let selected = plan(&cluster, &Settings::default(), &GcSelection::default());
     assert_eq!((&*selected.changes, &*selected.refusals), (&[][..], &[][..]));
     let typed = plan(&cluster, &Settings::default(), &named(&all));
     let reasons: BTreeSet<_> = typed.refusals.iter().map(|it| &*it.reason).collect();
@@ -256,7 +256,7 @@ fn what_is_too_young_is_refused_by_name_and_not_selected_by_a_filter() {
 fn a_name_that_nothing_has_is_refused_and_never_guessed() {
     let all = [];
     let names = vec!["pv-0".into()];
-    let selection = Selection { names, ..Selection::default() };
+    let selection = GcSelection { names, ..GcSelection::default() };
     let told = |cluster: &Cluster| {
         let plan = plan(cluster, &Settings::default(), &selection);
         assert_eq!(plan.changes, []);

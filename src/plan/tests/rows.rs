@@ -1,4 +1,4 @@
-//! What there is besides volumes.
+//! Rows of other kinds than volumes.
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! What is decided about the finalizers of volumes: the table, and what comes of it.
 
+mod decisions;
 mod enumerated;
 mod promises;
 mod rows;
-mod table;
 mod upstream;
 mod whole;
 
@@ -275,7 +275,7 @@ fn whole(case: &Case) -> Result<Proposal, String> {
 fn whole_of(case: &Case, volume: &Volume, named: bool) -> Result<Proposal, String> {
     let (cluster, settings, known) = (cluster(case), settings(case), RefCell::default());
     let cx = Cx::new(&cluster, &settings, &known);
-    match fix(&cx, volume, &Asked { named, ..Asked::default() }) {
+    match fix(&cx, volume, &FinalizerRequest { named, ..FinalizerRequest::default() }) {
         Ok(said) => said.map_err(|refusal| refusal.reason),
         Err(unseen) => Err(format!("unseen: {}", unseen.reason)),
     }

@@ -99,7 +99,7 @@ fn guard(case: &Case) -> &'static str {
 
 fn without(volume: &Volume, finalizer: &str) -> Volume {
     let mut volume = volume.clone();
-    take_off(&mut volume, finalizer);
+    remove_from(&mut volume, finalizer);
     volume
 }
 

@@ -93,7 +93,7 @@ fn what_is_asked_for_by_its_name_is_done_or_nothing_is() {
 #[test]
 fn a_backend_that_would_be_leaked_is_reclaimed_once_nothing_holds_its_object() {
     let (cluster, key) = ("b7f3", BackendKey { driver: DRIVER.into(), handle: "vol-1".into() });
-    let name = crate::remedies::tombstone::name(cluster, &key);
+    let name = crate::remedies::placeholder::name(cluster, &key);
     for case in [
         // D-33, T12, D-84, and one that a backup has held.
         reclaim(),
@@ -174,7 +174,8 @@ fn the_word_that_a_driver_is_absent_is_among_what_is_relied_on() {
     let settings = Settings { absent_drivers, ..settings(&case) };
     let cx = Cx::new(&cluster, &settings, &known);
     let volume = volume(&case);
-    let proposal = fix(&cx, &volume, &Asked::default()).expect("seen").expect("on his word");
+    let proposal =
+        fix(&cx, &volume, &FinalizerRequest::default()).expect("seen").expect("on his word");
     assert_eq!(proposal.relies_on, ["--driver-absent"]);
     let command = (EXTERNAL.command)(&cx, &volume);
     assert_eq!(
@@ -226,7 +227,9 @@ fn an_attachment_is_repaired_first() {
     cluster.apply(Change::Seen(row), &mut dirty);
     let (settings, known) = (settings(&case), RefCell::default());
     let cx = Cx::new(&cluster, &settings, &known);
-    let said = fix(&cx, &volume(&case), &Asked::default()).expect("seen").expect_err("attached");
+    let said = fix(&cx, &volume(&case), &FinalizerRequest::default())
+        .expect("seen")
+        .expect_err("attached");
     assert!(
         said.reason.contains(
             "volumeattachment/csi-1 still names it, on node node-1: fix the attachment first"
