@@ -151,7 +151,7 @@ impl Plan {
         let because = purpose.id();
         match proposed {
             Ok(Ok(proposal)) => {
-                self.changes.push(ProposedChange { purpose, object, about, proposal })
+                self.changes.push(ProposedChange { purpose, object, about, proposal });
             }
             Ok(Err(refusal)) => {
                 let reason = refusal.reason;

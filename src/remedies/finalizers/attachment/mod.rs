@@ -16,7 +16,7 @@ use crate::model::{
     Action, Age, Attachment, AttachmentSource, Kind, ObjectRef, PodUse, Proposal, Refusal, Text,
     Threshold, Undo, Volume,
 };
-use table::{AttachedVolume, AttachmentInputs, AttachmentStep, BlockedBy, decide};
+use table::{AttachmentInputs, AttachmentStep, BlockedBy, VolumeOfAttachment, decide};
 
 /// Deletes an attachment that the user names, or removes its finalizers.
 pub static REMEDY: Remedy<Attachment> = Remedy {
@@ -110,25 +110,25 @@ struct AttachmentEvidence {
 impl AttachmentEvidence {
     fn of(cx: &Cx, attachment: &Attachment, request: &FinalizerRequest) -> Seen<Self> {
         let terminating = attachment.metadata.deleting.is_some();
-        let (attached, volume) = match &attachment.source {
+        let (source, volume) = match &attachment.source {
             AttachmentSource::Volume(name) => match cx.attached_volume(name)? {
-                Some(volume) => (AttachedVolume::Exists, Some(volume)),
-                None => (AttachedVolume::Missing, None),
+                Some(volume) => (VolumeOfAttachment::Exists, Some(volume)),
+                None => (VolumeOfAttachment::Missing, None),
             },
-            AttachmentSource::Inline { .. } => (AttachedVolume::Exists, None),
-            AttachmentSource::None => (AttachedVolume::Unnamed, None),
+            AttachmentSource::Inline { .. } => (VolumeOfAttachment::Exists, None),
+            AttachmentSource::None => (VolumeOfAttachment::Unnamed, None),
         };
         let blocked_by = blocked_by(attachment);
         let attacher = Remover::attacher(cx, &attachment.attacher);
         // Objects on which the decision does not rest need not be read.
-        let needs_node = match (terminating, attached) {
-            (false, AttachedVolume::Exists | AttachedVolume::Missing)
-            | (true, AttachedVolume::Missing) => true,
-            (true, AttachedVolume::Exists) | (_, AttachedVolume::Unnamed) => false,
+        let needs_node = match (terminating, source) {
+            (false, VolumeOfAttachment::Exists | VolumeOfAttachment::Missing)
+            | (true, VolumeOfAttachment::Missing) => true,
+            (true, VolumeOfAttachment::Exists) | (_, VolumeOfAttachment::Unnamed) => false,
         };
         let node_missing =
             needs_node && cx.node(&attachment.node, Kind::VolumeAttachment)?.is_none();
-        let would_delete = !terminating && node_missing && attached == AttachedVolume::Exists;
+        let would_delete = !terminating && node_missing && source == VolumeOfAttachment::Exists;
         let pod = if would_delete { pod_on_node(cx, attachment, volume)? } else { None };
         let attacher_absent = would_delete && pod.is_none() && attacher.is_absent(cx)?;
         let third_party = third_party(attachment);
@@ -141,7 +141,7 @@ impl AttachmentEvidence {
         };
         let inputs = AttachmentInputs {
             terminating,
-            volume: attached,
+            volume: source,
             may_be_attached: facts::may_be_attached(attachment),
             blocked_by,
             node_missing,

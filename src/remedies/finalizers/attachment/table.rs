@@ -4,7 +4,7 @@ use super::super::decision::{Consent, FinalizerDecision};
 
 /// The volume of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AttachedVolume {
+pub(super) enum VolumeOfAttachment {
     /// Its object exists, or the attachment has an inline volume.
     Exists,
     /// Its object does not exist: without it, the attacher cannot detach the volume.
@@ -33,7 +33,7 @@ pub(super) enum BlockedBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttachmentInputs {
     pub(super) terminating: bool,
-    pub(super) volume: AttachedVolume,
+    pub(super) volume: VolumeOfAttachment,
     /// Whether the volume may be attached (R-SUP-1).
     pub(super) may_be_attached: bool,
     pub(super) blocked_by: BlockedBy,
@@ -92,18 +92,20 @@ pub(super) const fn decide(row: AttachmentInputs) -> AttachmentDecision {
 const fn live(row: AttachmentInputs) -> AttachmentDecision {
     use FinalizerDecision::{Do, Leave};
     match (row.volume, row.node_missing, row.pod_exists, row.attacher_absent, row.named) {
-        (AttachedVolume::Unnamed, _, _, _, _) => Leave(AttachmentReason::VolumeUnnamed),
-        (AttachedVolume::Missing, _, _, _, _) if row.may_be_attached => {
+        (VolumeOfAttachment::Unnamed, _, _, _, _) => Leave(AttachmentReason::VolumeUnnamed),
+        (VolumeOfAttachment::Missing, _, _, _, _) if row.may_be_attached => {
             Leave(AttachmentReason::VolumeMissing)
         }
-        (AttachedVolume::Missing, _, _, _, _) => Leave(AttachmentReason::NothingWasAttached),
-        (AttachedVolume::Exists, false, _, _, _) => Leave(AttachmentReason::NotTerminating),
-        (AttachedVolume::Exists, true, true, _, _) => Leave(AttachmentReason::PodExists),
-        (AttachedVolume::Exists, true, false, true, _) => Leave(AttachmentReason::AttacherAbsent),
-        (AttachedVolume::Exists, true, false, false, false) => {
+        (VolumeOfAttachment::Missing, _, _, _, _) => Leave(AttachmentReason::NothingWasAttached),
+        (VolumeOfAttachment::Exists, false, _, _, _) => Leave(AttachmentReason::NotTerminating),
+        (VolumeOfAttachment::Exists, true, true, _, _) => Leave(AttachmentReason::PodExists),
+        (VolumeOfAttachment::Exists, true, false, true, _) => {
+            Leave(AttachmentReason::AttacherAbsent)
+        }
+        (VolumeOfAttachment::Exists, true, false, false, false) => {
             Leave(AttachmentReason::NeedsObjectName)
         }
-        (AttachedVolume::Exists, true, false, false, true) => Do(AttachmentStep::Delete),
+        (VolumeOfAttachment::Exists, true, false, false, true) => Do(AttachmentStep::Delete),
     }
 }
 
@@ -115,22 +117,22 @@ const fn terminating(row: AttachmentInputs) -> AttachmentDecision {
         (BlockedBy::Nothing, _, _, _, _, _) => Leave(AttachmentReason::NoFinalizer),
         (BlockedBy::GarbageCollector, _, _, _, _, _) => Leave(AttachmentReason::OfGarbageCollector),
         (BlockedBy::AnotherAttacher, _, _, _, _, _) => Leave(AttachmentReason::OfAnotherAttacher),
-        (BlockedBy::ItsAttacher, AttachedVolume::Exists, _, _, _, _) => {
+        (BlockedBy::ItsAttacher, VolumeOfAttachment::Exists, _, _, _, _) => {
             Leave(AttachmentReason::Detaching)
         }
-        (BlockedBy::ItsAttacher, AttachedVolume::Unnamed, _, _, _, _) => {
+        (BlockedBy::ItsAttacher, VolumeOfAttachment::Unnamed, _, _, _, _) => {
             Leave(AttachmentReason::VolumeUnnamed)
         }
-        (BlockedBy::ItsAttacher, AttachedVolume::Missing, false, _, _, _) => {
+        (BlockedBy::ItsAttacher, VolumeOfAttachment::Missing, false, _, _, _) => {
             Leave(AttachmentReason::VolumeMissing)
         }
-        (BlockedBy::ItsAttacher, AttachedVolume::Missing, true, false, _, _) => {
+        (BlockedBy::ItsAttacher, VolumeOfAttachment::Missing, true, false, _, _) => {
             Leave(AttachmentReason::TooSoon)
         }
-        (BlockedBy::ItsAttacher, AttachedVolume::Missing, true, true, false, _) => {
+        (BlockedBy::ItsAttacher, VolumeOfAttachment::Missing, true, true, false, _) => {
             Leave(AttachmentReason::NeedsObjectName)
         }
-        (BlockedBy::ItsAttacher, AttachedVolume::Missing, true, true, true, _) => {
+        (BlockedBy::ItsAttacher, VolumeOfAttachment::Missing, true, true, true, _) => {
             Do(AttachmentStep::RemoveItsAttachers)
         }
         (BlockedBy::ThirdParty, _, _, _, _, Consent::Missing) => {

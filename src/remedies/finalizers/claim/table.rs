@@ -50,7 +50,6 @@ impl ClaimFinalizerKind {
 }
 
 /// The inputs of the table for one finalizer of one claim.
-#[expect(clippy::struct_excessive_bools, reason = "each is a column of the table")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClaimInputs {
     pub(super) kind: ClaimFinalizerKind,

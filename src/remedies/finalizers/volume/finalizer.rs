@@ -156,7 +156,7 @@ impl<'a> VolumeFinalizer<'a> {
                 self.set_sidecar(facts::Remover::provisioner(cx, &driver));
             }
             (VolumeFinalizerKind::External | VolumeFinalizerKind::InTree, Owner::InTree(_)) => {
-                self.set_manager(cx)
+                self.set_manager(cx);
             }
             // No controller removes it from a CSI volume.
             (VolumeFinalizerKind::InTree, Owner::Csi(_)) => {

@@ -150,11 +150,13 @@ pub(super) enum VolumeReason {
 /// A decision, or what was not read of its inputs.
 pub(super) type VolumeDecision = Result<FinalizerDecision<VolumeStep, VolumeReason>, NotRead>;
 
-const fn step(step: VolumeStep) -> VolumeDecision {
+#[expect(clippy::unnecessary_wraps, reason = "what every table returns")]
+pub(super) const fn step(step: VolumeStep) -> VolumeDecision {
     Ok(FinalizerDecision::Do(step))
 }
 
-const fn leave(reason: VolumeReason) -> VolumeDecision {
+#[expect(clippy::unnecessary_wraps, reason = "what every table returns")]
+pub(super) const fn leave(reason: VolumeReason) -> VolumeDecision {
     Ok(FinalizerDecision::Leave(reason))
 }
 

@@ -3,8 +3,8 @@
 use super::*;
 use FinalizerDecision::{Do, Leave};
 
-const VOLUMES: [AttachedVolume; 3] =
-    [AttachedVolume::Exists, AttachedVolume::Missing, AttachedVolume::Unnamed];
+const VOLUMES: [VolumeOfAttachment; 3] =
+    [VolumeOfAttachment::Exists, VolumeOfAttachment::Missing, VolumeOfAttachment::Unnamed];
 const BLOCKED_BY: [BlockedBy; 5] = [
     BlockedBy::ItsAttacher,
     BlockedBy::AnotherAttacher,
@@ -51,14 +51,14 @@ fn exactly(decision: AttachmentDecision, count: usize, holds: impl Fn(Attachment
 
 /// An attachment to a node that does not exist, of a volume that exists.
 fn node_is_missing(row: AttachmentInputs) -> bool {
-    !row.terminating && row.volume == AttachedVolume::Exists && row.node_missing
+    !row.terminating && row.volume == VolumeOfAttachment::Exists && row.node_missing
 }
 
 /// An attachment that its attacher cannot detach: the volume does not exist.
 fn cannot_detach(row: AttachmentInputs) -> bool {
     row.terminating
         && row.blocked_by == BlockedBy::ItsAttacher
-        && row.volume == AttachedVolume::Missing
+        && row.volume == VolumeOfAttachment::Missing
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn the_attachers_finalizer_goes_where_volume_and_node_are_gone_and_only_by_name(
 fn a_volume_that_is_gone_has_to_come_back_first() {
     exactly(Leave(AttachmentReason::VolumeMissing), 64 + 320, |row| {
         let standing =
-            !row.terminating && row.volume == AttachedVolume::Missing && row.may_be_attached;
+            !row.terminating && row.volume == VolumeOfAttachment::Missing && row.may_be_attached;
         cannot_detach(row) && !row.node_missing || standing
     });
 }
@@ -113,21 +113,21 @@ fn what_its_attacher_can_detach_is_never_forced() {
     exactly(Leave(AttachmentReason::Detaching), 128, |row| {
         row.terminating
             && row.blocked_by == BlockedBy::ItsAttacher
-            && row.volume == AttachedVolume::Exists
+            && row.volume == VolumeOfAttachment::Exists
     });
 }
 
 #[test]
 fn what_is_where_it_belongs_is_left() {
     exactly(Leave(AttachmentReason::NotTerminating), 320, |row| {
-        !row.terminating && row.volume == AttachedVolume::Exists && !row.node_missing
+        !row.terminating && row.volume == VolumeOfAttachment::Exists && !row.node_missing
     });
 }
 
 #[test]
 fn what_never_was_attached_is_anybodys_to_delete() {
     exactly(Leave(AttachmentReason::NothingWasAttached), 320, |row| {
-        !row.terminating && row.volume == AttachedVolume::Missing && !row.may_be_attached
+        !row.terminating && row.volume == VolumeOfAttachment::Missing && !row.may_be_attached
     });
 }
 
@@ -135,7 +135,7 @@ fn what_never_was_attached_is_anybodys_to_delete() {
 fn what_names_no_volume_is_not_understood() {
     exactly(Leave(AttachmentReason::VolumeUnnamed), 640 + 128, |row| {
         let held = !row.terminating || row.blocked_by == BlockedBy::ItsAttacher;
-        row.volume == AttachedVolume::Unnamed && held
+        row.volume == VolumeOfAttachment::Unnamed && held
     });
 }
 

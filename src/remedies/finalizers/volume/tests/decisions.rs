@@ -6,7 +6,7 @@ use super::super::finalizer::VolumeFinalizer;
 use super::super::reason::reason;
 use super::super::table::{
     LeakChoice, Lifecycle, OtherFinalizers, ReclaimingController, Usage, VolumeFinalizerKind,
-    VolumeInputs, VolumePhase, VolumePolicy, VolumeReason, VolumeStep, decide,
+    VolumeInputs, VolumePhase, VolumePolicy, VolumeReason, VolumeStep, decide, leave, step,
 };
 use super::*;
 use crate::remedies::finalizers::decision::{
@@ -113,7 +113,7 @@ fn every_row_has_a_step_or_a_reason_and_each_of_them_is_reached() {
                     NotRead::Controller => it.controller == ControllerLiveness::Unread,
                     NotRead::Users => it.usage == Usage::Unread,
                 };
-                assert!(is_unread, "{it:?} was seen");
+                assert!(is_unread, "{it:?} was read");
             }
         }
     });
@@ -189,7 +189,7 @@ fn no_step_is_taken_on_unread_inputs_or_against_a_controller_that_would_act() {
         match step {
             VolumeStep::Remove => {}
             VolumeStep::RemoveWhileProtected => {
-                assert_eq!(it.others, OtherFinalizers::DeletionProtection, "{it:?}")
+                assert_eq!(it.others, OtherFinalizers::DeletionProtection, "{it:?}");
             }
             VolumeStep::RemoveLastKept => {
                 assert!(
@@ -237,15 +237,25 @@ fn a_leak_choice_changes_a_refusal_only_where_it_was_missing() {
 
 #[test]
 fn each_row() {
-    use FinalizerDecision::{Do, Leave};
+    use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
+    use VolumeFinalizerKind::{Attacher, External, InTree, ThirdParty};
+    use VolumeReason::{
+        AttacherWaitsForDeletion, Bound, ControllerAlive, ControllerNameless, ControllerUnknown,
+        DeletionMayGoOn, InUse, LastDeletionProtection, ManagerHonors, NeedsFinalizerName,
+        NeedsLeakChoice, NeedsObjectName, NeedsRolledBack, NeverReleased, NotTerminating,
+        NothingElseProtects, PolicyUnknown, ReinstallDriver, SlowDeletionLooksTheSame, TooSoon,
+    };
+    use VolumeStep::{
+        Remove, RemoveLastKept, RemoveLastLeaked, RemoveLastReclaimed, RemoveWhileProtected,
+    };
     let csi = VolumeInputs {
-        kind: VolumeFinalizerKind::External,
+        kind: External,
         reclaimed_by: ReclaimingController::Provisioner,
         policy: VolumePolicy::Delete,
         phase: VolumePhase::Released,
         lifecycle: Lifecycle::Terminating,
         others: OtherFinalizers::PvProtection,
-        controller: ControllerLiveness::Absent,
+        controller: Absent,
         usage: Usage::Free,
         leak: LeakChoice::Unsaid,
         rolled_back: false,
@@ -269,174 +279,80 @@ fn each_row() {
     let consented = |it: VolumeInputs| VolumeInputs {
         named: true,
         consent: Consent::Given,
-        ..of(VolumeFinalizerKind::ThirdParty, it)
+        ..of(ThirdParty, it)
     };
     let used = |it: VolumeInputs| VolumeInputs { usage: Usage::Used, ..it };
     let unread = |it: VolumeInputs| VolumeInputs { usage: Usage::Unread, ..it };
     for (row, it, says) in [
-        ("F23", kept, Ok(Do(VolumeStep::RemoveLastKept))),
-        ("F23 live", live(kept), Ok(Do(VolumeStep::Remove))),
+        ("F23", kept, step(RemoveLastKept)),
+        ("F23 live", live(kept), step(Remove)),
         (
             "F23 recycle",
             VolumeInputs { policy: VolumePolicy::Recycle, ..kept },
-            Ok(Do(VolumeStep::RemoveLastKept)),
+            step(RemoveLastKept),
         ),
-        (
-            "F23 alive",
-            controller(ControllerLiveness::Alive, kept),
-            Ok(Leave(VolumeReason::ControllerAlive)),
-        ),
-        ("F23 used", used(kept), Ok(Leave(VolumeReason::InUse))),
+        ("F23 alive", controller(Alive, kept), leave(ControllerAlive)),
+        ("F23 used", used(kept), leave(InUse)),
         ("F23 unread", unread(kept), Err(NotRead::Users)),
-        ("F24", csi, Ok(Leave(VolumeReason::NeedsLeakChoice))),
-        ("F24 leak", leak(csi), Ok(Do(VolumeStep::RemoveLastLeaked))),
-        ("F24 reclaim", reclaim(csi), Ok(Do(VolumeStep::RemoveLastReclaimed))),
-        ("F24 bound", leak(at(VolumePhase::Bound, csi)), Ok(Leave(VolumeReason::Bound))),
-        ("F24 released", leak(live(csi)), Ok(Leave(VolumeReason::ReinstallDriver))),
-        ("F24 failed", live(at(VolumePhase::Failed, csi)), Ok(Leave(VolumeReason::NotTerminating))),
+        ("F24", csi, leave(NeedsLeakChoice)),
+        ("F24 leak", leak(csi), step(RemoveLastLeaked)),
+        ("F24 reclaim", reclaim(csi), step(RemoveLastReclaimed)),
+        ("F24 bound", leak(at(VolumePhase::Bound, csi)), leave(Bound)),
+        ("F24 released", leak(live(csi)), leave(ReinstallDriver)),
+        ("F24 failed", live(at(VolumePhase::Failed, csi)), leave(NotTerminating)),
         (
             "F24 odd",
             leak(VolumeInputs { policy: VolumePolicy::Other, ..csi }),
-            Ok(Leave(VolumeReason::PolicyUnknown)),
+            leave(PolicyUnknown),
         ),
-        (
-            "F25",
-            leak(controller(ControllerLiveness::Alive, csi)),
-            Ok(Leave(VolumeReason::ControllerAlive)),
-        ),
-        (
-            "F25 unknown",
-            reclaim(controller(ControllerLiveness::Unknown, csi)),
-            Ok(Leave(VolumeReason::ControllerUnknown)),
-        ),
-        ("F25 unread", leak(controller(ControllerLiveness::Unread, csi)), Err(NotRead::Controller)),
-        (
-            "never bound",
-            reclaim(at(VolumePhase::Unbound, csi)),
-            Ok(Leave(VolumeReason::NeverReleased)),
-        ),
-        ("F27", live(of(VolumeFinalizerKind::InTree, csi)), Ok(Do(VolumeStep::Remove))),
-        (
-            "F27 guarded",
-            guarded(of(VolumeFinalizerKind::InTree, csi)),
-            Ok(Do(VolumeStep::RemoveWhileProtected)),
-        ),
-        ("F27 kept", of(VolumeFinalizerKind::InTree, kept), Ok(Do(VolumeStep::RemoveLastKept))),
-        (
-            "D-40",
-            of(VolumeFinalizerKind::InTree, csi),
-            Ok(Leave(VolumeReason::LastDeletionProtection)),
-        ),
-        (
-            "D-40 leak",
-            leak(of(VolumeFinalizerKind::InTree, csi)),
-            Ok(Do(VolumeStep::RemoveLastLeaked)),
-        ),
-        ("F30", guarded(in_tree(csi)), Ok(Do(VolumeStep::RemoveWhileProtected))),
-        ("F30 kept", in_tree(kept), Ok(Do(VolumeStep::RemoveLastKept))),
-        ("F30 bare", leak(in_tree(csi)), Ok(Leave(VolumeReason::NothingElseProtects))),
-        (
-            "F30 newer",
-            controller(ControllerLiveness::Alive, in_tree(kept)),
-            Ok(Leave(VolumeReason::ManagerHonors)),
-        ),
+        ("F25", leak(controller(Alive, csi)), leave(ControllerAlive)),
+        ("F25 unknown", reclaim(controller(Unknown, csi)), leave(ControllerUnknown)),
+        ("F25 unread", leak(controller(Unread, csi)), Err(NotRead::Controller)),
+        ("never bound", reclaim(at(VolumePhase::Unbound, csi)), leave(NeverReleased)),
+        ("F27", live(of(InTree, csi)), step(Remove)),
+        ("F27 guarded", guarded(of(InTree, csi)), step(RemoveWhileProtected)),
+        ("F27 kept", of(InTree, kept), step(RemoveLastKept)),
+        ("D-40", of(InTree, csi), leave(LastDeletionProtection)),
+        ("D-40 leak", leak(of(InTree, csi)), step(RemoveLastLeaked)),
+        ("F30", guarded(in_tree(csi)), step(RemoveWhileProtected)),
+        ("F30 kept", in_tree(kept), step(RemoveLastKept)),
+        ("F30 bare", leak(in_tree(csi)), leave(NothingElseProtects)),
+        ("F30 newer", controller(Alive, in_tree(kept)), leave(ManagerHonors)),
         (
             "F30 without --rolled-back",
             VolumeInputs { rolled_back: false, ..in_tree(kept) },
-            Ok(Leave(VolumeReason::NeedsRolledBack)),
+            leave(NeedsRolledBack),
         ),
-        (
-            "F31 live",
-            live(of(VolumeFinalizerKind::Attacher, csi)),
-            Ok(Leave(VolumeReason::AttacherWaitsForDeletion)),
-        ),
-        ("F31 used", used(of(VolumeFinalizerKind::Attacher, kept)), Ok(Leave(VolumeReason::InUse))),
-        ("F31 kept", of(VolumeFinalizerKind::Attacher, kept), Ok(Do(VolumeStep::RemoveLastKept))),
-        (
-            "F31 guarded",
-            guarded(of(VolumeFinalizerKind::Attacher, csi)),
-            Ok(Do(VolumeStep::RemoveWhileProtected)),
-        ),
-        (
-            "F31 bound",
-            at(VolumePhase::Bound, of(VolumeFinalizerKind::Attacher, kept)),
-            Ok(Leave(VolumeReason::Bound)),
-        ),
-        (
-            "F31 whose",
-            controller(ControllerLiveness::Nameless, of(VolumeFinalizerKind::Attacher, kept)),
-            Ok(Leave(VolumeReason::ControllerNameless)),
-        ),
-        ("D-33", of(VolumeFinalizerKind::Attacher, csi), Ok(Leave(VolumeReason::NeedsLeakChoice))),
-        (
-            "D-33 reclaim",
-            reclaim(of(VolumeFinalizerKind::Attacher, csi)),
-            Ok(Do(VolumeStep::RemoveLastReclaimed)),
-        ),
-        (
-            "F33",
-            of(VolumeFinalizerKind::ThirdParty, kept),
-            Ok(Leave(VolumeReason::NeedsFinalizerName)),
-        ),
-        ("F33 named", consented(kept), Ok(Do(VolumeStep::RemoveLastKept))),
-        (
-            "F33 chosen",
-            VolumeInputs { named: false, ..consented(kept) },
-            Ok(Leave(VolumeReason::NeedsObjectName)),
-        ),
-        (
-            "F33 too soon",
-            controller(ControllerLiveness::Working, consented(kept)),
-            Ok(Leave(VolumeReason::TooSoon)),
-        ),
-        ("F33 live", live(consented(kept)), Ok(Leave(VolumeReason::NotTerminating))),
-        ("F33 leaks", consented(csi), Ok(Leave(VolumeReason::NeedsLeakChoice))),
-        ("F33 leak", leak(consented(csi)), Ok(Do(VolumeStep::RemoveLastLeaked))),
-        (
-            "F39",
-            in_tree(of(VolumeFinalizerKind::InTree, csi)),
-            Ok(Leave(VolumeReason::NeedsLeakChoice)),
-        ),
-        (
-            "F39 kept",
-            in_tree(of(VolumeFinalizerKind::InTree, kept)),
-            Ok(Do(VolumeStep::RemoveLastKept)),
-        ),
-        (
-            "F39 leak",
-            leak(in_tree(of(VolumeFinalizerKind::InTree, csi))),
-            Ok(Do(VolumeStep::RemoveLastLeaked)),
-        ),
-        (
-            "D-84",
-            reclaim(in_tree(of(VolumeFinalizerKind::InTree, csi))),
-            Ok(Do(VolumeStep::RemoveLastReclaimed)),
-        ),
-        (
-            "F39 slow",
-            controller(
-                ControllerLiveness::Working,
-                leak(in_tree(of(VolumeFinalizerKind::InTree, csi))),
-            ),
-            Ok(Leave(VolumeReason::DeletionMayGoOn)),
-        ),
+        ("F31 live", live(of(Attacher, csi)), leave(AttacherWaitsForDeletion)),
+        ("F31 used", used(of(Attacher, kept)), leave(InUse)),
+        ("F31 kept", of(Attacher, kept), step(RemoveLastKept)),
+        ("F31 guarded", guarded(of(Attacher, csi)), step(RemoveWhileProtected)),
+        ("F31 bound", at(VolumePhase::Bound, of(Attacher, kept)), leave(Bound)),
+        ("F31 whose", controller(Nameless, of(Attacher, kept)), leave(ControllerNameless)),
+        ("D-33", of(Attacher, csi), leave(NeedsLeakChoice)),
+        ("D-33 reclaim", reclaim(of(Attacher, csi)), step(RemoveLastReclaimed)),
+        ("F33", of(ThirdParty, kept), leave(NeedsFinalizerName)),
+        ("F33 named", consented(kept), step(RemoveLastKept)),
+        ("F33 chosen", VolumeInputs { named: false, ..consented(kept) }, leave(NeedsObjectName)),
+        ("F33 too soon", controller(Working, consented(kept)), leave(TooSoon)),
+        ("F33 live", live(consented(kept)), leave(NotTerminating)),
+        ("F33 leaks", consented(csi), leave(NeedsLeakChoice)),
+        ("F33 leak", leak(consented(csi)), step(RemoveLastLeaked)),
+        ("F39", in_tree(of(InTree, csi)), leave(NeedsLeakChoice)),
+        ("F39 kept", in_tree(of(InTree, kept)), step(RemoveLastKept)),
+        ("F39 leak", leak(in_tree(of(InTree, csi))), step(RemoveLastLeaked)),
+        ("D-84", reclaim(in_tree(of(InTree, csi))), step(RemoveLastReclaimed)),
+        ("F39 slow", controller(Working, leak(in_tree(of(InTree, csi)))), leave(DeletionMayGoOn)),
         (
             "F39 without --rolled-back",
-            VolumeInputs {
-                rolled_back: false,
-                ..leak(in_tree(of(VolumeFinalizerKind::InTree, csi)))
-            },
-            Ok(Leave(VolumeReason::SlowDeletionLooksTheSame)),
+            VolumeInputs { rolled_back: false, ..leak(in_tree(of(InTree, csi))) },
+            leave(SlowDeletionLooksTheSame),
         ),
-        (
-            "F39 M chosen",
-            live(in_tree(of(VolumeFinalizerKind::InTree, csi))),
-            Ok(Leave(VolumeReason::NeedsObjectName)),
-        ),
+        ("F39 M chosen", live(in_tree(of(InTree, csi))), leave(NeedsObjectName)),
         (
             "F39 M named",
-            VolumeInputs { named: true, ..live(in_tree(of(VolumeFinalizerKind::InTree, csi))) },
-            Ok(Do(VolumeStep::Remove)),
+            VolumeInputs { named: true, ..live(in_tree(of(InTree, csi))) },
+            step(Remove),
         ),
     ] {
         assert_eq!(decide(&it), says, "{row}: {it:?}");
