@@ -1,6 +1,8 @@
 //! The cluster as a run that writes sees it: the lists, what the watches have brought since, and the
 //! objects that are read again for each step.
 
+mod references;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -19,6 +21,8 @@ use crate::plan::Purpose;
 use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
+pub(super) use references::claim_of;
+use references::references;
 
 /// Rounds of questions about one object: an answer may raise another question, but not for ever.
 const ROUNDS: usize = 3;
@@ -375,33 +379,4 @@ impl CurrentCluster {
         let live = self.get(&request::path(&object.key)).await?;
         Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))
     }
-}
-
-/// Returns the objects that an object references and that are read again with it, because a decision
-/// about it rests on them.
-fn references(kind: Kind, live: &Value) -> Vec<ObjectKey> {
-    let cluster_wide =
-        |kind, name: &Value| name.as_str().map(|name| ObjectKey::cluster_wide(kind, name));
-    match kind {
-        Kind::PersistentVolume => claim_of(live).into_iter().collect(),
-        Kind::PersistentVolumeClaim => {
-            cluster_wide(Kind::PersistentVolume, &live["spec"]["volumeName"]).into_iter().collect()
-        }
-        Kind::VolumeAttachment => {
-            let volume = &live["spec"]["source"]["persistentVolumeName"];
-            let volume = cluster_wide(Kind::PersistentVolume, volume);
-            volume.into_iter().chain(cluster_wide(Kind::Node, &live["spec"]["nodeName"])).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the claim that a volume references.
-pub(super) fn claim_of(live: &Value) -> Option<ObjectKey> {
-    let claim = live["spec"].get("claimRef")?;
-    Some(ObjectKey {
-        kind: Kind::PersistentVolumeClaim,
-        namespace: Some(claim["namespace"].as_str()?.into()),
-        name: claim["name"].as_str()?.into(),
-    })
 }

@@ -18,6 +18,7 @@
 //! Changes of one driver are made one after the other. The first outcome with an unknown cause (no
 //! answer, an error of the server) ends the batch.
 
+mod change_end;
 mod current_cluster;
 mod event;
 mod kept_record;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
 
+use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
 use super::kept_record::KeptBackendRecorder;
 use super::options::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
-use super::step::{ChangeEnd, ChangeExecutor};
+use super::step::ChangeExecutor;
 use super::writer::Writer;
 use crate::client::Connection;
 use crate::journal::Log;

@@ -1,5 +1,6 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
+mod proposal;
 mod reclaim;
 mod record;
 
@@ -7,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::current_cluster::{CurrentCluster, ReadAgainError};
+use super::change_end::ChangeEnd;
+use super::current_cluster::CurrentCluster;
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
 use super::writer::{WriteAnswer, WriteError, Writer};
 use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
-use crate::model::{Action, ObjectRef, Proposal, Uid, format_bytes};
+use crate::model::{Action, ObjectRef, Uid, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
+use proposal::{difference, is_rest};
 
 /// How often an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -42,43 +45,6 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) interrupted: &'a dyn Fn() -> bool,
 }
 
-/// How a change, or one step of it, ended.
-#[derive(Debug)]
-pub(super) struct ChangeEnd {
-    pub(super) outcome: Outcome,
-    pub(super) detail: String,
-    /// Its journal entry.
-    pub(super) entry: Option<u64>,
-    /// Why no other change may begin, if none may.
-    pub(super) ends_batch: Option<String>,
-    /// Other errors.
-    pub(super) notes: Vec<String>,
-    /// Whether an earlier step of the change was carried out.
-    pub(super) partly: bool,
-    /// The object as it was before the step, where the step was carried out.
-    pub(super) before: Option<Box<Value>>,
-}
-
-impl ChangeEnd {
-    pub(super) fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        Self {
-            outcome,
-            detail,
-            entry: None,
-            ends_batch: None,
-            notes: Vec::new(),
-            partly: false,
-            before: None,
-        }
-    }
-
-    pub(super) fn ends_batch(mut self) -> Self {
-        self.ends_batch = Some(self.detail.clone());
-        self
-    }
-}
-
 impl ChangeExecutor<'_> {
     /// Carries out a change; the first step that is not done ends it.
     pub(super) async fn carry_out(&self, change: &ProposedChange) -> ChangeEnd {
@@ -98,7 +64,7 @@ impl ChangeExecutor<'_> {
                 return ended;
             }
             if done > 0 {
-                ended = after(last, ended);
+                ended = ended.after(last);
             }
             last = ended;
             if last.outcome != Outcome::Done {
@@ -144,7 +110,7 @@ impl ChangeExecutor<'_> {
         };
         let mut ended = match &sent {
             Ok(_) => ChangeEnd::new(Outcome::Sent, ""),
-            Err(error) => unsent(error),
+            Err(error) => ChangeEnd::unsent(error),
         };
         ended.entry = Some(entry);
         self.end(&mut ended, entry);
@@ -188,7 +154,7 @@ impl ChangeExecutor<'_> {
         let key = &change.proposal.steps[done].object().key;
         loop {
             let judged = self.cluster.propose_again(&change.purpose, &change.object).await;
-            let (objects, proposed) = judged.map_err(|error| unread(&error))?;
+            let (objects, proposed) = judged.map_err(|error| ChangeEnd::unread(&error))?;
             let Some(live) = objects.object_of(&change.object.key, key) else {
                 return Err(ChangeEnd::new(Outcome::Stale, "it is gone"));
             };
@@ -344,27 +310,6 @@ impl ChangeExecutor<'_> {
     }
 }
 
-/// Adds the end of a step to that of the steps before.
-fn after(earlier: ChangeEnd, mut ended: ChangeEnd) -> ChangeEnd {
-    let ChangeEnd { detail, entry, notes, before, .. } = earlier;
-    ended.partly = true;
-    ended.detail = format!("{detail}; then: {}", ended.detail);
-    ended.entry = ended.entry.or(entry);
-    ended.before = ended.before.or(before);
-    ended.notes.splice(0..0, notes);
-    ended
-}
-
-/// Whether a proposal made after `done` steps is the rest of the confirmed one.
-fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
-    if done == 0 {
-        return confirmed == now;
-    }
-    confirmed.steps.get(done..) == Some(&now.steps)
-        && now.notices.iter().all(|it| confirmed.notices.contains(it))
-        && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
-}
-
 /// Whether the volume object is deleted with a step while its backend volume is kept: with the last step
 /// about it.
 fn keeps(change: &ProposedChange, done: usize) -> bool {
@@ -374,46 +319,13 @@ fn keeps(change: &ProposedChange, done: usize) -> bool {
 }
 
 /// Returns the backend volume of a change as the journal writes it.
-pub(super) fn backend(change: &ProposedChange) -> Option<Backend> {
+fn backend(change: &ProposedChange) -> Option<Backend> {
     let backend = change.about.backend.as_ref()?;
     Some(Backend { driver: backend.driver.to_string(), handle: backend.handle.to_string() })
-}
-
-fn unread(error: &ReadAgainError) -> ChangeEnd {
-    ChangeEnd::new(Outcome::Failed, format!("it could not be read again: {error}")).ends_batch()
 }
 
 /// Whether an earlier run has created the object: then this one only waits for its deletion.
 fn exists_already(purpose: &Purpose, error: &WriteError) -> bool {
     let exists = matches!(error, WriteError::Rejected { reason, .. } if reason == "AlreadyExists");
     exists && purpose.resumes()
-}
-
-/// Returns how a change ends whose write was not answered with success.
-fn unsent(error: &WriteError) -> ChangeEnd {
-    if let Some(detail) = error.overtaken() {
-        return ChangeEnd::new(Outcome::Stale, detail);
-    }
-    match error {
-        // The dry run has just succeeded: the cause is unknown.
-        WriteError::Rejected { .. } | WriteError::NotSent(_) => {
-            ChangeEnd::new(Outcome::Failed, error.to_string()).ends_batch()
-        }
-        WriteError::Unanswered(detail) => {
-            let detail = format!("whether it was carried out is not known: {detail}");
-            ChangeEnd::new(Outcome::Unanswered, detail).ends_batch()
-        }
-    }
-}
-
-/// Describes how a proposal differs from the confirmed one.
-fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
-    let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
-    if confirmed.steps.get(done..) != Some(&now.steps) {
-        return "what would be done now is not what was confirmed".to_owned();
-    }
-    match new.first() {
-        Some(notice) => format!("something to know has come up since it was confirmed: {notice}"),
-        None => "what it would mean now is not what was confirmed".to_owned(),
-    }
 }

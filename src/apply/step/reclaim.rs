@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
+use super::super::change_end::ChangeEnd;
 use super::super::{Outcome, request};
-use super::{ChangeEnd, ChangeExecutor};
+use super::ChangeExecutor;
 use crate::model::{Action, ObjectRef};
 use crate::plan::{ProposedChange, Purpose};
 use crate::remedies::{Orphan, placeholder};

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::super::Outcome;
+use super::super::change_end::ChangeEnd;
 use super::super::kept_record::{PreviousValue, RecordError};
-use super::{ChangeEnd, ChangeExecutor, backend};
+use super::{ChangeExecutor, backend};
 use crate::journal::kept_backend::{self, KeptBackendRecord};
 use crate::model::BackendKey;
 use crate::plan::ProposedChange;
