@@ -1,5 +1,5 @@
-//! The cluster as a run that writes sees it: the lists, what the watches have brought since, and the
-//! objects that are read again for each step.
+//! The cluster as a run that writes sees it: the lists, what the watches have brought since, and
+//! the objects that are read again for each step.
 
 mod references;
 
@@ -27,8 +27,8 @@ use references::references;
 /// Rounds of questions about one object: an answer may raise another question, but not for ever.
 const ROUNDS: usize = 3;
 
-/// The cluster as it is now, for the changes of one run. It keeps what was read and judges nothing but
-/// the proposal that it is asked for.
+/// The cluster as it is now, for the changes of one run. It keeps what was read and judges nothing
+/// but the proposal that it is asked for.
 ///
 /// The futures of a run share it within one task: nothing is borrowed across an await.
 pub struct CurrentCluster {
@@ -52,8 +52,8 @@ impl TrackedState {
         Cx::new(&self.intake.cluster, settings, &self.facts)
     }
 
-    /// Removes the facts that may be different now, because of what was taken in or because time has
-    /// passed: the next proposal that needs one derives it again. No rule is judged here.
+    /// Removes the facts that may be different now, because of what was taken in or because time
+    /// has passed: the next proposal that needs one derives it again. No rule is judged here.
     fn drop_outdated_facts(&mut self) {
         let Dirty { everything, drivers, all_drivers, subjects: _ } =
             std::mem::take(&mut self.intake.dirty);
@@ -146,8 +146,8 @@ impl CurrentCluster {
         Ok(self.read_with_references(object, &[]).await?.subject)
     }
 
-    /// Reads an object and the objects that it references again, after it has listed again what may use
-    /// it.
+    /// Reads an object and the objects that it references again, after it has listed again what may
+    /// use it.
     async fn read_with_references(
         &self,
         object: &ObjectRef,
@@ -226,8 +226,9 @@ impl CurrentCluster {
 
     /// Reads an object again, and proposes what is to be done to it as it is now.
     ///
-    /// Questions are asked first: other changes are made at the same time, and what they take in may be
-    /// older than what is read here. Between the last read and the proposal nothing is taken in.
+    /// Questions are asked first: other changes are made at the same time, and what they take in
+    /// may be older than what is read here. Between the last read and the proposal nothing is taken
+    /// in.
     pub(super) async fn propose_again(
         &self,
         purpose: &Purpose,
@@ -265,8 +266,8 @@ impl CurrentCluster {
         replies.take_in(&mut self.state.borrow_mut().intake)
     }
 
-    /// Proposes what is to be done from what was read so far, and returns the questions that have no
-    /// answer; with `answered` also those on whose answers the proposal rests.
+    /// Proposes what is to be done from what was read so far, and returns the questions that have
+    /// no answer; with `answered` also those on whose answers the proposal rests.
     fn propose(
         &self,
         purpose: &Purpose,
@@ -282,7 +283,8 @@ impl CurrentCluster {
         if answered {
             let (looked, _) = cx.take_notes();
             questions.extend(looked.into_iter().filter_map(|it| match it {
-                // Whether the object and those that it references exist is known when they are read.
+                // Whether the object and those that it references exist is known when they are
+                // read.
                 Lookup::Answer(question) if !matches!(question, Question::Exists(_)) => {
                     Some(question)
                 }
@@ -337,8 +339,8 @@ impl CurrentCluster {
         uid.is_some_and(|uid| *uid == object.uid)
     }
 
-    /// Returns the names of the `VolumeAttachments` of a volume that are Terminating, with the errors of
-    /// their attacher.
+    /// Returns the names of the `VolumeAttachments` of a volume that are Terminating, with the
+    /// errors of their attacher.
     pub(super) fn detaching(&self, volume: &str) -> Vec<String> {
         let state = self.state.borrow();
         let cx = state.cx(&self.settings);
@@ -374,7 +376,7 @@ impl CurrentCluster {
     }
 
     /// Asks the API server whether an object, by its uid, does not exist any more.
-    pub(super) async fn is_gone(&self, object: &ObjectRef) -> Result<bool, ReadError> {
+    pub(super) async fn is_deleted(&self, object: &ObjectRef) -> Result<bool, ReadError> {
         let uid = object.uid.as_ref().map(ToString::to_string);
         let live = self.get(&request::path(&object.key)).await?;
         Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))

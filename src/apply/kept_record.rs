@@ -1,8 +1,8 @@
 //! Writes the record of kept backend volumes in the cluster.
 //!
 //! A key is written before the volume object is deleted: afterwards only this record references the
-//! backend volume, whatever happens to this machine. Only this tool writes the record, and a key more
-//! or less does no harm: unlike every other write, a change of it is retried after a conflict.
+//! backend volume, whatever happens to this machine. Only this tool writes the record, and a key
+//! more or less does no harm: unlike every other write, a change of it is retried after a conflict.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -28,7 +28,8 @@ pub(super) struct KeptBackendRecorder<'a> {
     cluster: &'a CurrentCluster,
     writer: &'a Writer,
     namespace: &'a Text,
-    /// Held while a key is written: all keys are of one object, so that writes at the same time conflict.
+    /// Held while a key is written: all keys are of one object, so that writes at the same time
+    /// conflict.
     turn: Mutex<()>,
 }
 
@@ -108,8 +109,8 @@ impl<'a> KeptBackendRecorder<'a> {
         self.change(edit, RecordMode::Write).await.map(drop)
     }
 
-    /// Tries a change until it is written, and returns the record before the change. `edit` renders the
-    /// request; `None` means that there is nothing to change.
+    /// Tries a change until it is written, and returns the record before the change. `edit` renders
+    /// the request; `None` means that there is nothing to change.
     async fn change(
         &self,
         edit: impl Fn(Option<&Value>) -> Option<WriteRequest>,
@@ -227,7 +228,8 @@ fn with(namespace: &str, live: Option<&Value>, key: &str, value: &str) -> Option
     }
 }
 
-/// Renders the request that removes a key, or restores its earlier value, if it still has our value.
+/// Renders the request that removes a key, or restores its earlier value, if it still has our
+/// value.
 fn without(
     namespace: &str,
     live: Option<&Value>,

@@ -8,11 +8,11 @@
 //! 2. The request is rendered from the object just read ([`request`]): a JSON patch that tests uid,
 //!    resourceVersion and every field on which the decision rests, or a DELETE with preconditions.
 //! 3. It is sent as a dry run: admission and RBAC may still refuse it.
-//! 4. The intent is appended to the journal, with the object as it was, and is on disk before the next
-//!    step.
-//! 5. The request is sent once. It is never sent again, whatever the answer is. Where the volume object
-//!    is deleted and its backend volume is kept, the record in the cluster is written first, and
-//!    reverted if the request is not carried out.
+//! 4. The intent is appended to the journal, with the object as it was, and is on disk before the
+//!    next step.
+//! 5. The request is sent once. It is never sent again, whatever the answer is. Where the volume
+//!    object is deleted and its backend volume is kept, the record in the cluster is written first,
+//!    and reverted if the request is not carried out.
 //! 6. The effect of the write is verified by watches; at the deadline the outcome is *pending*.
 //!
 //! Changes of one driver are made one after the other. The first outcome with an unknown cause (no

@@ -31,8 +31,8 @@ const JSON: &str = "application/json";
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
 pub use crate::model::NO_CLAIM;
 
-/// Renders the request for an action on an object as it was just read; `live` is `Null` where the object
-/// is created.
+/// Renders the request for an action on an object as it was just read; `live` is `Null` where the
+/// object is created.
 ///
 /// # Errors
 /// When the object is not the one that the action was proposed for.
@@ -87,8 +87,8 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
     }
 }
 
-/// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the whole
-/// claimRef (`pv_controller.go`, `unbindVolume`).
+/// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
+/// whole claimRef (`pv_controller.go`, `unbindVolume`).
 fn reserve(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
     let mut patch = Patch::on(volume, live)?;
@@ -197,7 +197,8 @@ impl<'a> Patch<'a> {
         self.operations.push(operation);
     }
 
-    /// Tests that a field has a value, which the object just read must have. An absent field equals null.
+    /// Tests that a field has a value, which the object just read must have. An absent field equals
+    /// null.
     fn tests(&mut self, path: &str, value: &Value) -> Result<(), UnfitObject> {
         let seen = self.live.pointer(path).unwrap_or(&Value::Null);
         if seen != value {

@@ -137,10 +137,10 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     }
 }
 
-/// Groups the changes that are made one after the other: those of one driver, unless the user asked for
-/// more at the same time. A change that rests on what another one writes becomes stale, and nothing
-/// worse: each tests the fields on which it rests, and destroying a backend volume that another volume
-/// references is refused.
+/// Groups the changes that are made one after the other: those of one driver, unless the user asked
+/// for more at the same time. A change that rests on what another one writes becomes stale, and
+/// nothing worse: each tests the fields on which it rests, and destroying a backend volume that
+/// another volume references is refused.
 fn lanes(plan: &Plan, parallel: Option<usize>) -> Vec<Vec<usize>> {
     if parallel.is_some() {
         return (0..plan.changes.len()).map(|index| vec![index]).collect();

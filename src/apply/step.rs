@@ -89,8 +89,8 @@ impl ChangeExecutor<'_> {
             self.dry_run_later_steps(change, &live).await?;
             self.dry_run_reclaim(change, &live).await?;
         }
-        // Written with the first step, and again with the step that deletes the volume object: then it has the
-        // number of the entry that `destroy-orphan` continues.
+        // Written with the first step, and again with the step that deletes the volume object: then
+        // it has the number of the entry that `destroy-orphan` continues.
         let record = match done == 0 || keeps(change, done) {
             true => self.dry_run_record(change, &live).await?,
             false => None,
@@ -115,10 +115,10 @@ impl ChangeExecutor<'_> {
         ended.entry = Some(entry);
         self.end(&mut ended, entry);
         let Ok(written) = sent else {
-            // A write without an answer may have been carried out: then only the record references the
-            // backend volume.
+            // A write without an answer may have been carried out: then only the record references
+            // the backend volume.
             if ended.outcome != Outcome::Unanswered
-                && let Err(note) = self.take_record_back(kept.as_ref()).await
+                && let Err(note) = self.revert_record(kept.as_ref()).await
             {
                 ended.notes.push(note);
             }
@@ -173,7 +173,8 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Sends a request as a dry run, so that admission and RBAC refuse it before anything is written.
+    /// Sends a request as a dry run, so that admission and RBAC refuse it before anything is
+    /// written.
     pub(super) async fn send_dry_run(
         &self,
         purpose: &Purpose,
@@ -201,8 +202,8 @@ impl ChangeExecutor<'_> {
         })
     }
 
-    /// Sends the later steps as dry runs before the first is carried out, so that no change ends half way
-    /// because the user may not carry out its second step.
+    /// Sends the later steps as dry runs before the first is carried out, so that no change ends
+    /// half way because the user may not carry out its second step.
     async fn dry_run_later_steps(
         &self,
         change: &ProposedChange,
@@ -310,8 +311,8 @@ impl ChangeExecutor<'_> {
     }
 }
 
-/// Whether the volume object is deleted with a step while its backend volume is kept: with the last step
-/// about it.
+/// Whether the volume object is deleted with a step while its backend volume is kept: with the last
+/// step about it.
 fn keeps(change: &ProposedChange, done: usize) -> bool {
     let following = change.proposal.steps.get(done + 1);
     let last = following.is_none_or(|it| matches!(it, Action::ReclaimBackend { .. }));

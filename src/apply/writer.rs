@@ -14,8 +14,8 @@ use super::request::WriteRequest;
 use crate::client::{Connection, ReadError, date, refusal};
 use crate::model::Time;
 
-/// Sends writes to one API server, each of them once: a write without an answer may have been carried
-/// out, and is not sent again.
+/// Sends writes to one API server, each of them once: a write without an answer may have been
+/// carried out, and is not sent again.
 #[derive(Clone)]
 pub(super) struct Writer {
     client: Client,
@@ -55,8 +55,8 @@ pub(super) enum WriteError {
 const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
 
 impl WriteError {
-    /// Returns how the object has changed, where it was deleted or changed by another client since it was
-    /// read; `None` for every other error.
+    /// Returns how the object has changed, where it was deleted or changed by another client since
+    /// it was read; `None` for every other error.
     pub(super) fn overtaken(&self) -> Option<String> {
         let Self::Rejected { code, message, .. } = self else { return None };
         // Admission webhooks choose the code, and policies answer with 422 (apiserver,
@@ -126,8 +126,8 @@ impl Writer {
         Err(WriteError::Rejected { code, reason, message })
     }
 
-    /// Returns the path and query of a request. The API server ignores the query of a DELETE with a body
-    /// (apiserver, `DeleteResource`).
+    /// Returns the path and query of a request. The API server ignores the query of a DELETE with a
+    /// body (apiserver, `DeleteResource`).
     pub(super) fn uri(&self, request: &WriteRequest, dry_run: bool) -> String {
         if request.method == Method::DELETE {
             return request.path.clone();

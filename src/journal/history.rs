@@ -1,8 +1,8 @@
 //! Reads the journal of writes, whatever happened to the file.
 //!
-//! Lines that cannot be read, do not follow from the line before or go back in time become notes; all
-//! others stay readable. The hash chain shows that a line in the middle was changed or removed; it
-//! cannot show that for the last lines.
+//! Lines that cannot be read, do not follow from the line before or go back in time become notes;
+//! all others stay readable. The hash chain shows that a line in the middle was changed or removed;
+//! it cannot show that for the last lines.
 
 use std::{
     collections::HashSet,
@@ -22,11 +22,12 @@ use super::{
 };
 use crate::model::{Time, escape_control, format_time};
 
-/// How often the lock is tried while another run appends, and the pause between tries. A reader never
-/// waits for a suspended run.
+/// How often the lock is tried while another run appends, and the pause between tries. A reader
+/// never waits for a suspended run.
 const TRIES: u32 = 50;
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How many lines that do not follow get a note. An editor that changes line breaks breaks all of them.
+/// How many lines that do not follow get a note. An editor that changes line breaks breaks all of
+/// them.
 const NAMED: usize = 5;
 /// Concurrent runs read the time before they wait for the lock, perhaps from two API servers.
 const SKEW: TimeDelta = TimeDelta::minutes(1);
@@ -63,8 +64,8 @@ impl Entry {
         self.outcomes.last().map(|ended| ended.outcome)
     }
 
-    /// Whether its outcome is unknown: none is recorded, or the run ended before it verified the effect, or
-    /// no answer came.
+    /// Whether its outcome is unknown: none is recorded, or the run ended before it verified the
+    /// effect, or no answer came.
     pub fn is_open(&self) -> bool {
         matches!(self.last(), None | Some(Outcome::Sent | Outcome::Unanswered))
     }
@@ -101,8 +102,8 @@ impl History {
         self.entries.iter().filter(|entry| entry.is_open())
     }
 
-    /// Returns the entries that kept, or may have kept, a backend volume on purpose: the latest of each
-    /// backend volume, unless it was undone.
+    /// Returns the entries that kept, or may have kept, a backend volume on purpose: the latest of
+    /// each backend volume, unless it was undone.
     ///
     /// An entry that is itself undone undoes nothing.
     pub fn kept(&self) -> Vec<&Entry> {
@@ -250,8 +251,8 @@ impl HistoryReader {
         }
     }
 
-    /// Notes whether a line follows from the line before, and what is wrong with that one if it cannot be
-    /// read.
+    /// Notes whether a line follows from the line before, and what is wrong with that one if it
+    /// cannot be read.
     fn check_chain(&mut self, previous: Option<&str>) {
         let nothing = line::hash(b"");
         let follows = previous.map(|it| it == self.before.as_ref().unwrap_or(&nothing));

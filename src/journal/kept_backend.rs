@@ -1,9 +1,9 @@
 //! The format of the record of kept backend volumes in the cluster: version 1.
 //!
-//! What must outlive this machine is also in a `ConfigMap`, [`CONFIG_MAP`]: one key for each backend
-//! volume ([`key`]), whose value is a [`KeptBackendRecord`] as JSON. It contains the fields of the volume
-//! that are needed to create it again (P-RECREATE-PV and P-TOMBSTONE, SEMANTICS 0.5), and names of
-//! Secrets, never their contents. Unknown fields are left alone.
+//! What must outlive this machine is also in a `ConfigMap`, [`CONFIG_MAP`]: one key for each
+//! backend volume ([`key`]), whose value is a [`KeptBackendRecord`] as JSON. It contains the fields
+//! of the volume that are needed to create it again (P-RECREATE-PV and P-TOMBSTONE, SEMANTICS 0.5),
+//! and names of Secrets, never their contents. Unknown fields are left alone.
 
 use std::fmt::Write as _;
 
@@ -22,8 +22,8 @@ pub const CONFIG_MAP: &str = "kubectl-storage-kept-backends";
 const VERSION: u32 = 1;
 /// Bytes of a hash in a key: enough that no two backend volumes have the same key.
 const KEY_BYTES: usize = 16;
-/// Annotations that a recreated volume needs: they decide which controller deletes it, and with which
-/// Secret.
+/// Annotations that a recreated volume needs: they decide which controller deletes it, and with
+/// which Secret.
 const ANNOTATIONS: [&str; 4] = [
     "pv.kubernetes.io/provisioned-by",
     "pv.kubernetes.io/migrated-to",
@@ -163,7 +163,8 @@ impl Entry {
     }
 }
 
-/// Returns the key of a backend volume: handles contain characters that keys of a `ConfigMap` must not.
+/// Returns the key of a backend volume: handles contain characters that keys of a `ConfigMap` must
+/// not.
 pub fn key(driver: &str, handle: &str) -> String {
     let digest = Sha256::new_with_prefix(driver).chain_update([0]).chain_update(handle).finalize();
     let mut text = String::with_capacity(2 * KEY_BYTES);

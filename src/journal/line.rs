@@ -86,8 +86,8 @@ pub struct Backend {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The API server answered with success; the effect is not verified yet. The only outcome after which
-    /// another follows.
+    /// The API server answered with success; the effect is not verified yet. The only outcome after
+    /// which another follows.
     Sent,
     /// Its effect is verified.
     Done,
@@ -226,8 +226,8 @@ pub(super) fn hash(line: &[u8]) -> String {
     text
 }
 
-/// Whether a line that cannot be read may be the beginning of a line of this tool. After a crash, file
-/// systems may also leave zeros.
+/// Whether a line that cannot be read may be the beginning of a line of this tool. After a crash,
+/// file systems may also leave zeros.
 pub(super) fn looks_torn(line: &[u8]) -> bool {
     let length = line.len().min(BEGINNING.len());
     let begun = line.iter().zip(BEGINNING).take_while(|(a, b)| a == b).count();

@@ -1,7 +1,7 @@
 //! Appends to the journal of writes.
 //!
-//! Every append locks the file, continues after the last line, whatever it is, and returns when the line
-//! is on disk. These calls block for as long as the disk and other runs that append need.
+//! Every append locks the file, continues after the last line, whatever it is, and returns when the
+//! line is on disk. These calls block for as long as the disk and other runs that append need.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -35,8 +35,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the journal in a folder, and creates both where they are missing. Called before anything is
-    /// sent: it proves that lines can be appended and reach the disk.
+    /// Opens the journal in a folder, and creates both where they are missing. Called before
+    /// anything is sent: it proves that lines can be appended and reach the disk.
     ///
     /// # Errors
     /// When it cannot be written or locked, when it is not a journal of this tool, or when a newer
@@ -101,8 +101,8 @@ impl Log {
         consequence: JournalConsequence,
         line: impl FnOnce(u64, &str) -> serde_json::Result<Vec<u8>>,
     ) -> Result<u64, JournalError> {
-        // Opened for each append: a lock belongs to the open file, and would not exclude other threads;
-        // and a journal that was moved away must not be written.
+        // Opened for each append: a lock belongs to the open file, and would not exclude other
+        // threads; and a journal that was moved away must not be written.
         let locked = LockedJournal::open(&self.path, false, consequence)?;
         let tail = locked.tail()?;
         if tail.sequence < self.seen.load(Ordering::Relaxed) {
@@ -271,8 +271,9 @@ impl<'a> LockedJournal<'a> {
         let mut file = &self.file;
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
         written.map_err(|source| {
-            // A longer file has lines of another run, which must not be cut: the lock has not worked, as on
-            // some network file systems. Where the file cannot be cut, the next append handles the rest.
+            // A longer file has lines of another run, which must not be cut: the lock has not
+            // worked, as on some network file systems. Where the file cannot be cut, the next
+            // append handles the rest.
             let ours = before + bytes.len() as u64;
             if file.metadata().is_ok_and(|it| it.len() <= ours) {
                 let _ = file.set_len(before).and_then(|()| file.sync_data());
@@ -289,8 +290,8 @@ impl Drop for LockedJournal<'_> {
     }
 }
 
-/// Proves that there is room with a file beside the journal, so that no line of another run can be cut.
-/// Called while the journal is locked.
+/// Proves that there is room with a file beside the journal, so that no line of another run can be
+/// cut. Called while the journal is locked.
 fn prove_room(folder: &Path) -> io::Result<()> {
     let path = folder.join(PROBE);
     let probed = create_private_file(&path)

@@ -1,16 +1,16 @@
 //! Files that this tool keeps for each cluster: the journal of writes, and what earlier runs found.
 //!
-//! - [`Log`] appends to the journal of writes, `journal.jsonl`: each request before it is sent, and its
-//!   outcome (DESIGN 5).
+//! - [`Log`] appends to the journal of writes, `journal.jsonl`: each request before it is sent, and
+//!   its outcome (DESIGN 5).
 //! - [`history()`] reads the journal, whatever happened to the file since.
-//! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the code
-//!   that reads it and for the code that writes it.
+//! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
+//!   code that reads it and for the code that writes it.
 //! - [`line`] is the format of the lines of the journal, with a version of its own.
 //! - [`sightings`] is the record of absent controllers.
 //!
 //! Pre-images are volumes, claims and attachments as the API server returned them: they contain
-//! names of Secrets, never their contents. Messages contain line numbers and names of types, nothing
-//! else that was read.
+//! names of Secrets, never their contents. Messages contain line numbers and names of types,
+//! nothing else that was read.
 
 pub mod error;
 pub mod history;
@@ -34,8 +34,9 @@ pub use log::Log;
 /// The name of the journal in the folder of a cluster.
 const JOURNAL: &str = "journal.jsonl";
 
-/// Returns the folder of a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the uid of
-/// its namespace `kube-system`, or a hash of server URL and CA where the namespace may not be read.
+/// Returns the folder of a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the uid
+/// of its namespace `kube-system`, or a hash of server URL and CA where the namespace may not be
+/// read.
 ///
 /// `None` without a home directory.
 pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) -> Option<PathBuf> {

@@ -1,7 +1,7 @@
 //! The record of controllers of which no trace was found, on which "absent" rests.
 //!
-//! A reinstallation looks like an uninstallation for a while: only a second run, long enough after the
-//! first, may conclude that a driver is absent (SEMANTICS 0.7).
+//! A reinstallation looks like an uninstallation for a while: only a second run, long enough after
+//! the first, may conclude that a driver is absent (SEMANTICS 0.7).
 
 use std::{
     fs,
@@ -73,8 +73,9 @@ pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
     file.sightings.into_iter().map(sighting).collect()
 }
 
-/// Updates a record: a controller of which no trace was found keeps its first sighting, or gets one now;
-/// one of which a trace was found loses it. `found` lists both: role, driver, whether no trace was found.
+/// Updates a record: a controller of which no trace was found keeps its first sighting, or gets one
+/// now; one of which a trace was found loses it. `found` lists both: role, driver, whether no trace
+/// was found.
 pub fn update(known: Vec<Sighting>, found: &[(Role, Text, bool)], now: Time) -> Vec<Sighting> {
     let mut next: Vec<_> = known
         .into_iter()

@@ -144,9 +144,9 @@ impl FinalizerSelection<'_> {
         plan.take_proposed(cx, purpose, object, about, named);
     }
 
-    /// Returns the manifest with which the missing volume of an attachment is recreated: that of `--from`, or
-    /// the last one in the journal. Only for an attachment that the user names: a recreated volume is billed
-    /// again.
+    /// Returns the manifest with which the missing volume of an attachment is recreated: that of
+    /// `--from`, or the last one in the journal. Only for an attachment that the user names: a
+    /// recreated volume is billed again.
     ///
     /// # Errors
     /// Why the manifest of `--from` does not fit, as a reason to refuse.
@@ -189,18 +189,18 @@ impl FinalizerSelection<'_> {
     }
 }
 
-/// Whether the driver of a volume is that of the attachment. An attacher detaches by the handle of the volume
-/// with that name, whatever its driver, and a volume that the driver does not know counts as detached
-/// (external-attacher `csi_handler.go`, `csiDetach`).
+/// Whether the driver of a volume is that of the attachment. An attacher detaches by the handle of
+/// the volume with that name, whatever its driver, and a volume that the driver does not know
+/// counts as detached (external-attacher `csi_handler.go`, `csiDetach`).
 fn is_of(recreation: &Recreation, attachment: &Attachment) -> bool {
     let (volume, attacher) = (recreation.volume(), &*attachment.attacher);
     let translated = volume.backend.as_ref().is_some_and(|it| &*it.driver == attacher);
     translated || volume.drivers().any(|it| it == attacher)
 }
 
-/// Returns the manifest in a journal entry, if it is of the volume that was attached: one of that name that
-/// existed when the attachment was created. Names are reused, and with the handle of another volume the
-/// wrong one would be detached.
+/// Returns the manifest in a journal entry, if it is of the volume that was attached: one of that
+/// name that existed when the attachment was created. Names are reused, and with the handle of
+/// another volume the wrong one would be detached.
 fn was_attached<'a>(entry: &'a Entry, attachment: &Attachment) -> Option<&'a serde_json::Value> {
     let saved = entry.intent.pre_image.as_ref()?;
     let born = parse_time(saved["metadata"]["creationTimestamp"].as_str()?).ok()??;

@@ -21,8 +21,8 @@ pub struct GcSelection {
 
 /// Plans to reclaim the selected volumes.
 ///
-/// A volume that is too young is not selected by a filter, and refused where the user names it. Every other
-/// failed check is a refusal with its reason.
+/// A volume that is too young is not selected by a filter, and refused where the user names it.
+/// Every other failed check is a refusal with its reason.
 pub fn gc(cx: &Cx, selection: &GcSelection) -> Plan {
     let mut plan = Plan::new("gc", cx);
     let cluster = cx.cluster();

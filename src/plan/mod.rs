@@ -1,7 +1,7 @@
 //! Plans: ordered proposals and refusals that can be shown, saved and confirmed.
 //!
-//! Proposals are made by [`Purpose::propose`], which is called again for every change before the write: only
-//! the identical proposal is carried out.
+//! Proposals are made by [`Purpose::propose`], which is called again for every change before the
+//! write: only the identical proposal is carried out.
 
 mod fix_finalizers;
 mod gc;
@@ -31,7 +31,8 @@ pub use undo::{Undoable, undo, undoable};
 pub struct Plan {
     /// The command for which it was made, such as `gc`.
     pub command: &'static str,
-    /// The settings with which it was made. Their scope has selected the objects, and is not used again.
+    /// The settings with which it was made. Their scope has selected the objects, and is not used
+    /// again.
     pub settings: Settings,
     /// The uid of the cluster's namespace `kube-system`.
     pub cluster: Option<Box<str>>,

@@ -1,4 +1,5 @@
-//! `destroy-orphan`: plans to create a placeholder volume, so that its driver deletes a backend volume.
+//! `destroy-orphan`: plans to create a placeholder volume, so that its driver deletes a backend
+//! volume.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ use crate::remedies::{Orphan, placeholder};
 pub enum OrphanSource {
     /// By the journal entry that kept it.
     Entry(u64),
-    /// By driver and handle; `exclusive` asserts that no other cluster uses the backend of the driver.
+    /// By driver and handle; `exclusive` asserts that no other cluster uses the backend of the
+    /// driver.
     Named { driver: Text, handle: Box<str>, exclusive: bool },
 }
 
@@ -125,7 +127,8 @@ fn names(entry: &Entry, backend: &BackendKey) -> bool {
     entry.intent.backend.as_ref().is_some_and(|it| key(it).same(backend))
 }
 
-/// Returns the volumes that, by every journal entry with their name, referenced other backend volumes.
+/// Returns the volumes that, by every journal entry with their name, referenced other backend
+/// volumes.
 pub(super) fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
     let volumes = || {
         let known = history.entries.iter().filter(|it| it.intent.backend.is_some());

@@ -31,8 +31,8 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the purpose of this name; `None` for one that rests on the journal, from which it is planned
-    /// again.
+    /// Returns the purpose of this name; `None` for one that rests on the journal, from which it is
+    /// planned again.
     pub fn parse(id: &str) -> Option<Self> {
         // A saved plan names its objects.
         let request = FinalizerRequest::named();
@@ -65,8 +65,8 @@ impl Purpose {
         matches!(self, Self::Reclaim | Self::Condemn | Self::DestroyOrphan(_))
     }
 
-    /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume references it
-    /// again.
+    /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume
+    /// references it again.
     pub const fn ends_keeping(&self) -> bool {
         self.destroys() || matches!(self, Self::Recreate(_))
     }
@@ -93,7 +93,8 @@ impl Purpose {
         }
     }
 
-    /// Returns what is read again before an object is created: the object, and the claim to which it is bound.
+    /// Returns what is read again before an object is created: the object, and the claim to which
+    /// it is bound.
     pub fn counterparts(&self, object: &ObjectRef) -> Vec<ObjectKey> {
         let mut keys = vec![object.key.clone()];
         if let Self::Recreate(it) = self
@@ -108,8 +109,8 @@ impl Purpose {
         keys
     }
 
-    /// Returns what is listed again right before the write: users that a watch may not have brought yet
-    /// (R-PVCP-7, SEMANTICS F31, F48).
+    /// Returns what is listed again right before the write: users that a watch may not have brought
+    /// yet (R-PVCP-7, SEMANTICS F31, F48).
     pub fn listed_again(&self, object: &ObjectRef) -> Vec<Reach> {
         let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
         match (self, object.key.kind) {
@@ -127,8 +128,8 @@ impl Purpose {
         }
     }
 
-    /// Whether an existing object of that name is the one that would be created: an earlier run has created
-    /// it.
+    /// Whether an existing object of that name is the one that would be created: an earlier run has
+    /// created it.
     pub const fn resumes(&self) -> bool {
         matches!(self, Self::DestroyOrphan(_))
     }

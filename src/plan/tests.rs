@@ -1,5 +1,5 @@
-//! Properties of every plan, for small random clusters: no plan destroys what is in use, and no filter adds
-//! a change.
+//! Properties of every plan, for small random clusters: no plan destroys what is in use, and no
+//! filter adds a change.
 
 use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
@@ -263,7 +263,8 @@ fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
         duration_seconds: Some(15),
     }));
     let rest = all.iter().enumerate().filter_map(|(index, it)| signs(it, index));
-    // Without its class, a volume whose siblings need a secret could not be deleted either.
+    // Without its class, a volume could not be deleted either where others of its driver need a
+    // Secret.
     let class = |name: &str| {
         Row::Class(Box::new(StorageClass {
             metadata: metadata(name),

@@ -98,8 +98,8 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     }
 }
 
-/// Whether the reclaiming controller may have begun to delete the backend volume: not before the volume is
-/// Released (R-2644-8).
+/// Whether the reclaiming controller may have begun to delete the backend volume: not before the
+/// volume is Released (R-2644-8).
 fn was_being_deleted(saved: &serde_json::Value) -> bool {
     saved["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         && saved["status"]["phase"] != "Bound"

@@ -77,8 +77,8 @@ pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>
     })
 }
 
-/// Returns the attachments that reference it, whatever their status: by its name, or by an inline volume
-/// with the same backend volume.
+/// Returns the attachments that reference it, whatever their status: by its name, or by an inline
+/// volume with the same backend volume.
 pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
     let mut attachments = cx.attachments_of(volume.name())?;
     if let Some(backend) = &volume.backend {
@@ -103,8 +103,8 @@ pub(super) fn still_names_it(attachment: &Attachment) -> String {
     format!("volumeattachment/{name} still names {what}, on node {node}")
 }
 
-/// Refuses unless its backend volume is known and comparable: otherwise other volumes, nodes and snapshots
-/// that use it cannot be found.
+/// Refuses unless its backend volume is known and comparable: otherwise other volumes, nodes and
+/// snapshots that use it cannot be found.
 pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     let Some(backend) = &volume.backend else {
         return Err("what it names at the storage backend cannot be told".to_owned());

@@ -1,8 +1,9 @@
-//! Destroys an Available volume that was used before: it gets the claimRef of a claim that does not exist
-//! and the policy Delete, so that its reclaiming controller deletes the backend volume, then the object.
+//! Destroys an Available volume that was used before: it gets the claimRef of a claim that does not
+//! exist and the policy Delete, so that its reclaiming controller deletes the backend volume, then
+//! the object.
 //!
-//! Deleting the object instead would leak the backend volume, whatever the policy is: a volume that was
-//! never bound has no finalizer (sig-storage-lib-external-provisioner#185).
+//! Deleting the object instead would leak the backend volume, whatever the policy is: a volume that
+//! was never bound has no finalizer (sig-storage-lib-external-provisioner#185).
 
 use sha2::{Digest as _, Sha256};
 
@@ -92,8 +93,8 @@ fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
     }
 }
 
-/// Returns the uid of a claim that does not exist, in the form of a random one: always the same for a
-/// volume, so that a plan made twice is the same plan.
+/// Returns the uid of a claim that does not exist, in the form of a random one: always the same for
+/// a volume, so that a plan made twice is the same plan.
 fn placeholder_claim_uid(volume: &Uid) -> Uid {
     let digest = Sha256::new_with_prefix("kubectl-storage-reclaimed")
         .chain_update(volume.to_string())

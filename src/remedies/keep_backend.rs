@@ -1,5 +1,5 @@
-//! Deletes the object of a Released volume and keeps the backend volume: P-DELETE while the policy is
-//! Retain. Afterwards only the record of this tool references the backend volume.
+//! Deletes the object of a Released volume and keeps the backend volume: P-DELETE while the policy
+//! is Retain. Afterwards only the record of this tool references the backend volume.
 
 use super::{Remedy, checks, released};
 use crate::cluster::{Cx, Seen};
@@ -7,8 +7,9 @@ use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
 
 /// `gc --keep-backend` (SEMANTICS F01, alternative).
 ///
-/// Another volume may reference the same backend volume: deleting the redundant object is a purpose of
-/// this remedy (F07). No controller of the driver is required, since nothing is deleted at the backend.
+/// Another volume may reference the same backend volume: deleting the redundant object is a purpose
+/// of this remedy (F07). No controller of the driver is required, since nothing is deleted at the
+/// backend.
 pub static REMEDY: Remedy = Remedy {
     id: "keep-backend",
     needs: &[

@@ -1,8 +1,8 @@
 //! Remedies, one file for each, with all its checks.
 //!
-//! A remedy reads the cluster and either proposes writes or refuses with the check that did not pass. The
-//! verdict of a finding, the plan and the code that writes call the same function.
-//! Checks always read the whole cluster: no scope or selector narrows them, and exemptions can only add a
+//! A remedy reads the cluster and either proposes writes or refuses with the check that did not
+//! pass. The verdict of a finding, the plan and the code that writes call the same function. Checks
+//! always read the whole cluster: no scope or selector narrows them, and exemptions can only add a
 //! refusal.
 
 mod checks;
@@ -46,8 +46,8 @@ pub struct Remedy<T: 'static = Volume> {
     pub needs: &'static [Kind],
     /// Its writes: verb and resource.
     pub writes: &'static [(&'static str, &'static str)],
-    /// Returns the command that carries it out for one object, without the name of the program; `None` where
-    /// there is none.
+    /// Returns the command that carries it out for one object, without the name of the program;
+    /// `None` where there is none.
     pub command: fn(&Cx, &T) -> Option<String>,
     /// Proposes or refuses it for an object.
     pub propose: fn(&Cx, &T) -> Seen<Result<Proposal, Refusal>>,

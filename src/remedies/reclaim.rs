@@ -1,5 +1,5 @@
-//! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes the
-//! backend volume, then the object (R-2644-10). The tool does not delete the object itself.
+//! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
+//! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
 use super::{Remedy, checks, released};
 use crate::cluster::{Cx, Seen};
@@ -77,8 +77,8 @@ fn check(
     Ok(Ok(()))
 }
 
-/// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with policy
-/// Delete.
+/// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with
+/// policy Delete.
 pub(super) fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {

@@ -1,7 +1,7 @@
 //! Recreates a volume object from its saved manifest: P-RECREATE-PV.
 //!
-//! Its policy is Retain, whatever it was (SEMANTICS T37), and it never becomes Available: its claimRef has
-//! the uid of its claim, whether that exists or not.
+//! Its policy is Retain, whatever it was (SEMANTICS T37), and it never becomes Available: its
+//! claimRef has the uid of its claim, whether that exists or not.
 
 use serde_json::{Map, Value, json};
 
@@ -121,8 +121,8 @@ fn check<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Result<Option<&'a Claim>, Str
     surviving_claim(cx, volume, owner)
 }
 
-/// Returns the claim that the claimRef references, if it exists with that uid. Another claim that is Lost,
-/// or bound to a volume of this name, must not get this data (T37, D-36).
+/// Returns the claim that the claimRef references, if it exists with that uid. Another claim that
+/// is Lost, or bound to a volume of this name, must not get this data (T37, D-36).
 fn surviving_claim<'a>(
     cx: &Cx<'a>,
     volume: &Volume,

@@ -1,5 +1,5 @@
-//! Checks of a Released volume: that it is one, that nothing uses it any more, and that its age can be
-//! trusted. All remedies for such volumes make them.
+//! Checks of a Released volume: that it is one, that nothing uses it any more, and that its age can
+//! be trusted. All remedies for such volumes make them.
 
 use super::checks::{self, Checked};
 use crate::cluster::{Cx, Seen};
@@ -9,7 +9,8 @@ use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
 /// The danger flags on which a passed check relies.
 pub(super) type ReliedFlags = Vec<&'static str>;
 
-/// Refuses unless it is Released with policy Retain, with a trusted age, and no claim references it.
+/// Refuses unless it is Released with policy Retain, with a trusted age, and no claim references
+/// it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -26,7 +27,8 @@ pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags
     Ok(Ok(()))
 }
 
-/// Refuses unless no other volume and no node uses its backend volume, and a node can reach it to delete it.
+/// Refuses unless no other volume and no node uses its backend volume, and a node can reach it to
+/// delete it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -116,8 +118,8 @@ pub(super) fn reachable(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// Refuses where an attachment references it. Names one on a node that cannot be asked first: that one
-/// stays.
+/// Refuses where an attachment references it. Names one on a node that cannot be asked first: that
+/// one stays.
 pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = checks::attachments(cx, volume)?;
     let Some(first) = attachments.first() else { return Ok(Ok(())) };
@@ -134,8 +136,8 @@ pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     }))
 }
 
-/// Refuses where a node that its node affinity requires is not Ready (SEMANTICS T32): a pod that was deleted
-/// from the API may still write there.
+/// Refuses where a node that its node affinity requires is not Ready (SEMANTICS T32): a pod that
+/// was deleted from the API may still write there.
 pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match facts::unready_host(cx, volume)? {
         None => Ok(()),
@@ -148,8 +150,8 @@ pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
 
 /// Refuses where a pod uses its claim.
 ///
-/// Pods that use a recreated claim, which is bound to another volume, use that other volume, as far as
-/// their nodes can be asked: a pod may be older than the new claim.
+/// Pods that use a recreated claim, which is bound to another volume, use that other volume, as far
+/// as their nodes can be asked: a pod may be older than the new claim.
 pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
     let moved = cx.settings().include_recreated

@@ -7,7 +7,8 @@ use crate::model::{
     Action, ClaimPhase, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
 };
 
-/// P-RESERVE: removes the uid of the deleted claim from claimRef, so that only a claim of that name can bind.
+/// P-RESERVE: removes the uid of the deleted claim from claimRef, so that only a claim of that name
+/// can bind.
 pub static REMEDY: Remedy = Remedy {
     id: "reserve",
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],

@@ -1,5 +1,5 @@
-//! Restores the reclaim policy that a volume had before `retain`, where no controller can have acted on
-//! either policy and nothing is destroyed immediately.
+//! Restores the reclaim policy that a volume had before `retain`, where no controller can have
+//! acted on either policy and nothing is destroyed immediately.
 
 use serde_json::Value;
 

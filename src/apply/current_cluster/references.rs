@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::model::{Kind, ObjectKey};
 
-/// Returns the objects that an object references and that are read again with it, because a decision
-/// about it rests on them.
+/// Returns the objects that an object references and that are read again with it, because a
+/// decision about it rests on them.
 pub(super) fn references(kind: Kind, live: &Value) -> Vec<ObjectKey> {
     let cluster_wide =
         |kind, name: &Value| name.as_str().map(|name| ObjectKey::cluster_wide(kind, name));

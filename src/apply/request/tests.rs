@@ -9,7 +9,7 @@ const OTHER: &str = "33333333-0000-4000-8000-000000000003";
 const POLICY: &str = "/spec/persistentVolumeReclaimPolicy";
 const PATH: &str = "/api/v1/persistentvolumes/pv-1";
 
-/// A Released volume that Retain keeps, as GET returns it.
+/// Returns a Released volume with policy Retain, as GET returns it.
 fn live() -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
@@ -29,7 +29,7 @@ fn live() -> Value {
     })
 }
 
-/// The same, with some fields put (`Null` takes them away).
+/// Returns the same with other values of some fields (`Null` removes a field).
 fn with(fields: &[(&str, Value)]) -> Value {
     let mut live = live();
     for (path, value) in fields {
@@ -70,7 +70,7 @@ fn test(path: &str, value: impl Into<Value>) -> Value {
     json!({"op": "test", "path": path, "value": value.into()})
 }
 
-/// What every patch begins with.
+/// Returns the first operations of every patch.
 fn itself() -> Vec<Value> {
     vec![test("/metadata/uid", UID), test("/metadata/resourceVersion", "42")]
 }
@@ -101,7 +101,7 @@ fn a_policy_is_patched_with_tests_of_phase_claim_and_policy() {
         vec![seen[0].clone(), seen[1].clone(), test(POLICY, "Retain"), flip.clone()],
     );
 
-    // Without a claimRef, that there is none is what the verdict rested on.
+    // Without a claimRef, the decision rests on its absence.
     let free = with(&[("/spec/claimRef", Value::Null), ("/status/phase", json!("Available"))]);
     patches(
         &reclaim(),
@@ -113,7 +113,7 @@ fn a_policy_is_patched_with_tests_of_phase_claim_and_policy() {
             flip.clone(),
         ],
     );
-    // Reserved by name: a test on the uid that is not there would fail.
+    // Reserved by name: a test of the missing uid would fail.
     let reserved = with(&[("/spec/claimRef/uid", Value::Null)]);
     patches(&reclaim(), &reserved, vec![seen[0].clone(), test(POLICY, "Retain"), flip]);
 }
@@ -135,7 +135,7 @@ fn a_stop_in_doubt_annotates_in_the_same_patch() {
     });
     patches(&stop, &deleting, [beginning(&deleting), vec![annotation]].concat());
 
-    // The key of an annotation cannot be added to a map that is not there.
+    // An annotation cannot be added to a missing map.
     let bare = with(&[(POLICY, json!("Delete")), ("/metadata/annotations", Value::Null)]);
     let all = json!({
         "op": "add", "path": "/metadata/annotations", "value": {"storage.kubectl.dev/backend-state": "unknown"},
@@ -247,7 +247,7 @@ fn only_an_object_that_keeps_its_backend_is_deleted() {
         let reason = format!("its policy is {policy}: deleting the object would leak the disk");
         unfit(&delete, &live, &reason);
     }
-    // The API server's default is Retain, but a volume that does not say so is not touched.
+    // The API server's default is Retain, but a volume without the field is not changed.
     let silent = with(&[(POLICY, Value::Null)]);
     unfit(&delete, &silent, "its policy is : deleting the object would leak the disk");
 }
@@ -311,7 +311,7 @@ fn nothing_is_sent_to_an_object_that_is_not_the_one() {
         unfit(&action, &nameless, &format!("metadata.uid is null, not \"{UID}\""));
         let unversioned = with(&[("/metadata/resourceVersion", Value::Null)]);
         unfit(&action, &unversioned, "metadata.resourceVersion is absent");
-        // One that is gone is no object at all.
+        // A missing object.
         unfit(&action, &Value::Null, &format!("metadata.uid is null, not \"{UID}\""));
     }
     let key = ObjectKey::cluster_wide(Kind::PersistentVolume, "pv-1");

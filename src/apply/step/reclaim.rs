@@ -1,5 +1,5 @@
-//! The last step of a repair that would leak a backend volume: after the volume object is deleted, a
-//! placeholder volume is created, whose provisioner deletes the backend volume (P-TOMBSTONE).
+//! The last step of a repair that would leak a backend volume: after the volume object is deleted,
+//! a placeholder volume is created, whose provisioner deletes the backend volume (P-TOMBSTONE).
 
 use serde_json::Value;
 
@@ -31,7 +31,8 @@ impl ChangeExecutor<'_> {
         let orphan = self.orphan(change, saved, earlier.entry).map_err(left)?;
         let object = orphan.placeholder.volume().object();
         let purpose = Purpose::DestroyOrphan(Box::new(orphan));
-        // The watches may bring the deletion later, and another client may have created the object again.
+        // The watches may bring the deletion later, and another client may have created the object
+        // again.
         let anew = ObjectRef { key: change.object.key.clone(), uid: None };
         self.cluster.read_again(&anew).await.map_err(|error| left(error.to_string()))?;
         let judged = self.cluster.propose_again(&purpose, &object).await;
@@ -56,8 +57,8 @@ impl ChangeExecutor<'_> {
         Ok(ended)
     }
 
-    /// Sends the creation of the placeholder volume as a dry run before the first step: a user who may not
-    /// create it must not remove the finalizer.
+    /// Sends the creation of the placeholder volume as a dry run before the first step: a user who
+    /// may not create it must not remove the finalizer.
     pub(super) async fn dry_run_reclaim(
         &self,
         change: &ProposedChange,

@@ -48,8 +48,9 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Reverts the record of a change that was not carried out. `Err` describes the wrong record that remains.
-    pub(super) async fn take_record_back(
+    /// Reverts the record of a change that was not carried out. `Err` describes the wrong record
+    /// that remains.
+    pub(super) async fn revert_record(
         &self,
         kept: Option<&(KeptBackendRecord, PreviousValue)>,
     ) -> Result<(), String> {
@@ -65,8 +66,8 @@ impl ChangeExecutor<'_> {
         })
     }
 
-    /// Removes the record of a backend volume that was destroyed, or that a volume references again.
-    /// Returns a description of the wrong record that remains, if one does.
+    /// Removes the record of a backend volume that was destroyed, or that a volume references
+    /// again. Returns a description of the wrong record that remains, if one does.
     pub(super) async fn end_record(&self, change: &ProposedChange) -> Option<String> {
         let key = change.about.backend.as_ref().filter(|_| change.purpose.ends_keeping())?;
         match self.cluster.is_recorded(key) {

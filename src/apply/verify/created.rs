@@ -59,8 +59,8 @@ pub(super) async fn until_settled(
     }
 }
 
-/// Waits until a provisioner has deleted a placeholder volume, after its driver has deleted the backend
-/// volume.
+/// Waits until a provisioner has deleted a placeholder volume, after its driver has deleted the
+/// backend volume.
 pub(super) async fn until_reclaimed(
     cluster: &CurrentCluster,
     change: &ProposedChange,

@@ -11,9 +11,9 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the API server is asked where a watch brings nothing.
 pub(super) const ASK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Waits until an object is deleted. `by_policy`: its backend volume is deleted with it, because of the
-/// policy Delete. Where another client changes the policy meanwhile, the provisioner may or may not have
-/// begun, and the deletion of the object proves nothing.
+/// Waits until an object is deleted. `by_policy`: its backend volume is deleted with it, because of
+/// the policy Delete. Where another client changes the policy meanwhile, the provisioner may or may
+/// not have begun, and the deletion of the object proves nothing.
 pub(super) async fn until_gone(
     cluster: &CurrentCluster,
     object: &ObjectRef,
@@ -43,7 +43,7 @@ pub(super) async fn until_gone(
         // That the object does not exist is confirmed by the API server, whatever the watch says.
         if !seen || over || asked.elapsed() >= ASK_INTERVAL {
             asked = Instant::now();
-            match cluster.is_gone(object).await {
+            match cluster.is_deleted(object).await {
                 Ok(true) => return deleted(changed_policy.as_ref(), gone),
                 Ok(false) => trouble = None,
                 Err(error) => trouble = Some(error.to_string()),

@@ -72,8 +72,8 @@ impl RemovedFinalizer<'_> {
         (outcome, detail)
     }
 
-    /// Verifies that the finalizer is not added again: its controller can do so where the object is not
-    /// Terminating.
+    /// Verifies that the finalizer is not added again: its controller can do so where the object is
+    /// not Terminating.
     async fn stays_removed(&self, cluster: &CurrentCluster, done: String) -> (Outcome, String) {
         let finalizer = self.finalizer;
         tokio::time::sleep(SETTLING).await;

@@ -73,14 +73,14 @@ fn only_its_owner_may_look_at_it() {
     assert_eq!(mode(&new), 0o700);
     assert_eq!(mode(&folder.path().join("state")), 0o700);
     assert_eq!(mode(log.path()), 0o600);
-    // Nothing is left of what proved that there is room.
+    // The probe is removed.
     assert_eq!(fs::read_dir(&new).expect("readable").count(), 1);
 }
 
 #[test]
 fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Each byte is a round.
+    // One round for each byte.
     let brief = || Intent { capacity: None, ..undo(1, "one") };
     write(folder.path(), &[(brief(), &[Outcome::Done])]);
     let before = bytes(folder.path());
@@ -92,7 +92,7 @@ fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
         for length in whole.len()..torn.len() {
             replace(folder.path(), &torn[..length]);
             let left = length - whole.len();
-            // All but the line break is all of it.
+            // Without its line break, the line is complete.
             let complete = length + 1 == torn.len();
             let found = read(folder.path());
             let entries = known.len() - usize::from(!complete);

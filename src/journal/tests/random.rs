@@ -3,15 +3,15 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use super::*;
 use crate::journal::{Entry, EntryOutcome};
 
-/// What happens to the journal.
+/// An event in the life of a journal.
 #[derive(Debug, Clone)]
 enum Event {
     Begin(Option<Time>, String, Box<Intent>),
-    /// Of one of the intents so far, if there is any.
+    /// An outcome of one of the intents so far, if there is any.
     End(usize, EntryOutcome),
-    /// Another run goes on.
+    /// Another run begins.
     Open,
-    /// A machine dies while it writes this.
+    /// The machine fails while it writes this.
     Tear(Vec<u8>),
 }
 
@@ -38,7 +38,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 fn time() -> impl Strategy<Value = Option<Time>> {
-    // Never back: that is told in a note.
+    // Never backwards: that would add a note.
     option::of(Just(1_700_000_000).prop_map(|at| Time::from_timestamp(at, 5_000).expect("a time")))
 }
 
@@ -121,7 +121,7 @@ proptest! {
                     entry.outcomes.push(ended);
                 }
                 Event::Open => log = Log::open(folder.path()).expect("writable"),
-                // Only where there is something that is ours.
+                // Only where a line of this tool exists.
                 Event::Tear(part) if !expected.is_empty() => {
                     replace(folder.path(), &[bytes(folder.path()), part].concat());
                     torn += 1;

@@ -101,9 +101,9 @@ fn what_the_journal_has_is_used_where_it_was_there_when_the_attachment_was_made(
     let of_it = history(saved("d.example", at(-9)), at(3));
     assert_eq!(recreated(&named(None, Some(&of_it))), Ok(true));
     for other in [
-        // Written before the attachment was made: an earlier object of the name, perhaps.
+        // Recorded before the attachment was created: maybe an earlier object of that name.
         history(saved("d.example", at(-9)), at(-1)),
-        // Made after it: a later one.
+        // Created after it: a later object.
         history(saved("d.example", at(1)), at(3)),
         history(saved("other.example", at(-9)), at(3)),
     ] {

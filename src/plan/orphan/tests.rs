@@ -35,7 +35,7 @@ fn lease() -> Row {
     }))
 }
 
-/// A volume as the journal kept it.
+/// Returns a volume as the journal has it.
 fn saved(name: &str, handle: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
@@ -89,7 +89,7 @@ fn history(entries: Vec<Entry>) -> History {
     History { entries, notes: Vec::new() }
 }
 
-/// Plans with these rows seen, and everything seen; `unseen` was not.
+/// Plans with a cluster of these rows, all of which was read except `unseen`.
 fn planned(
     history: &History,
     which: &OrphanSource,

@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Whether a volume may be destroyed under these settings: what `gc` promises, in other words.
+/// Whether `gc` may destroy a volume with these settings, derived in another way.
 fn may_go(traits: &Traits, settings: &Settings) -> bool {
     let untouched = is_untouched(traits.against, settings);
     if traits.phase == Phase::Available {
-        // What concerns a claim that it does not name any more concerns nobody.
+        // A claim that it does not reference any more does not matter.
         let of_claim = matches!(traits.against, A::Pod | A::LiveClaim | A::ClaimRecreated);
         let asked = of_claim && traits.against != A::LiveClaim;
         return settings.destroy_data && (untouched || asked);
@@ -14,8 +14,8 @@ fn may_go(traits: &Traits, settings: &Settings) -> bool {
     untouched && is_old_and_kept(traits, settings)
 }
 
-/// Whether only its object may be dropped: nobody has to be there who would delete the backend
-/// volume, and that another volume names it too is what this is for.
+/// Whether `gc --keep-backend` may delete its object: no controller is required, and another volume
+/// may reference the backend volume.
 fn may_be_dropped(traits: &Traits, settings: &Settings) -> bool {
     let of_deletion =
         [A::SharedHandle, A::NodeGone, A::SecretMissing, A::SecretForbidden, A::Driver];
@@ -33,7 +33,7 @@ fn is_untouched(against: Against, settings: &Settings) -> bool {
 }
 
 fn is_old_and_kept(traits: &Traits, settings: &Settings) -> bool {
-    // Times in the future are nobody's.
+    // Times in the future do not count.
     let stated = traits.stated.filter(|days| *days >= 0);
     let old = match (stated, traits.managed) {
         (Some(stated), Some(managed)) => stated.min(managed) >= 7,
@@ -44,7 +44,7 @@ fn is_old_and_kept(traits: &Traits, settings: &Settings) -> bool {
     old && traits.phase == Phase::Released && traits.policy == ReclaimPolicy::Retain
 }
 
-/// What the plan would leave behind once the API server has it: nobody has acted on it yet.
+/// Returns the volume after the writes of a change, before any controller acts.
 fn carried_out(mut volume: Volume, change: &ProposedChange) -> Volume {
     for step in &change.proposal.steps {
         match step {
@@ -101,7 +101,7 @@ proptest! {
         let selection = if by_name { named(&all) } else { GcSelection::default() };
         let first = plan(&cluster(&all), &settings, &selection);
         prop_assert_eq!(&first, &plan(&cluster(&all), &settings, &selection));
-        // Whatever the order in which names were typed.
+        // In any order of the names.
         let typed = GcSelection { names: selection.names.iter().rev().cloned().collect(), ..selection };
         prop_assert_eq!(&first, &plan(&cluster(&all), &settings, &typed));
     }
@@ -130,7 +130,8 @@ proptest! {
         };
         is_within(&plan(&cluster, &narrow, &selection), &whole)?;
 
-        // A name selects what no filter does, but nothing that a filter would refuse.
+        // A name selects volumes that no filter selects, but no change that is refused for a
+        // filter.
         let names: BTreeSet<_> = names.into_iter().filter(|it| *it < all.len()).collect();
         prop_assume!(!names.is_empty() && !settings.destroy_data);
         let names = names.into_iter().map(|index| name(index).into()).collect();
@@ -157,8 +158,8 @@ proptest! {
             return Ok(());
         }
         let leftover = seen.changes.iter().find(|change| {
-            // Dropping one of two objects needs no look at the others, and a volume that names no
-            // claim has no pods.
+            // Deleting one of two objects needs no list of the others, and a volume without a claim
+            // has no pods.
             let claimless = kind == Kind::Pod && change.purpose == Purpose::Condemn;
             let redundant =
                 kind == Kind::PersistentVolume && change.purpose == Purpose::KeepBackend;
@@ -203,12 +204,12 @@ proptest! {
         });
         let after = plan(&around(&all, volumes.collect()), &settings, &named(&all));
         prop_assert_eq!(&after.changes, &[]);
-        // And by its own proposal, as whoever carries out the same plan again would ask.
+        // Also where the same plan is carried out again.
         prop_assert!(objects(&after).is_disjoint(&objects(&first)));
     }
 }
 
-/// The promises above would hold of a `gc` that never does anything.
+/// The properties above would hold for a `gc` that never proposes anything.
 #[test]
 fn a_volume_that_nothing_speaks_against_is_planned() {
     let all = [Traits {

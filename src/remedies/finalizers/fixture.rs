@@ -212,7 +212,7 @@ impl FinalizerFixture {
         let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
         let mut apply = |change| cluster.apply(change, &mut dirty);
         apply(Change::Clock(ago(0)));
-        // Another volume of the driver shows that it is CSI, whatever the claim's is.
+        // Another volume shows that the driver is CSI, whatever the volume of the claim is.
         let mut sibling = volume(ReclaimPolicy::Retain);
         sibling.metadata.name = "sibling".into();
         sibling.claim_ref = None;

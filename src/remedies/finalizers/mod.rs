@@ -1,9 +1,9 @@
 //! Finalizers: removes them one at a time, by position and name, and only where the controller that
 //! should remove one is proven absent; adds a missing deletion protection.
 //!
-//! The decision about one finalizer is made in one place, for the verdict of a finding, for the plan and
-//! again before the write. The proposal for an object is the sequence of these decisions, each for the
-//! object as the step before leaves it.
+//! The decision about one finalizer is made in one place, for the verdict of a finding, for the
+//! plan and again before the write. The proposal for an object is the sequence of these decisions,
+//! each for the object as the step before leaves it.
 
 mod add_protection;
 mod attachment;
@@ -35,8 +35,8 @@ pub const ID: &str = "fix-finalizers";
 pub struct FinalizerRequest {
     /// Whether the user named the object: some steps are never proposed for what a filter chose.
     pub named: bool,
-    /// Volumes that do not exist any more and that, by the journal, referenced other backend volumes than
-    /// those that are repaired.
+    /// Volumes that do not exist any more and that, by the journal, referenced other backend
+    /// volumes than those that are repaired.
     pub elsewhere: BTreeSet<Box<str>>,
 }
 

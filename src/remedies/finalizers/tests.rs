@@ -1,4 +1,5 @@
-//! Data that must not be lost without a flag, and backend volumes that must not be destroyed in use.
+//! Data that must not be lost without a flag, and backend volumes that must not be destroyed in
+//! use.
 
 use std::cell::RefCell;
 
@@ -11,8 +12,9 @@ use crate::model::{
     Text, Volume,
 };
 
-/// A volume of policy Delete that was Released, is being deleted, and is guarded by nobody.
-fn hangs(finalizers: &[&str]) -> Volume {
+/// Returns a Released, Terminating volume with policy Delete whose deletion-protection finalizer is
+/// missing.
+fn blocked(finalizers: &[&str]) -> Volume {
     let mut volume = fixture::volume(ReclaimPolicy::Delete);
     volume.phase = Phase::Released;
     volume.metadata.deleting = Some(ago(120));
@@ -20,7 +22,7 @@ fn hangs(finalizers: &[&str]) -> Volume {
     volume
 }
 
-/// What `--reclaim` does about it.
+/// Returns what `--reclaim` proposes for it.
 fn reclaimed(volume: &Volume, others: &[Row]) -> Result<Proposal, String> {
     let settings = Settings { reclaim: true, secret: SecretWord::None, ..Settings::default() };
     let fixture = FinalizerFixture {
@@ -49,8 +51,8 @@ fn pod(change: impl FnOnce(&mut PodUse)) -> Row {
 
 #[test]
 fn nothing_is_reclaimed_while_somebody_can_still_change_its_policy() {
-    assert!(reclaimed(&hangs(&[IN_TREE]), &[]).is_ok());
-    // Between the removal of the one and of the other, `retain` says that it is to be kept.
+    assert!(reclaimed(&blocked(&[IN_TREE]), &[]).is_ok());
+    // Between the two removals, `retain` could set the policy to Retain.
     for finalizers in [&[IN_TREE, PV_PROTECTION][..], &[PV_PROTECTION]] {
         let refused = reclaimed(&hangs(finalizers), &[]).expect_err("it would not go at once");
         assert!(refused.contains(PV_PROTECTION), "{refused}");
@@ -59,10 +61,10 @@ fn nothing_is_reclaimed_while_somebody_can_still_change_its_policy() {
 
 #[test]
 fn nothing_is_reclaimed_under_a_pod_that_may_have_it_mounted() {
-    let refused = reclaimed(&hangs(&[IN_TREE]), &[pod(|_| {})]).expect_err("a pod is there");
+    let refused = reclaimed(&blocked(&[IN_TREE]), &[pod(|_| {})]).expect_err("a pod is there");
     assert!(refused.contains("shop/web"), "{refused}");
 
-    // The claim was created again and has another volume: so have the pods that came after it.
+    // The recreated claim has another volume, and so do pods that are younger than that claim.
     let mut namesake = fixture::claim(&[PVC_PROTECTION], None);
     namesake.metadata.uid = crate::model::Uid::parse("another");
     namesake.volume_name = Some("sibling".into());
@@ -70,7 +72,7 @@ fn nothing_is_reclaimed_under_a_pod_that_may_have_it_mounted() {
     let namesake = Row::Claim(Box::new(namesake));
     let asked = |minutes| {
         let pod = pod(|pod| pod.created = Some(ago(minutes)));
-        reclaimed(&hangs(&[IN_TREE]), &[namesake.clone(), pod])
+        reclaimed(&blocked(&[IN_TREE]), &[namesake.clone(), pod])
     };
     assert!(asked(59).is_ok(), "{:?}", asked(59));
     assert!(asked(61).is_err(), "it was started with the claim that is gone");
@@ -97,7 +99,7 @@ fn a_claim_that_its_volume_names_and_that_does_not_name_it_yet_has_data_too() {
             (said, _) => panic!("{ends:?}: {said:?}"),
         }
     }
-    // A volume that names another claim of that name is nothing to it.
+    // A volume that references another claim of that name does not matter.
     let mut other = fixture::volume(ReclaimPolicy::Delete);
     other.claim_ref.as_mut().expect("it has one").uid = crate::model::Uid::parse("another");
     let fixture = FinalizerFixture::default().of_claim(&bare, Some(&other));

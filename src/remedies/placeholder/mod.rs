@@ -1,11 +1,12 @@
 //! Has a driver delete a backend volume that no volume references any more: P-TOMBSTONE.
 //!
-//! A placeholder volume is created: it references the backend volume, has the policy Delete, and its
-//! claimRef references a claim that does not exist. It becomes Released immediately (`pv_controller.go`,
-//! `syncVolume`), and its provisioner calls `DeleteVolume` and deletes it. The API has no other way.
+//! A placeholder volume is created: it references the backend volume, has the policy Delete, and
+//! its claimRef references a claim that does not exist. It becomes Released immediately
+//! (`pv_controller.go`, `syncVolume`), and its provisioner calls `DeleteVolume` and deletes it. The
+//! API has no other way.
 //!
-//! Upstream checks attachments by the name of the volume, which is new, and a driver answers OK for an
-//! unknown handle: so all checks are made here (SEMANTICS 0.5).
+//! Upstream checks attachments by the name of the volume, which is new, and a driver answers OK for
+//! an unknown handle: so all checks are made here (SEMANTICS 0.5).
 
 mod render;
 
@@ -37,14 +38,15 @@ pub struct Orphan {
     pub undoes: Option<u64>,
     /// The placeholder volume.
     pub placeholder: Manifest,
-    /// Volumes that do not exist any more and that, by the journal, referenced other backend volumes.
+    /// Volumes that do not exist any more and that, by the journal, referenced other backend
+    /// volumes.
     pub elsewhere: BTreeSet<Box<str>>,
     /// The danger flags on which it relies.
     pub relies_on: Vec<&'static str>,
 }
 
-/// Returns the name of the placeholder volume for a backend volume of a cluster: always the same, so that a
-/// later run continues an interrupted one.
+/// Returns the name of the placeholder volume for a backend volume of a cluster: always the same,
+/// so that a later run continues an interrupted one.
 pub fn name(cluster: &str, backend: &BackendKey) -> String {
     use std::fmt::Write as _;
     let mut name = PREFIX.to_owned();
@@ -76,8 +78,8 @@ struct OrphanedBackend<'a> {
     volume: &'a Volume,
     /// Volumes that do not exist any more and referenced other backend volumes.
     elsewhere: &'a BTreeSet<Box<str>>,
-    /// Whether the volume object that referenced it is known: then it is not the one for which a Pending claim
-    /// waits.
+    /// Whether the volume object that referenced it is known: then it is not the one for which a
+    /// Pending claim waits.
     is_known: bool,
     /// The volume object that still references it, and is deleted before.
     instead_of: Option<&'a str>,
@@ -132,8 +134,9 @@ pub(super) fn planned(
     Ok(Ok(PlannedPlaceholder { placeholder: placeholder.object(), notices, relies_on }))
 }
 
-/// Refuses where a pod was started with its claim: for drivers without attachments, only pods show what may
-/// still write. Pods that are younger than a recreated claim, which has another volume, use that one.
+/// Refuses where a pod was started with its claim: for drivers without attachments, only pods show
+/// what may still write. Pods that are younger than a recreated claim, which has another volume,
+/// use that one.
 fn no_pod_may_write(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
     let namesake = match facts::claim_state(cx, volume)? {
@@ -274,8 +277,8 @@ fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<ch
     Ok(Ok(()))
 }
 
-/// Refuses where an attachment has it as an inline volume, or references a volume that does not exist and
-/// whose backend volume is unknown.
+/// Refuses where an attachment has it as an inline volume, or references a volume that does not
+/// exist and whose backend volume is unknown.
 fn no_attachment_may_be_its(
     cx: &Cx,
     orphan: &OrphanedBackend,
@@ -300,8 +303,8 @@ fn no_attachment_may_be_its(
     Ok(Ok(()))
 }
 
-/// Refuses where a claim has lost a volume that may have referenced it: its pods may still write. Without a
-/// journal entry, also where a Pending claim waits for a volume that may be this one.
+/// Refuses where a claim has lost a volume that may have referenced it: its pods may still write.
+/// Without a journal entry, also where a Pending claim waits for a volume that may be this one.
 fn no_claim_may_be_its(
     cx: &Cx,
     orphan: &OrphanedBackend,
@@ -340,8 +343,8 @@ fn no_claim_may_be_its(
     Ok(Ok(()))
 }
 
-/// Refuses where csi-provisioner runs on every node and the node of the volume is unknown: each one handles
-/// only the volumes of its node.
+/// Refuses where csi-provisioner runs on every node and the node of the volume is unknown: each one
+/// handles only the volumes of its node.
 fn its_node_is_known(cx: &Cx, volume: &Volume, owner: &Owner) -> checks::Checked {
     let Some(driver) = owner.csi().filter(|_| volume.node_affinity.is_none()) else {
         return Ok(());

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::{Manifest, name, placeholder_claim_uid};
 use crate::model::{BackendKey, NO_CLAIM, SecretWord};
 
-/// The provisioner of a volume, which also deletes it (`pv_controller.go`, `AnnDynamicallyProvisioned`).
+/// The provisioner of a volume, which also deletes it (`pv_controller.go`,
+/// `AnnDynamicallyProvisioned`).
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// The driver to which it was migrated (`pv_controller.go`, `AnnMigratedTo`).
 const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -15,8 +16,8 @@ const SECRET: [&str; 2] = [
     "volume.kubernetes.io/provisioner-deletion-secret-name",
 ];
 
-/// Renders the manifest, from the volume object as it was or from the volume handle alone, and returns it
-/// with the danger flags on which it relies.
+/// Renders the manifest, from the volume object as it was or from the volume handle alone, and
+/// returns it with the danger flags on which it relies.
 ///
 /// # Errors
 /// Why it cannot be rendered, as a reason to refuse.
@@ -60,8 +61,8 @@ pub fn manifest(
     Ok((manifest, relies_on))
 }
 
-/// Returns the spec of a volume of which only the handle is known. It is never mounted: capacity and access
-/// modes do not matter.
+/// Returns the spec of a volume of which only the handle is known. It is never mounted: capacity
+/// and access modes do not matter.
 fn bare(backend: &BackendKey) -> Value {
     json!({
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
@@ -86,8 +87,8 @@ fn annotations_of(saved: &Value) -> Map<String, Value> {
     wanted.iter().filter_map(|it| Some(((*it).to_owned(), all.get(*it)?.clone()))).collect()
 }
 
-/// Returns the deletion Secret that the user names, by namespace and name, both empty for none; `None` where
-/// the volume has one or needs none.
+/// Returns the deletion Secret that the user names, by namespace and name, both empty for none;
+/// `None` where the volume has one or needs none.
 ///
 /// # Errors
 /// When it is unknown, or given twice.

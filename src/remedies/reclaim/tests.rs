@@ -205,11 +205,11 @@ fn a_volume_is_not_reclaimed_while_the_node_that_had_it_cannot_be_asked() {
         (pinned(hostname, &["well", "sick"]), vec![], Err(silent("sick"))),
         (pinned("metadata.name", &["well"]), vec![], Ok(())),
         (pinned("metadata.name", &["sick"]), vec![], Err(silent("sick"))),
-        // Drivers call their nodes what they like; what counts is that no other one is left.
+        // Drivers choose the names of their nodes; what counts is that no other node matches.
         (pinned("disk.csi.example.com/node", &["well"]), vec![], Ok(())),
         (pinned("disk.csi.example.com/node", &["sick"]), vec![], Err(silent("sick"))),
         (pinned("zone", &["y"]), vec![], Err(silent("lonely"))),
-        // Any node of the zone may have had it, and the others answer.
+        // Any node of the zone may have had it, and the others are Ready.
         (pinned("zone", &["z"]), vec![], Ok(())),
         (pinned(hostname, &["gone"]), vec![], Err("no node is left from which it can be reached")),
     ]);
@@ -246,7 +246,7 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
         ),
         (volume(), vec![attachment("csi-1", "sick", other)], Ok(())),
     ]);
-    // One that a pod describes itself, under the same handle or another one.
+    // An inline volume, with the same handle or another one.
     let inline = |driver: &str, handle: &str| {
         let source = AttachmentSource::Inline { driver: driver.into(), handle: handle.into() };
         vec![attachment("csi-3", "well", source)]

@@ -1,8 +1,8 @@
 //! Finalizers of attachments: F80, F81, F82.
 //!
-//! An attachment has the finalizer of its attacher while the volume may be attached. Only the attacher
-//! can detach it, and nearly always should: its finalizer is never removed while the node or the volume
-//! exists.
+//! An attachment has the finalizer of its attacher while the volume may be attached. Only the
+//! attacher can detach it, and nearly always should: its finalizer is never removed while the node
+//! or the volume exists.
 
 mod reason;
 mod table;
@@ -183,8 +183,8 @@ fn blocked_by(attachment: &Attachment) -> BlockedBy {
     }
 }
 
-/// Returns a pod on the node that uses the volume's claim: the machine may run although its Node object
-/// does not exist.
+/// Returns a pod on the node that uses the volume's claim: the machine may run although its Node
+/// object does not exist.
 fn pod_on_node(
     cx: &Cx,
     attachment: &Attachment,

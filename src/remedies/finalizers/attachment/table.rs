@@ -13,7 +13,8 @@ pub(super) enum VolumeOfAttachment {
     Unnamed,
 }
 
-/// Which finalizer of an attachment decides: with a finalizer of an attacher, the volume may be attached.
+/// Which finalizer of an attachment decides: with a finalizer of an attacher, the volume may be
+/// attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockedBy {
     /// That of the attacher in `spec.attacher`.

@@ -1,4 +1,4 @@
-//! What is said about attachments: F80, F81, F82 and R-SUP-1, one case per sentence.
+//! Proposals and refusals for attachments: F80, F81, F82 and R-SUP-1, one case per sentence.
 
 mod promises;
 
@@ -19,7 +19,7 @@ fn with_volume(fixture: FinalizerFixture) -> FinalizerFixture {
     fixture.with(Row::Volume(Box::new(volume(ReclaimPolicy::Delete))))
 }
 
-/// What is said of an attachment.
+/// Returns the proposal or the refusal for an attachment.
 fn ask(fixture: FinalizerFixture, row: &Attachment) -> Result<Proposal, String> {
     said(fixture.with(Row::Attachment(Box::new(row.clone()))).ask(propose, row))
 }
@@ -174,7 +174,7 @@ fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
         (proposal.steps, proposal.relies_on),
         (vec![removes(&row, FOREIGN)], vec!["--remove-finalizer"])
     );
-    // Not while the disk may be attached, not to what a filter chose, and not at once.
+    // Not while the volume may be attached, not where a filter chose it, and not immediately.
     refuses(
         ask(fixture.clone(), &attachment(&[OWN, FOREIGN], Some(120))),
         &["the driver has to finish"],

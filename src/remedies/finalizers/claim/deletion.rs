@@ -32,8 +32,8 @@ impl<'a> ClaimDeletion<'a> {
         Self { fate, of_volume, half_bound }
     }
 
-    /// Decides about the data. `is_deleted`: the claim is deleted with the finalizers that are removed. `Err`
-    /// refuses the removal.
+    /// Decides about the data. `is_deleted`: the claim is deleted with the finalizers that are
+    /// removed. `Err` refuses the removal.
     ///
     /// # Errors
     /// When its volume, or the volumes that share its backend volume, were not read.
@@ -134,8 +134,8 @@ impl<'a> ClaimDeletion<'a> {
         }
     }
 
-    /// Returns the effect of removing finalizers. `blocking` still block the deletion afterwards; `data` is
-    /// `None` where the removal is refused.
+    /// Returns the effect of removing finalizers. `blocking` still block the deletion afterwards;
+    /// `data` is `None` where the removal is refused.
     pub(super) fn effect(
         &self,
         removed: &[&ClaimFinalizer],
@@ -178,9 +178,9 @@ impl<'a> ClaimDeletion<'a> {
     }
 }
 
-/// Finds a volume that is lost with a claim that does not reference it yet: the volume controller binds
-/// the volume first, and checks only its claimRef after the claim is deleted (`pv_controller.go`, `bind`,
-/// `syncVolume`).
+/// Finds a volume that is lost with a claim that does not reference it yet: the volume controller
+/// binds the volume first, and checks only its claimRef after the claim is deleted
+/// (`pv_controller.go`, `bind`, `syncVolume`).
 fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimFate<'a>> {
     let uid = claim.metadata.uid.as_ref()?;
     if let Err(unseen) = cx.all_of(Kind::PersistentVolume) {

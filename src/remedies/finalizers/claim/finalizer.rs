@@ -1,4 +1,5 @@
-//! One finalizer of a Terminating claim: its controller, the decision about it, and the sentences for it.
+//! One finalizer of a Terminating claim: its controller, the decision about it, and the sentences
+//! for it.
 
 use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision};
 use super::super::{FinalizerRequest, describe_third_party};

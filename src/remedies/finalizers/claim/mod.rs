@@ -1,8 +1,8 @@
 //! Finalizers of claims: F33, F41, F42, F48.
 //!
-//! A Terminating claim is deleted with its last finalizer, and with it its data where the policy of its
-//! volume is Delete. So its users are checked first, which no flag overrides; and the decision about the
-//! data is made before the last finalizer is removed.
+//! A Terminating claim is deleted with its last finalizer, and with it its data where the policy of
+//! its volume is Delete. So its users are checked first, which no flag overrides; and the decision
+//! about the data is made before the last finalizer is removed.
 
 mod deletion;
 mod finalizer;
@@ -42,8 +42,8 @@ pub static REMEDY: Remedy<Claim> = Remedy {
     propose: |cx, claim| propose(cx, claim, &FinalizerRequest::named()),
 };
 
-/// Adds a missing kubernetes.io/pvc-protection to a claim that the user names: nothing else is done to a
-/// claim that is not Terminating.
+/// Adds a missing kubernetes.io/pvc-protection to a claim that the user names: nothing else is done
+/// to a claim that is not Terminating.
 pub static PROTECT: Remedy<Claim> = Remedy {
     id: "protect-claim",
     needs: &[Kind::PersistentVolumeClaim],
@@ -117,8 +117,9 @@ pub fn propose(
     }
 }
 
-/// Returns the steps: first the policy of the volume, then one finalizer after the other. Each patch tests
-/// that the finalizers in `blocking` remain, since nothing was decided about the data then.
+/// Returns the steps: first the policy of the volume, then one finalizer after the other. Each
+/// patch tests that the finalizers in `blocking` remain, since nothing was decided about the data
+/// then.
 fn proposal(
     cx: &Cx,
     claim: &Claim,
@@ -153,9 +154,9 @@ fn proposal(
     }
 }
 
-/// Returns the uses of a claim: R-PVCP-9 without its last two, of which one is the choice of the user and
-/// the other concerns claims that are not Terminating. An attachment counts by its finalizer too
-/// (R-SUP-1).
+/// Returns the uses of a claim: R-PVCP-9 without its last two, of which one is the choice of the
+/// user and the other concerns claims that are not Terminating. An attachment counts by its
+/// finalizer too (R-SUP-1).
 fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut found = facts::unsafe_to_delete(cx, claim);
     found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != Reason::Unprotected);

@@ -1,5 +1,5 @@
-//! The decision tables for one finalizer of a Terminating claim, and for its data where the claim is
-//! deleted (SEMANTICS F33, F41, F48, R-PVCP-9, R-PVCP-10).
+//! The decision tables for one finalizer of a Terminating claim, and for its data where the claim
+//! is deleted (SEMANTICS F33, F41, F48, R-PVCP-9, R-PVCP-10).
 
 use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
 use crate::facts::{self, CLONE_SOURCE, FinalizerOwner, PVC_PROTECTION, SNAPSHOT_SOURCE};
@@ -36,8 +36,8 @@ impl ClaimFinalizerKind {
         }
     }
 
-    /// Whether it blocks the deletion of an unused claim for good: the other kinds are removed by their
-    /// controllers, as soon as these run.
+    /// Whether it blocks the deletion of an unused claim for good: the other kinds are removed by
+    /// their controllers, as soon as these run.
     pub(super) const fn blocks_unused(self) -> bool {
         match self {
             Self::ThirdParty => true,
@@ -124,7 +124,8 @@ pub(super) enum DataLoss {
     LostFromBound,
     /// As above, and the volume is Terminating.
     LostFromTerminating,
-    /// As above, and the volume is in another phase, in which a controller may already act on its policy.
+    /// As above, and the volume is in another phase, in which a controller may already act on its
+    /// policy.
     LostFromOther,
     /// The volume object is Terminating and is deleted with the claim; its backend volume leaks.
     Leaked,

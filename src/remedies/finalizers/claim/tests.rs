@@ -1,4 +1,4 @@
-//! What is said about claims: F33, F41, F42, F48 and R-PVCP-9, one case per sentence.
+//! Proposals and refusals for claims: F33, F41, F42, F48 and R-PVCP-9, one case per sentence.
 
 mod promises;
 
@@ -18,7 +18,7 @@ fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     settings
 }
 
-/// What is said of a claim that has been terminating for two hours, with these finalizers.
+/// Returns the proposal or the refusal for a claim that has been Terminating for two hours.
 fn ask(
     fixture: FinalizerFixture,
     finalizers: &[&str],
@@ -52,7 +52,7 @@ fn refuses(said: Result<Proposal, String>, words: &[&str]) {
     }
 }
 
-/// Who would have to be asked is the driver that an in-tree provisioner was migrated to.
+/// An in-tree provisioner counts as the driver to which it was migrated.
 #[test]
 fn the_copier_of_a_claim_without_a_volume_is_the_driver_of_its_provisioner() {
     for (provisioner, driver) in [("kubernetes.io/aws-ebs", "ebs.csi.aws.com"), (DRIVER, DRIVER)] {
@@ -150,7 +150,7 @@ fn every_finalizer_is_told_who_should_remove_it() {
         "needs --remove-finalizer example.com/backup",
     ];
     refuses(ask(fixture.clone(), &all, &kept()), &words);
-    // Where it is in use as well.
+    // Also where the claim is in use.
     let used = fixture.with(pod("shop", PodPhase::Running, Some("node-1")));
     refuses(ask(used, &all, &kept()), &words[..3]);
 }
@@ -189,7 +189,7 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
         (copy(ClaimPhase::Pending), "pvc/shop/copy is being filled from it"),
         (snapshot(false), "of it is not ready"),
         (Row::Attachment(Box::new(attachment(&[], None))), "attached to node node-1"),
-        // By its finalizer alone (R-SUP-1).
+        // Only by its finalizer (R-SUP-1).
         (Row::Attachment(Box::new(going)), "attached to node node-1"),
     ] {
         for finalizers in [&[PVC_PROTECTION][..], &[CLONE_SOURCE], &[PVC_PROTECTION, FOREIGN]] {
@@ -252,7 +252,7 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     assert_eq!(of.to_string(), "pv/pv-1");
     assert_eq!(proposal.relies_on, ["--keep-data"]);
     assert!(proposal.effect.what.ends_with("the volume and its data stay"));
-    // Where it is Retain already, nobody needs to say anything.
+    // With policy Retain, no flag is required.
     let proposal = ask(keep, &all, &kept()).expect("planned");
     assert_eq!(
         (steps(&proposal), proposal.relies_on.len()),
@@ -300,7 +300,8 @@ fn a_claim_that_others_still_hold_is_asked_nothing_and_the_patch_tests_that_they
 
 #[test]
 fn what_its_controller_takes_off_next_holds_no_claim() {
-    // Without the copy's finalizer, kube-controller-manager lets it go within seconds.
+    // Without the finalizer of csi-provisioner, kube-controller-manager removes its own within
+    // seconds.
     for manager in [Liveness::Alive, Liveness::Unknown] {
         let fixture = FinalizerFixture { manager, ..FinalizerFixture::default() };
         let told = ask(fixture, &[PVC_PROTECTION, CLONE_SOURCE], &volume(ReclaimPolicy::Delete));

@@ -1,11 +1,12 @@
-//! Advice for a controller that is running but does not finish: the cause is to be fixed, not the volume.
+//! Advice for a controller that is running but does not finish: the cause is to be fixed, not the
+//! volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect, Obstacle, Owner};
 use crate::model::{ClaimedVersion, ControllerState, Text, Volume};
 
-/// Returns what blocks the deletion of a volume, and what helps; `None` where everything was read and the
-/// cause is unknown.
+/// Returns what blocks the deletion of a volume, and what helps; `None` where everything was read
+/// and the cause is unknown.
 ///
 /// # Errors
 /// When the cause is unknown, and an object that may explain it was not read.
@@ -19,8 +20,8 @@ pub(super) fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<String>> {
     Ok(found.map(|it| format!("{}: {}", it.describe(), fix(cx, volume, &it))))
 }
 
-/// Returns why a running csi-provisioner does not remove its finalizer from a volume that it does not
-/// delete.
+/// Returns why a running csi-provisioner does not remove its finalizer from a volume that it does
+/// not delete.
 ///
 /// # Errors
 /// When an object that may explain it was not read.

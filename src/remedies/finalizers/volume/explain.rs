@@ -1,4 +1,5 @@
-//! Why each finalizer of a volume is left: which controller should remove it, its state, and what helps.
+//! Why each finalizer of a volume is left: which controller should remove it, its state, and what
+//! helps.
 
 use super::super::FinalizerRequest;
 use super::super::decision::FinalizerDecision;

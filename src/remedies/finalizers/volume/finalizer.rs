@@ -45,8 +45,8 @@ pub(super) fn kind(finalizer: &str) -> Option<VolumeFinalizerKind> {
     }
 }
 
-/// Returns what the user chose for a backend volume that no controller would delete. With both flags
-/// nothing is destroyed.
+/// Returns what the user chose for a backend volume that no controller would delete. With both
+/// flags nothing is destroyed.
 pub(super) const fn leak_choice(settings: &Settings) -> LeakChoice {
     match (settings.accept_leak, settings.reclaim) {
         (true, _) => LeakChoice::AcceptLeak,
@@ -82,8 +82,8 @@ pub(super) const fn phase(volume: &Volume) -> VolumePhase {
     }
 }
 
-/// Whether the volume has the deletion-protection finalizer of its reclaiming controller, apart from
-/// `besides`. The stale one of the other controller blocks the deletion of the object only.
+/// Whether the volume has the deletion-protection finalizer of its reclaiming controller, apart
+/// from `besides`. The stale one of the other controller blocks the deletion of the object only.
 pub(super) fn is_protected(volume: &Volume, besides: &str) -> bool {
     let has = |it: &str| it != besides && volume.metadata.has_finalizer(it);
     match reclaiming_controller(volume) {
@@ -199,8 +199,8 @@ impl<'a> VolumeFinalizer<'a> {
         self.state = Some(state);
     }
 
-    /// Takes kube-controller-manager as the controller, and finds out whether it can be one that does not
-    /// remove the finalizer.
+    /// Takes kube-controller-manager as the controller, and finds out whether it can be one that
+    /// does not remove the finalizer.
     fn set_manager(&mut self, cx: &Cx) {
         "kube-controller-manager".clone_into(&mut self.who);
         let rolled_back = match (self.inputs.kind, self.inputs.lifecycle) {

@@ -1,8 +1,8 @@
-//! Finalizers of volumes: P-FIN-DEL of those whose controllers are absent, one at a time, by position
-//! and name, and P-TOMBSTONE of a backend volume that would leak.
+//! Finalizers of volumes: P-FIN-DEL of those whose controllers are absent, one at a time, by
+//! position and name, and P-TOMBSTONE of a backend volume that would leak.
 //!
-//! [`table`] decides about one finalizer. The proposal for a volume is the sequence of these decisions,
-//! in a fixed order, each for the volume as the step before leaves it.
+//! [`table`] decides about one finalizer. The proposal for a volume is the sequence of these
+//! decisions, in a fixed order, each for the volume as the step before leaves it.
 
 mod advice;
 mod explain;
@@ -192,9 +192,9 @@ pub fn fix(
     refuse(explain::why_all_are_left(cx, volume, request))
 }
 
-/// Returns the finalizers about which the table decides, in the order in which they are removed: first the
-/// stale one of the two that protect backend volumes, then the deletion-protection finalizer, those of
-/// external-attachers, and the third-party one that the user names.
+/// Returns the finalizers about which the table decides, in the order in which they are removed:
+/// first the stale one of the two that protect backend volumes, then the deletion-protection
+/// finalizer, those of external-attachers, and the third-party one that the user names.
 fn in_order(cx: &Cx, volume: &Volume) -> Vec<(VolumeFinalizerKind, Text)> {
     let named = cx.settings().remove_finalizer.as_deref();
     let stale_first = match facts::owner(volume) {

@@ -87,8 +87,8 @@ fn is_unreclaimed(volume: &Volume) -> bool {
         && !finalizer::is_protected(volume, "")
 }
 
-/// Returns the finalizers that block the deletion, except the one that kube-controller-manager removes from
-/// a volume that is not bound.
+/// Returns the finalizers that block the deletion, except the one that kube-controller-manager
+/// removes from a volume that is not bound.
 fn blocking(volume: &Volume) -> Vec<&str> {
     let all = volume.metadata.finalizers.iter().map(|it| &**it);
     all.filter(|it| *it != PV_PROTECTION).collect()
@@ -152,8 +152,9 @@ pub(super) fn conclude(
     }))
 }
 
-/// Refuses unless the volume was Released and is deleted with the patch that removes its last finalizer
-/// and tests its policy. The policy of a volume that is deleted later can be changed before.
+/// Refuses unless the volume was Released and is deleted with the patch that removes its last
+/// finalizer and tests its policy. The policy of a volume that is deleted later can be changed
+/// before.
 fn can_be_reclaimed(after: &Volume) -> Result<(), String> {
     let blocking = blocking(after);
     if !blocking.is_empty() {

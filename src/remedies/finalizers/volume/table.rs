@@ -229,8 +229,8 @@ const fn external_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F27, T12: no controller removes it from a CSI volume, and the object may be the last that references
-/// the backend volume.
+/// F27, T12: no controller removes it from a CSI volume, and the object may be the last that
+/// references the backend volume.
 const fn in_tree_of_csi(it: &VolumeInputs) -> VolumeDecision {
     use Lifecycle::{Live, Terminating};
     use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
@@ -248,8 +248,8 @@ const fn in_tree_of_csi(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F39: only a kube-controller-manager that was rolled back does not remove it, and a slow deletion looks
-/// the same.
+/// F39: only a kube-controller-manager that was rolled back does not remove it, and a slow deletion
+/// looks the same.
 const fn in_tree_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
     use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
     use Lifecycle::{Live, Terminating};
@@ -317,8 +317,8 @@ const fn third_party(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// The deletion of a Terminating volume may complete with the removal: decides by what happens to the
-/// backend volume.
+/// The deletion of a Terminating volume may complete with the removal: decides by what happens to
+/// the backend volume.
 const fn remove_last(it: &VolumeInputs, unsaid: VolumeReason) -> VolumeDecision {
     use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
     use VolumePolicy::{Delete, Other, Recycle, Retain};

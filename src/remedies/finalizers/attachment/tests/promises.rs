@@ -1,4 +1,4 @@
-//! Promises about random attachments, nodes, volumes, attachers and flags.
+//! Properties for random attachments, nodes, volumes, attachers and flags.
 
 use proptest::{
     collection::btree_set, option, prelude::*, sample::select, strategy::ValueTree as _,
@@ -10,7 +10,7 @@ use crate::cluster::Seen;
 
 const OTHER: &str = "external-attacher/other-example-com";
 const FINALIZERS: [&str; 4] = [OWN, OTHER, FOREIGN, "foregroundDeletion"];
-/// What has to be seen before anything is done about an attachment that names a volume.
+/// The kinds that must be read before any step for an attachment that references a volume.
 const ALWAYS: [Kind; 2] = [Kind::PersistentVolume, Kind::Node];
 
 #[derive(Debug, Clone)]
@@ -138,7 +138,7 @@ proptest! {
         let seen = whole.planned();
         prop_assert_eq!(Some(&proposal), seen.as_ref());
         let of_others = removed(&proposal) == [FOREIGN];
-        // A volume or a node that is there needs no list to prove it; only their absence does.
+        // Only the absence of a volume or a node needs a complete list.
         let proven = kind == Kind::PersistentVolume && case.volume_there;
         prop_assert!(!ALWAYS.contains(&kind) || of_others || proven, "without {}: {:?}", kind, case);
     }
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// The promises above would hold of a remedy that never does anything.
+/// The properties above would hold for a remedy that never proposes anything.
 #[test]
 fn most_of_what_could_be_planned_is_planned() {
     let mut runner = TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Promises about random claims, users, controllers and flags.
+//! Properties for random claims, users, controllers and flags.
 
 use proptest::{
     collection::btree_set, option, prelude::*, sample::select, strategy::ValueTree as _,
@@ -9,7 +9,7 @@ use super::*;
 use crate::cluster::Seen;
 use crate::model::{Attachment, ObjectRef};
 
-/// Who uses the claim.
+/// An object that uses the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum User {
     Nobody,
@@ -127,7 +127,7 @@ impl Case {
         self.ask().ok()?.ok()
     }
 
-    /// The case as a step leaves it.
+    /// Returns the case after a step.
     fn after(&self, step: &Action) -> Self {
         let mut after = self.clone();
         match step {
@@ -145,7 +145,8 @@ impl Case {
         after
     }
 
-    /// Whether whoever should remove a finalizer is proven gone, in other words than the remedy's.
+    /// Whether the controller of a finalizer is proven absent, derived in another way than by the
+    /// remedy.
     fn nobody_removes(&self, finalizer: &str) -> bool {
         let settings = &self.fixture.settings;
         let gone = |liveness, name: &str| match liveness {
@@ -191,7 +192,7 @@ proptest! {
 
     #[test]
     fn what_was_not_seen_removes_nothing(mut case in cases(), kind in select(NEEDS.to_vec())) {
-        // What only shows controllers bears on finalizers of controllers alone.
+        // Kinds that only show controllers matter only for finalizers with known controllers.
         let of_users = [Kind::Pod, Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::VolumeAttachment];
         let of_users = of_users.contains(&kind) || Kind::WORKLOADS.contains(&kind);
         let whole = Case { fixture: FinalizerFixture { unread: None, ..case.fixture.clone() }, ..case.clone() };
@@ -249,7 +250,7 @@ proptest! {
                 "--keep-data" => settings.keep_data = false,
                 "--destroy-data" => settings.destroy_data = false,
                 "--remove-finalizer" => settings.remove_finalizer = None,
-                // Absent by its age as well as by the word: the word is what was gone by.
+                // Absent by its age and by the flag: the flag counts.
                 "--driver-absent" => continue,
                 other => return Err(TestCaseError::fail(other.to_owned())),
             }
@@ -259,7 +260,7 @@ proptest! {
     }
 }
 
-/// The promises above would hold of a remedy that never removes anything.
+/// The properties above would hold for a remedy that never removes anything.
 #[test]
 fn most_of_what_could_be_planned_is_planned() {
     let mut runner = TestRunner::deterministic();

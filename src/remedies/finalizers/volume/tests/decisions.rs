@@ -120,7 +120,7 @@ fn every_row_has_a_step_or_a_reason_and_each_of_them_is_reached() {
     assert!(asked >= 300, "only {asked}");
     assert_eq!(steps.len(), 5, "{steps:?}");
     assert_eq!(reasons.len(), 24, "reasons without a row: only {reasons:?}");
-    // Each reason has its own words.
+    // Each reason has its own sentence.
     let (cluster, known) = (cluster(&case()), RefCell::default());
     let settings = settings(&case());
     let cx = Cx::new(&cluster, &settings, &known);
@@ -210,7 +210,7 @@ fn no_step_is_taken_on_unread_inputs_or_against_a_controller_that_would_act() {
     });
 }
 
-/// F25: --accept-leak and --reclaim only allow steps that leak without them.
+/// F25: `--accept-leak` and `--reclaim` allow only steps after which the backend volume would leak.
 #[test]
 fn a_leak_choice_changes_a_refusal_only_where_it_was_missing() {
     each(|it| {
