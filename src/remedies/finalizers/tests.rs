@@ -54,7 +54,7 @@ fn nothing_is_reclaimed_while_somebody_can_still_change_its_policy() {
     assert!(reclaimed(&blocked(&[IN_TREE]), &[]).is_ok());
     // Between the two removals, `retain` could set the policy to Retain.
     for finalizers in [&[IN_TREE, PV_PROTECTION][..], &[PV_PROTECTION]] {
-        let refused = reclaimed(&hangs(finalizers), &[]).expect_err("it would not go at once");
+        let refused = reclaimed(&blocked(finalizers), &[]).expect_err("it would not go at once");
         assert!(refused.contains(PV_PROTECTION), "{refused}");
     }
 }
