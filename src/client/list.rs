@@ -34,8 +34,6 @@ pub struct ListRequest {
     pub page: Option<u32>,
     /// Fields that items must have.
     pub field_selector: Option<String>,
-    /// Labels that items must have.
-    pub label_selector: Option<String>,
 }
 
 /// What happens while a list is read.
@@ -135,7 +133,6 @@ impl ListRequest {
         let limit = limit.map(|limit| limit.to_string());
         let pairs = [
             ("fieldSelector", self.field_selector.as_deref()),
-            ("labelSelector", self.label_selector.as_deref()),
             ("limit", limit.as_deref()),
             ("continue", Some(token)),
         ];

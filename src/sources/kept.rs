@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answers::{self, Found, Reply};
 use crate::client::Reader;
-use crate::journal::kept::{CONFIG_MAP, Record};
+use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
 use crate::model::{
     Answer, BackendKey, ClaimKey, Interner, KeptBackend, Recorded, Uid, format_time, parse_time,
 };
@@ -111,7 +111,7 @@ pub(super) async fn ask(reader: &Reader, namespace: &str) -> Reply {
 fn read(data: BTreeMap<String, String>) -> Reply {
     let (mut kept, mut broken) = (Vec::new(), Vec::new());
     for (key, value) in data {
-        match Record::parse(&value) {
+        match KeptBackendRecord::parse(&value) {
             Ok(record) => kept.push(record.backend()),
             Err(wrong) => broken.push(format!("{key} cannot be read: {wrong}")),
         }
