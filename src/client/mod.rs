@@ -23,6 +23,9 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use tests::server as test_server;
+
 pub use connect_error::ConnectError;
 pub use connection::{Connection, ConnectionOptions, connect};
 pub use decoding::Decoding;

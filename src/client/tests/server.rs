@@ -10,18 +10,18 @@ use crate::client::{Connection, ConnectionOptions, Limits, Reader, connect};
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// The head in lower case.
-    pub(super) head: String,
-    pub(super) body: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
     /// How many came before it.
-    pub(super) nth: usize,
+    pub(crate) nth: usize,
 }
 
 /// What is written, and what happens then.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Whole(Vec<u8>),
     /// The connection is closed behind these bytes.
     Cut(Vec<u8>),
@@ -33,53 +33,53 @@ pub(super) enum Reply {
     Pieces(Vec<Vec<u8>>),
 }
 
-pub(super) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
+pub(crate) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
 
 /// A whole answer.
-pub(super) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
     Reply::Whole(bytes(code, headers, body.as_ref().len(), body.as_ref()))
 }
 
-pub(super) fn json(body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn json(body: impl AsRef<[u8]>) -> Reply {
     reply(200, "content-type: application/json\r\n", body)
 }
 
-pub(super) fn protobuf(body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn protobuf(body: impl AsRef<[u8]>) -> Reply {
     reply(200, "content-type: application/vnd.kubernetes.protobuf\r\n", body)
 }
 
 /// An answer whose head promises `length` bytes.
-pub(super) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
+pub(crate) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 {code} X\r\ndate: {DATE}\r\n{headers}content-length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 
 /// The beginning of an answer in chunks, without its end.
-pub(super) fn chunked(headers: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn chunked(headers: &str, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\n{headers}transfer-encoding: chunked\r\n\r\n");
     [head.as_bytes(), format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
 }
 
 /// The head of an answer in chunks.
-pub(super) fn begun() -> Vec<u8> {
+pub(crate) fn begun() -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\ntransfer-encoding: chunked\r\n\r\n").into_bytes()
 }
 
 /// A chunk; the empty one ends the answer.
-pub(super) fn chunk(body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn chunk(body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
 }
 
-pub(super) struct Server {
-    pub(super) url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     log: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
-    pub(super) async fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener =
             TcpListener::bind("127.0.0.1:0").await.expect("because loopback has free ports");
         let url = format!("http://{}", listener.local_addr().expect("because it is bound"));
@@ -93,11 +93,11 @@ impl Server {
         Self { url, log }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.log.lock().expect("because no test panics while holding it").clone()
     }
 
-    pub(super) fn options(&self) -> ConnectionOptions {
+    pub(crate) fn options(&self) -> ConnectionOptions {
         let kubeconfig = Some("/dev/null".into());
         ConnectionOptions {
             server: Some(self.url.clone()),
@@ -106,19 +106,19 @@ impl Server {
         }
     }
 
-    pub(super) async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         connect(&self.options(), "kubectl-storage/test")
             .await
             .expect("because the options are complete")
     }
 
-    pub(super) async fn reader(&self) -> Reader {
+    pub(crate) async fn reader(&self) -> Reader {
         Reader::with_limits(&self.connect().await, quick())
     }
 }
 
 /// The default patience, a hundred times quicker.
-pub(super) fn quick() -> Limits {
+pub(crate) fn quick() -> Limits {
     Limits {
         first_pause: Duration::from_millis(2),
         longest_pause: Duration::from_millis(80),

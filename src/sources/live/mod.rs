@@ -10,6 +10,8 @@ mod follow;
 mod lister;
 mod lists;
 mod message;
+#[cfg(test)]
+mod tests;
 mod watches;
 
 use std::sync::Arc;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json as value;
 
-use super::super::server::{Reply, quick, reply};
 use super::{CLAIMS, Look, bookmark, claim, cut, event, list, open, over};
 use crate::client::Limits;
+use crate::client::test_server::{Reply, quick, reply};
 use crate::model::Kind;
 
 #[tokio::test]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 use tokio::time::timeout;
 
-use super::super::server::{Reply, begun, chunk, json, quick, reply};
 use super::{CLAIMS, Look, PODS, VOLUMES, bookmark, claim, cut, event, expired, list, open, over};
 use crate::client::Limits;
+use crate::client::test_server::{Reply, begun, chunk, json, quick, reply};
 use crate::cluster::{Cx, Facts};
 use crate::model::{ClaimKey, Kind, Settings, Text};
 use crate::sources::{

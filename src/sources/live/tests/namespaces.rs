@@ -1,6 +1,6 @@
 //! Lists of a user who may look at each namespace, but not at all of them at once.
 
-use super::server::{Server, json, reply};
+use crate::client::test_server::{Server, json, reply};
 use crate::model::{Kind, Text};
 use crate::sources::{
     intake::Intake,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 use tokio::time::timeout;
 
-use super::server::{Reply, Server, begun, chunk, json, quick, reply};
+use crate::client::test_server::{Reply, Server, begun, chunk, json, quick, reply};
 use crate::client::{Limits, Reader};
 use crate::model::Kind;
 use crate::sources::{
