@@ -12,10 +12,10 @@ use super::step::{Ended, Hand, backend};
 use super::view::View;
 use super::writer::{WriteError, Writer};
 use super::{Outcome, Request};
+use crate::client::object_path;
 use crate::journal::kept::{self, CONFIG_MAP, Record};
 use crate::model::{BackendKey, Text};
 use crate::plan::Change;
-use crate::sources::answers;
 
 /// How often a change of the record is made again when others are faster.
 const TRIES: usize = 8;
@@ -317,7 +317,7 @@ fn patch<const N: usize>(namespace: &str, live: &Value, operations: [Value; N]) 
 
 /// The paths of all `ConfigMaps` of a namespace, and of the record.
 fn paths(namespace: &str) -> (String, String) {
-    let one = answers::path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
+    let one = object_path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
     let all = one.trim_end_matches(CONFIG_MAP).trim_end_matches('/').to_owned();
     (all, one)
 }

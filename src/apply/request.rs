@@ -251,7 +251,7 @@ impl<'a> Patch<'a> {
 /// The path of an object of a kind whose version is certain.
 pub fn path(key: &ObjectKey) -> String {
     let group = key.kind.group();
-    crate::sources::answers::path(
+    crate::client::object_path(
         group.name,
         group.version,
         key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),

@@ -133,7 +133,7 @@ impl View {
         // What the watches bring may be older than what was just read: it comes first.
         self.catch_up()?;
         for again in listed {
-            again.take_in(&mut self.state.borrow_mut().intake);
+            again.take_in(&mut self.state.borrow_mut().intake)?;
         }
         for (other, key) in &others {
             self.take_in(key, other.as_ref())?;
@@ -320,7 +320,7 @@ impl View {
         let reach = Reach { kind: Kind::Pod, namespace: Some(Text::clone(&key.namespace)) };
         let again = list_again(&self.reader, &reach).await?;
         let state = &mut *self.state.borrow_mut();
-        again.take_in(&mut state.intake);
+        again.take_in(&mut state.intake)?;
         let cx = state.assessor.cx(&state.intake.cluster, &self.settings);
         let pods = cx.pods_of(key).unwrap_or_default();
         Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())

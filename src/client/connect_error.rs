@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::exec::ExecError;
+use super::credential_plugin::ExecError;
 
 /// Why no connection could be prepared. Nothing was sent yet.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +141,7 @@ impl ConnectError {
                 Some("give one with --kubeconfig or $KUBECONFIG, or make one with your provider's tool".to_owned())
             }
             Self::NoContext { known } => {
-                Some(format!("choose one with --context or `kubectl config use-context`; {}", known_names("context", known)))
+                Some(format!("select_context one with --context or `kubectl config use-context`; {}", known_names("context", known)))
             }
             Self::Unknown { kind, known, .. } => Some(known_names(kind, known)),
             Self::CertificateExpired { .. } => Some("renew the kubeconfig, or check this machine's clock".to_owned()),

@@ -4,63 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Uri};
 use k8s_openapi::ByteString;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use kube::{Client, Config, client::ClientBuilder};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use tower::buffer::BufferLayer;
 
 use super::certificate;
 use super::connect_error::ConnectError;
+use super::connection_options::ConnectionOptions;
 use super::credential::{AuthorizeLayer, Credential, bearer};
-use super::exec::{ExecError, Plugin};
-use super::kubeconfig::{Chosen, choose, override_cluster, override_user};
-use super::proxy::ProxyEnv;
-use super::request_timeout::RequestTimeout;
+use super::credential_plugin::{CredentialPlugin, ExecError};
+use super::kubeconfig::{SelectedContext, override_cluster, override_user, select_context};
+use super::proxy_environment::ProxyEnv;
 
-/// kubectl's connection flags.
-#[derive(Debug, Clone, Default)]
-pub struct ConnectionOptions {
-    /// `--kubeconfig`: this file and no other.
-    pub kubeconfig: Option<PathBuf>,
-    /// `--context`
-    pub context: Option<String>,
-    /// `--cluster`
-    pub cluster: Option<String>,
-    /// `--user`
-    pub user: Option<String>,
-    /// `-n`: instead of the context's namespace.
-    pub namespace: Option<String>,
-    /// `--as`
-    pub as_user: Option<String>,
-    /// `--as-group`, repeatable.
-    pub as_groups: Vec<String>,
-    /// `--as-uid`
-    pub as_uid: Option<String>,
-    /// `--server`
-    pub server: Option<String>,
-    /// `--token`: instead of every other credential of the user.
-    pub token: Option<SecretString>,
-    /// `--certificate-authority`
-    pub certificate_authority: Option<PathBuf>,
-    /// `--client-certificate`
-    pub client_certificate: Option<PathBuf>,
-    /// `--client-key`
-    pub client_key: Option<PathBuf>,
-    /// `--insecure-skip-tls-verify`
-    pub insecure_skip_tls_verify: bool,
-    /// `--tls-server-name`
-    pub tls_server_name: Option<String>,
-    /// `--disable-compression`
-    pub disable_compression: bool,
-    /// `--request-timeout`
-    pub request_timeout: RequestTimeout,
-}
-
-/// A road to one API server.
+/// A connection to one API server.
 #[derive(Clone)]
 pub struct Connection {
     /// The client. Readers and writers are made of it.
@@ -69,18 +30,12 @@ pub struct Connection {
     pub server: String,
     /// The namespace that is meant when none is named.
     pub namespace: String,
-    /// The kubeconfig's context; `None` in a pod, or when flags alone named the server.
-    pub context: Option<String>,
-    /// The kubeconfig's user.
-    pub user: Option<String>,
     /// The certificates (DER) of the authority that the server must be signed by, where one was named.
     pub authority: Vec<Vec<u8>>,
     /// Whether the server's address belongs to this machine: it runs here, or a tunnel begins here.
     pub here: bool,
     /// `--request-timeout`
     pub request_timeout: Option<Duration>,
-    /// When the client certificate expires. It is not renewed: connect again before that.
-    pub valid_until: Option<DateTime<Utc>>,
 }
 
 /// Prepares a connection. Nothing is sent yet, except what a credential plugin sends.
@@ -96,25 +51,22 @@ pub async fn connect(
 ) -> Result<Connection, ConnectError> {
     let env = std::env::var_os("KUBECONFIG");
     let home = std::env::home_dir();
-    let road = match choose(options, env.as_deref(), home.as_deref())? {
-        Ok(chosen) => Road::outside(chosen).await?,
-        Err(missing) => Road::inside(options, missing)?,
+    let setup = match select_context(options, env.as_deref(), home.as_deref())? {
+        Ok(chosen) => ClientSetup::outside(chosen).await?,
+        Err(missing) => ClientSetup::inside(options, missing)?,
     };
-    road.connect(options, user_agent)
+    setup.connect(options, user_agent)
 }
 
 /// Everything that is known before the client is built.
-struct Road {
+struct ClientSetup {
     config: Config,
     credential: Option<Credential>,
-    context: Option<String>,
-    user: Option<String>,
-    valid_until: Option<DateTime<Utc>>,
 }
 
-impl Road {
-    async fn outside(chosen: Chosen) -> Result<Self, ConnectError> {
-        let Chosen { context, namespace, cluster_name, cluster, user_name, mut user } = chosen;
+impl ClientSetup {
+    async fn outside(chosen: SelectedContext) -> Result<Self, ConnectError> {
+        let SelectedContext { namespace, cluster_name, cluster, user_name, mut user } = chosen;
         let server = cluster.server.clone().filter(|server| !server.is_empty());
         let server =
             url("server", &server.ok_or(ConnectError::NoServer { cluster: cluster_name })?)?;
@@ -136,10 +88,9 @@ impl Road {
         if server.scheme_str() != Some("https") && !local(&server) {
             keep_impersonation_only(&mut user);
         }
-        let (credential, valid_until) = authenticate(&mut user, &user_name, &cluster).await?;
+        let credential = authenticate(&mut user, &user_name, &cluster).await?;
         config.auth_info = user;
-        let user = Some(user_name).filter(|name| !name.is_empty());
-        Ok(Self { config, credential, context, user, valid_until })
+        Ok(Self { config, credential })
     }
 
     /// In a pod, as its service account.
@@ -167,7 +118,7 @@ impl Road {
         config.disable_compression = options.disable_compression;
         config.tls_server_name = cluster.tls_server_name;
         let credential = token_file(&mut config.auth_info)?;
-        Ok(Self { config, credential, context: None, user: None, valid_until: None })
+        Ok(Self { config, credential })
     }
 
     fn connect(
@@ -175,7 +126,7 @@ impl Road {
         options: &ConnectionOptions,
         user_agent: &str,
     ) -> Result<Connection, ConnectError> {
-        let Self { mut config, credential, context, user, valid_until } = self;
+        let Self { mut config, credential } = self;
         // Not left to kube, which panics on a token with a line end.
         if let Some(token) = config.auth_info.token.take() {
             config.headers.push((AUTHORIZATION, bearer(&token)?));
@@ -203,17 +154,7 @@ impl Road {
             None => builder.build(),
         };
         let request_timeout = options.request_timeout.0;
-        Ok(Connection {
-            client,
-            server,
-            namespace,
-            context,
-            user,
-            authority,
-            here,
-            request_timeout,
-            valid_until,
-        })
+        Ok(Connection { client, server, namespace, authority, here, request_timeout })
     }
 }
 
@@ -222,7 +163,7 @@ async fn authenticate(
     user: &mut AuthInfo,
     name: &str,
     cluster: &Cluster,
-) -> Result<(Option<Credential>, Option<DateTime<Utc>>), ConnectError> {
+) -> Result<Option<Credential>, ConnectError> {
     if let Some(provider) = user.auth_provider.as_ref().filter(|provider| provider.name != "oidc") {
         return Err(ConnectError::AuthProvider {
             user: name.to_owned(),
@@ -231,15 +172,13 @@ async fn authenticate(
     }
     let has_token = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
     let mut credential = None;
-    let mut ends = Vec::new();
     if let Some(exec) = user.exec.take().filter(|_| !has_token) {
         let told = if exec.provide_cluster_info { Some(described(cluster)?) } else { None };
-        let plugin = Plugin::parse(exec, name, told)?;
+        let plugin = CredentialPlugin::parse(exec, name, told)?;
         let issued = plugin.run().await?;
         if let Some((certificate, key)) = &issued.certificate {
             user.client_certificate_data = Some(base64(certificate.as_bytes())?);
             user.client_key_data = Some(base64(key.expose_secret().as_bytes())?.into());
-            ends.extend(issued.expires);
         }
         credential = Credential::issued(plugin, &issued)?;
     }
@@ -248,19 +187,17 @@ async fn authenticate(
     }
     let data = user.client_certificate_data.as_deref();
     if let Some(pem) = load("client certificate", data, user.client_certificate.as_deref())? {
-        let end = certificate::expires(&pem);
-        if let Some(end) = end.filter(|end| *end < Utc::now()) {
+        if let Some(end) = certificate::expires(&pem).filter(|end| *end < Utc::now()) {
             let when = end.format("%Y-%m-%d %H:%M UTC").to_string();
             return Err(ConnectError::CertificateExpired { user: name.to_owned(), when });
         }
-        ends.extend(end);
     }
     load(
         "client key",
         user.client_key_data.as_ref().map(ExposeSecret::expose_secret),
         user.client_key.as_deref(),
     )?;
-    Ok((credential, ends.into_iter().min()))
+    Ok(credential)
 }
 
 /// Takes over a token file: kube sends its line end along. As in client-go, the file wins over an inline token.

@@ -14,13 +14,13 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use super::exec::{ExecError, Issued, Plugin};
+use super::credential_plugin::{CredentialPlugin, ExecError, IssuedCredential};
 
 /// Where a token comes from, and comes from again when it is old.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum TokenSource {
     /// A credential plugin.
-    Plugin(Box<Plugin>),
+    Plugin(Box<CredentialPlugin>),
     /// A file that somebody else renews, such as a service account's.
     File(PathBuf),
 }
@@ -28,13 +28,13 @@ pub(super) enum Source {
 /// A token and its source.
 #[derive(Debug)]
 pub(super) struct Credential {
-    source: Source,
+    source: TokenSource,
     /// Held while renewing, so that sixteen requests that find it old renew it once.
-    current: Mutex<Current>,
+    current: Mutex<CurrentToken>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentToken {
     header: HeaderValue,
     renew: Option<DateTime<Utc>>,
     /// The last failure to renew it, and when that was.
@@ -46,20 +46,26 @@ const REMEMBERED: Duration = Duration::from_secs(20);
 
 impl Credential {
     /// Starts with what a plugin has just issued; `None` if that was no token.
-    pub(super) fn issued(plugin: Plugin, issued: &Issued) -> Result<Option<Self>, ExecError> {
+    pub(super) fn issued(
+        plugin: CredentialPlugin,
+        issued: &IssuedCredential,
+    ) -> Result<Option<Self>, ExecError> {
         let Some(token) = &issued.token else { return Ok(None) };
-        let current = Current {
+        let current = CurrentToken {
             header: bearer(token)?,
             renew: issued.expires.map(|expires| renew_at(Utc::now(), expires)),
             failed: None,
         };
-        Ok(Some(Self { source: Source::Plugin(Box::new(plugin)), current: Mutex::new(current) }))
+        Ok(Some(Self {
+            source: TokenSource::Plugin(Box::new(plugin)),
+            current: Mutex::new(current),
+        }))
     }
 
     /// Starts with what a file holds now.
     pub(super) fn file(path: PathBuf) -> Result<Self, ExecError> {
         let current = read(&path)?;
-        Ok(Self { source: Source::File(path), current: Mutex::new(current) })
+        Ok(Self { source: TokenSource::File(path), current: Mutex::new(current) })
     }
 
     /// The header to send, renewed if it is about to expire.
@@ -69,7 +75,7 @@ impl Credential {
             return Ok(current.header.clone());
         }
         match &self.source {
-            Source::Plugin(plugin) => {
+            TokenSource::Plugin(plugin) => {
                 if let Some((when, error)) = &current.failed
                     && when.elapsed() < REMEMBERED
                 {
@@ -89,7 +95,7 @@ impl Credential {
                 current.renew = issued.expires.map(|expires| renew_at(Utc::now(), expires));
             }
             // A file that has gone keeps its last token, as in client-go (kubernetes#68164).
-            Source::File(path) => match read(path) {
+            TokenSource::File(path) => match read(path) {
                 Ok(fresh) => *current = fresh,
                 Err(_) => current.renew = Some(Utc::now() + TimeDelta::seconds(60)),
             },
@@ -113,12 +119,12 @@ fn renew_at(now: DateTime<Utc>, expires: DateTime<Utc>) -> DateTime<Utc> {
     expires - half.min(TimeDelta::seconds(60))
 }
 
-fn read(path: &PathBuf) -> Result<Current, ExecError> {
+fn read(path: &PathBuf) -> Result<CurrentToken, ExecError> {
     let failed =
         |error| ExecError::TokenFile { path: path.display().to_string(), source: Arc::new(error) };
     let token = std::fs::read_to_string(path).map_err(failed)?;
     let header = bearer(&SecretString::from(token.trim()))?;
-    Ok(Current { header, renew: Some(Utc::now() + TimeDelta::seconds(60)), failed: None })
+    Ok(CurrentToken { header, renew: Some(Utc::now() + TimeDelta::seconds(60)), failed: None })
 }
 
 pub(super) fn bearer(token: &SecretString) -> Result<HeaderValue, ExecError> {

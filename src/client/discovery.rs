@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::question::Accept;
+use super::api_request::Accept;
 use super::read_error::ReadError;
-use super::reader::{Answer, Reader};
-use super::retry::Patience;
+use super::read_limits::Patience;
+use super::reader::{DatedAnswer, Reader, from_json};
 
 /// Which resources a server serves, and in which versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,8 +27,6 @@ pub struct ServedVersion {
     pub kind: String,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
-    /// What can be done with it.
-    pub verbs: Vec<String>,
 }
 
 /// Whether a resource is served.
@@ -64,11 +61,6 @@ impl ServedKinds {
         }
     }
 
-    /// The groups of which something could not be found out.
-    pub fn unseen(&self) -> impl Iterator<Item = &str> {
-        self.unseen.iter().map(String::as_str)
-    }
-
     /// Every resource of every group, with its versions.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &[ServedVersion])> {
         self.served.iter().map(|((group, resource), versions)| {
@@ -91,16 +83,19 @@ pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
     for path in ["/api", "/apis"] {
         let (content_type, body) = reader.document(path, Accept::Discovery, Patience::Full).await?;
         if content_type.contains("as=APIGroupDiscoveryList") {
-            kinds.add_aggregated(parse(path, &body)?);
+            kinds.add_aggregated(from_json(path, &body)?);
         } else if path == "/api" {
-            let core: CoreVersions = parse(path, &body)?;
+            let core: LegacyCoreVersions = from_json(path, &body)?;
             let versions =
                 core.versions.into_iter().map(|version| format!("/api/{version}")).collect();
             kinds.add_legacy(reader, vec![(String::new(), versions)]).await;
         } else {
-            let groups: GroupList = parse(path, &body)?;
+            let groups: LegacyGroupList = from_json(path, &body)?;
             kinds
-                .add_legacy(reader, groups.groups.into_iter().map(Group::by_preference).collect())
+                .add_legacy(
+                    reader,
+                    groups.groups.into_iter().map(LegacyGroup::by_preference).collect(),
+                )
                 .await;
         }
     }
@@ -112,13 +107,12 @@ pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
 /// # Errors
 ///
 /// [`ReadError`], also if what it says is no version.
-pub async fn version(reader: &Reader) -> Result<Answer<ServerVersion>, ReadError> {
-    let Answer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
-    let value = value.parse().ok_or_else(|| ReadError::Undecodable {
-        path: "/version".to_owned(),
-        detail: "it holds no version number".to_owned(),
-    })?;
-    Ok(Answer { value, date })
+pub async fn version(reader: &Reader) -> Result<DatedAnswer<ServerVersion>, ReadError> {
+    let DatedAnswer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
+    let value = value
+        .parse()
+        .ok_or_else(|| ReadError::undecodable("/version", &"it holds no version number"))?;
+    Ok(DatedAnswer { value, date })
 }
 
 /// Asks for the uid of the namespace kube-system, which serves as the identity of a cluster; `None` when we may not.
@@ -127,7 +121,7 @@ pub async fn version(reader: &Reader) -> Result<Answer<ServerVersion>, ReadError
 ///
 /// [`ReadError`], except that access was denied.
 pub async fn cluster_uid(reader: &Reader) -> Result<Option<String>, ReadError> {
-    match reader.get_metadata::<Identified>("/api/v1/namespaces/kube-system").await {
+    match reader.get_metadata::<KubeSystem>("/api/v1/namespaces/kube-system").await {
         Ok(answer) => Ok(Some(answer.value.metadata.uid)),
         Err(error) if error.is_forbidden() => Ok(None),
         Err(error) => Err(error),
@@ -135,12 +129,12 @@ pub async fn cluster_uid(reader: &Reader) -> Result<Option<String>, ReadError> {
 }
 
 #[derive(Deserialize)]
-struct Identified {
-    metadata: Uid,
+struct KubeSystem {
+    metadata: KubeSystemMetadata,
 }
 
 #[derive(Deserialize)]
-struct Uid {
+struct KubeSystemMetadata {
     uid: String,
 }
 
@@ -174,20 +168,20 @@ fn number(text: &str) -> Option<u32> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Aggregated {
+struct AggregatedDiscovery {
     items: Vec<AggregatedGroup>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct AggregatedGroup {
-    metadata: Name,
+    metadata: GroupMetadata,
     versions: Vec<AggregatedVersion>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Name {
+struct GroupMetadata {
     name: String,
 }
 
@@ -204,43 +198,42 @@ struct AggregatedVersion {
 struct AggregatedResource {
     resource: String,
     scope: String,
-    verbs: Vec<String>,
-    response_kind: Kind,
+    response_kind: ResponseKind,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Kind {
+struct ResponseKind {
     kind: String,
 }
 
 #[derive(Deserialize)]
-struct CoreVersions {
+struct LegacyCoreVersions {
     versions: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct GroupList {
-    groups: Vec<Group>,
+struct LegacyGroupList {
+    groups: Vec<LegacyGroup>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Group {
+struct LegacyGroup {
     name: String,
-    versions: Vec<GroupVersion>,
-    preferred_version: Option<GroupVersion>,
+    versions: Vec<LegacyGroupVersion>,
+    preferred_version: Option<LegacyGroupVersion>,
 }
 
 #[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
-struct GroupVersion {
+struct LegacyGroupVersion {
     group_version: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ResourceList {
+struct LegacyResourceList {
     group_version: String,
     #[serde(default)]
     resources: Vec<LegacyResource>,
@@ -251,11 +244,9 @@ struct LegacyResource {
     name: String,
     kind: String,
     namespaced: bool,
-    #[serde(default)]
-    verbs: Vec<String>,
 }
 
-impl Group {
+impl LegacyGroup {
     /// The group, and the paths of its versions, preferred first.
     fn by_preference(mut self) -> (String, Vec<String>) {
         let preferred = self.preferred_version.take();
@@ -270,7 +261,7 @@ impl Group {
 }
 
 impl ServedKinds {
-    fn add_aggregated(&mut self, list: Aggregated) {
+    fn add_aggregated(&mut self, list: AggregatedDiscovery) {
         for group in list.items {
             let name = group.metadata.name;
             for AggregatedVersion { version, freshness, resources } in group.versions {
@@ -278,13 +269,12 @@ impl ServedKinds {
                 if freshness == "Stale" {
                     self.unseen.insert(name.clone());
                 }
-                for AggregatedResource { resource, scope, verbs, response_kind } in resources {
+                for AggregatedResource { resource, scope, response_kind } in resources {
                     let namespaced = scope == "Namespaced";
                     let version = ServedVersion {
                         version: version.clone(),
                         kind: response_kind.kind,
                         namespaced,
-                        verbs,
                     };
                     self.add(&name, &resource, version);
                 }
@@ -300,7 +290,7 @@ impl ServedKinds {
             )
             .await;
             for (path, document) in paths.iter().zip(documents) {
-                match document.and_then(|(_, body)| parse::<ResourceList>(path, &body)) {
+                match document.and_then(|(_, body)| from_json::<LegacyResourceList>(path, &body)) {
                     Ok(list) => self.add_resources(&group, list),
                     Err(_) => {
                         self.unseen.insert(group.clone());
@@ -310,26 +300,19 @@ impl ServedKinds {
         }
     }
 
-    fn add_resources(&mut self, group: &str, list: ResourceList) {
+    fn add_resources(&mut self, group: &str, list: LegacyResourceList) {
         let version = list.group_version.rsplit('/').next().unwrap_or_default().to_owned();
-        for LegacyResource { name, kind, namespaced, verbs } in list.resources {
+        for LegacyResource { name, kind, namespaced } in list.resources {
             // A subresource has a slash in its name.
             if !name.contains('/') {
                 self.add(
                     group,
                     &name,
-                    ServedVersion { version: version.clone(), kind, namespaced, verbs },
+                    ServedVersion { version: version.clone(), kind, namespaced },
                 );
             }
         }
     }
-}
-
-fn parse<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ReadError> {
-    serde_json::from_slice(body).map_err(|error| ReadError::Undecodable {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    })
 }
 
 #[cfg(test)]

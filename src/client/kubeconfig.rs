@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
 use super::connect_error::ConnectError;
-use super::connection::ConnectionOptions;
+use super::connection_options::ConnectionOptions;
 
 /// What the kubeconfig and the flags come to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Chosen {
-    pub(super) context: Option<String>,
+pub(super) struct SelectedContext {
     pub(super) namespace: Option<String>,
     pub(super) cluster_name: String,
     pub(super) cluster: Cluster,
@@ -22,11 +21,11 @@ pub(super) struct Chosen {
 /// in a pod can still go on as its service account.
 ///
 /// `env` is `$KUBECONFIG`, `home` the user's folder.
-pub(super) fn choose(
+pub(super) fn select_context(
     options: &ConnectionOptions,
     env: Option<&std::ffi::OsStr>,
     home: Option<&Path>,
-) -> Result<Result<Chosen, ConnectError>, ConnectError> {
+) -> Result<Result<SelectedContext, ConnectError>, ConnectError> {
     let (merged, read, looked_for) = read_all(options.kubeconfig.as_deref(), env, home)?;
     let nothing =
         merged.contexts.is_empty() && merged.clusters.is_empty() && merged.auth_infos.is_empty();
@@ -45,13 +44,13 @@ pub(super) fn choose(
     Ok(Ok(chosen))
 }
 
-type Merged = (Kubeconfig, Vec<PathBuf>, Vec<PathBuf>);
+type MergedKubeconfig = (Kubeconfig, Vec<PathBuf>, Vec<PathBuf>);
 
 fn read_all(
     flag: Option<&Path>,
     env: Option<&std::ffi::OsStr>,
     home: Option<&Path>,
-) -> Result<Merged, ConnectError> {
+) -> Result<MergedKubeconfig, ConnectError> {
     let from_env: Vec<PathBuf> =
         env.map(|list| std::env::split_paths(list).collect()).unwrap_or_default();
     let from_env: Vec<PathBuf> =
@@ -98,7 +97,7 @@ fn not_yaml(path: &Path, error: &KubeconfigError) -> ConnectError {
     ConnectError::NotYaml { path: path.to_owned(), line, detail }
 }
 
-fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<Chosen, ConnectError> {
+fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<SelectedContext, ConnectError> {
     let contexts: Vec<String> = merged.contexts.iter().map(|named| named.name.clone()).collect();
     let name = options.context.clone().or(merged.current_context).filter(|name| !name.is_empty());
     let context = match &name {
@@ -139,7 +138,7 @@ fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<Chosen, Conne
         None => return Err(ConnectError::Unknown { kind: "user", name: user_name, known: users }),
     };
     let namespace = context.namespace.filter(|namespace| !namespace.is_empty());
-    Ok(Chosen { context: name, namespace, cluster_name, cluster, user_name, user })
+    Ok(SelectedContext { namespace, cluster_name, cluster, user_name, user })
 }
 
 /// Applies the flags that speak about the server.

@@ -1,17 +1,15 @@
 //! Whole collections: unpaged while that works, in pages when it does not, from the beginning when it broke.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, FutureExt as _};
 
+use super::api_path::{collection_path, escape};
+use super::api_request::Accept;
 use super::decoding::Decoding;
-use super::question::Accept;
 use super::read_error::ReadError;
+use super::read_limits::Patience;
 use super::reader::Reader;
-use super::retry::Patience;
-use super::stream::{DecodeError, ItemError, ListDecoder, ListEnd};
+use super::stream::{ItemError, ListDecodeError, ListDecoder, ListEnd};
 
 /// The page size of those who page because they have to.
 pub const FALLBACK_PAGE: u32 = 2000;
@@ -34,8 +32,6 @@ pub struct ListRequest {
     pub page: Option<u32>,
     /// Fields that items must have.
     pub field_selector: Option<String>,
-    /// Labels that items must have.
-    pub label_selector: Option<String>,
 }
 
 /// What happens while a list is read.
@@ -67,18 +63,6 @@ impl<T, F: FnMut(ListEvent<T>) + Send> ListSink<T> for F {
     }
 }
 
-/// A moment in the order in which this process asked and was answered. Says what came first, not when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(u64);
-
-impl Moment {
-    /// A moment later than every one before it.
-    pub fn next() -> Self {
-        static CLOCK: AtomicU64 = AtomicU64::new(0);
-        Self(CLOCK.fetch_add(1, Ordering::SeqCst))
-    }
-}
-
 /// A list that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
@@ -88,11 +72,7 @@ pub struct Listed {
     pub count: u64,
     /// How many of them were broken.
     pub broken: u64,
-    /// Before the first byte was asked for, in the run that succeeded.
-    pub began: Moment,
-    /// After the last byte had come.
-    pub ended: Moment,
-    /// The server's clock at the first answer of the run that succeeded.
+    /// The server's clock at the first answer of the attempt that succeeded.
     pub date: Option<DateTime<Utc>>,
     /// How many answers it took.
     pub pages: u32,
@@ -113,17 +93,8 @@ impl ListRequest {
 
     /// The path of the collection.
     pub fn path(&self) -> String {
-        let mut path = match self.group.as_str() {
-            "" => format!("/api/{}", self.version),
-            group => format!("/apis/{group}/{}", self.version),
-        };
-        if let Some(namespace) = &self.namespace {
-            path.push_str("/namespaces/");
-            encode(&mut path, namespace);
-        }
-        path.push('/');
-        path.push_str(&self.resource);
-        path
+        let namespace = self.namespace.as_deref();
+        collection_path(&self.group, &self.version, namespace, &self.resource)
     }
 
     /// The path of the collection with its selectors.
@@ -135,7 +106,6 @@ impl ListRequest {
         let limit = limit.map(|limit| limit.to_string());
         let pairs = [
             ("fieldSelector", self.field_selector.as_deref()),
-            ("labelSelector", self.label_selector.as_deref()),
             ("limit", limit.as_deref()),
             ("continue", Some(token)),
         ];
@@ -146,23 +116,10 @@ impl ListRequest {
             path.push(separator);
             path.push_str(key);
             path.push('=');
-            encode(&mut path, value);
+            escape(&mut path, value);
             separator = '&';
         }
         path
-    }
-}
-
-/// Percent-encodes everything that is not certainly harmless: a name of dots only would climb.
-pub(crate) fn encode(path: &mut String, text: &str) {
-    let climbs = text.bytes().all(|byte| byte == b'.');
-    for byte in text.bytes() {
-        let harmless = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        if harmless && !climbs {
-            path.push(char::from(byte));
-        } else {
-            write!(path, "%{byte:02X}").expect("because a String grows");
-        }
     }
 }
 
@@ -184,8 +141,9 @@ pub async fn list<T>(
     let mut accept = Accept::Either;
     let mut restarts = 0;
     loop {
-        let mut run = Run { reader, request, page, accept, handed: 0, broken: 0, streaming: false };
-        let error = match run.read(decoding, sink).await {
+        let mut attempt =
+            ListAttempt { reader, request, page, accept, handed: 0, broken: 0, streaming: false };
+        let error = match attempt.read(decoding, sink).await {
             Ok(listed) => return Ok(Listed { restarts, ..listed }),
             Err(error) => error,
         };
@@ -196,14 +154,14 @@ pub async fn list<T>(
         } else if error.is_gone() {
             // The pages were read more slowly than the server forgets: fewer of them.
             page = page.map(|page| page.saturating_mul(4));
-        } else if !(error.is_cut_short() && run.streaming) {
+        } else if !(error.is_cut_short() && attempt.streaming) {
             return Err(error);
         }
         restarts += 1;
         if restarts > RESTARTS.min(reader.limits().attempts) {
             return Err(error);
         }
-        if run.handed > 0 {
+        if attempt.handed > 0 {
             sink.event(ListEvent::Restart);
             sink.flush().await;
         }
@@ -212,7 +170,7 @@ pub async fn list<T>(
 }
 
 /// One attempt at a list, from its beginning.
-struct Run<'a> {
+struct ListAttempt<'a> {
     reader: &'a Reader,
     request: &'a ListRequest,
     page: Option<u32>,
@@ -224,13 +182,12 @@ struct Run<'a> {
     streaming: bool,
 }
 
-impl Run<'_> {
+impl ListAttempt<'_> {
     async fn read<T>(
         &mut self,
         decoding: Decoding<T>,
         sink: &mut dyn ListSink<T>,
     ) -> Result<Listed, ReadError> {
-        let began = Moment::next();
         let mut first_date = None;
         let mut token = String::new();
         let mut pages = 0;
@@ -244,8 +201,6 @@ impl Run<'_> {
                     resource_version: end.meta.resource_version,
                     count: self.handed,
                     broken: self.broken,
-                    began,
-                    ended: Moment::next(),
                     date: first_date,
                     pages,
                     restarts: 0,
@@ -280,25 +235,26 @@ impl Run<'_> {
                     }
                 }
             });
-            pushed.map_err(|error| undecodable(error, &path))?;
+            pushed.map_err(|error| undecodable(&error, &path))?;
             sink.flush().await;
         }
-        let end = decoder.finish().map_err(|error| undecodable(error, &path))?;
+        let end = decoder.finish().map_err(|error| undecodable(&error, &path))?;
         Ok((end, opened.date))
     }
 }
 
-fn undecodable(error: DecodeError, path: &str) -> ReadError {
-    let path = path.to_owned();
-    match error {
-        DecodeError::Truncated { items, .. } => ReadError::Truncated { path, items },
-        error => ReadError::Undecodable { path, detail: error.to_string() },
+fn undecodable(error: &ListDecodeError, path: &str) -> ReadError {
+    match *error {
+        ListDecodeError::Truncated { items, .. } => {
+            ReadError::Truncated { path: path.to_owned(), items }
+        }
+        _ => ReadError::undecodable(path, error),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ListRequest, Moment};
+    use super::ListRequest;
 
     #[test]
     fn paths_are_encoded() {
@@ -316,10 +272,5 @@ mod tests {
             ListRequest::new("apps", "v1", "statefulsets").page_path(None, ""),
             "/apis/apps/v1/statefulsets"
         );
-    }
-
-    #[test]
-    fn moments_have_an_order() {
-        assert!(Moment::next() < Moment::next());
     }
 }

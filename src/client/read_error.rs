@@ -1,11 +1,12 @@
 //! What can go wrong between a question and its answer, in words a tired admin understands.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::exec::ExecError;
+use super::credential_plugin::ExecError;
 
 /// Why something could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -129,11 +130,6 @@ impl ReadError {
         self.code() == Some(404)
     }
 
-    /// Whether the server does not know who is asking.
-    pub fn is_unauthorized(&self) -> bool {
-        self.code() == Some(401)
-    }
-
     /// Whether the version or page that was asked for is no longer kept.
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
@@ -163,7 +159,7 @@ impl ReadError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Api { code: 401, .. } => {
-                "the credential is missing, expired or revoked: log in again, or choose another with --context or --user"
+                "the credential is missing, expired or revoked: log in again, or select_context another with --context or --user"
             }
             Self::Api { code: 403, .. } => {
                 "`kubectl storage rbac --check` lists what the current user lacks"
@@ -196,6 +192,11 @@ impl ReadError {
             Self::Api { .. } | Self::Undecodable { .. } | Self::NotARead { .. } => return None,
         };
         Some(hint.to_owned())
+    }
+
+    /// The answer to the request for `path` cannot be decoded, because of `detail`.
+    pub(super) fn undecodable(path: &str, detail: &dyn fmt::Display) -> Self {
+        Self::Undecodable { path: path.to_owned(), detail: detail.to_string() }
     }
 
     /// Finds out what a failure of the transport was.

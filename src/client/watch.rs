@@ -4,19 +4,20 @@
 //! then gains nothing from protobuf.
 
 use std::collections::hash_map::RandomState;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::hash::BuildHasher;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::api_path::escape;
 use super::decoding::Decoding;
-use super::list::{ListRequest, encode};
-use super::opened::Opened;
+use super::error_status::ErrorStatus;
+use super::list::ListRequest;
+use super::open_response::OpenResponse;
 use super::read_error::ReadError;
 use super::reader::Reader;
-use super::status::Refusal;
 
 /// How long a watch is asked for at least, and at most, in seconds: those of many kinds and of many
 /// users must not end all at once. client-go asks for five to ten minutes.
@@ -48,22 +49,22 @@ pub enum WatchEvent<T> {
 pub struct Watch<T> {
     /// The server's clock when it began.
     pub date: Option<DateTime<Utc>>,
-    opened: Opened,
+    opened: OpenResponse,
     path: String,
     /// Where the next watch goes on.
     version: String,
-    lines: Lines,
+    lines: LineBuffer,
     decoding: Decoding<T>,
 }
 
 /// Asks what happens to the items of a list after `version`.
 ///
 /// It takes no place among the parallel requests once it has begun, and may stay silent for as long as
-/// [`Limits::silence`](super::Limits::silence) allows.
+/// [`ReadLimits::silence`](super::ReadLimits::silence) allows.
 ///
 /// # Errors
 ///
-/// [`ReadError`], after the retries that [`Limits`](super::Limits) allow; one that
+/// [`ReadError`], after the retries that [`ReadLimits`](super::ReadLimits) allow; one that
 /// [is gone](ReadError::is_gone) when the server no longer knows the version.
 pub async fn watch<T>(
     reader: &Reader,
@@ -78,7 +79,7 @@ pub async fn watch<T>(
         opened,
         path,
         version: version.to_owned(),
-        lines: Lines::default(),
+        lines: LineBuffer::default(),
         decoding,
     })
 }
@@ -87,7 +88,7 @@ fn watch_path(request: &ListRequest, version: &str) -> String {
     let mut path = request.selecting_path();
     path.push(if path.contains('?') { '&' } else { '?' });
     path.push_str("watch=1&resourceVersion=");
-    encode(&mut path, version);
+    escape(&mut path, version);
     // Randomness enough to keep watches apart, without a crate for it.
     let seconds = SHORTEST + RandomState::new().hash_one(version) % (LONGEST - SHORTEST + 1);
     write!(path, "&allowWatchBookmarks=true&timeoutSeconds={seconds}")
@@ -117,15 +118,16 @@ impl<T> Watch<T> {
             let Some(chunk) = self.opened.next().await? else { return Ok(None) };
             self.lines.push(&chunk);
             if self.lines.unfinished() > LONGEST_LINE {
-                return Err(self.no_event("a line that does not end"));
+                return Err(self.no_event(&"a line that does not end"));
             }
         }
     }
 
     fn decode(&mut self, line: &[u8]) -> Result<WatchEvent<T>, ReadError> {
-        let event: Line = serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
+        let event: WatchLine =
+            serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
         let text = event.object.get();
-        let head = || serde_json::from_str::<Head>(text).map(|head| head.metadata);
+        let head = || serde_json::from_str::<ObjectHead>(text).map(|head| head.metadata);
         match event.r#type {
             "ADDED" | "MODIFIED" => {
                 let head = head();
@@ -146,7 +148,7 @@ impl<T> Watch<T> {
             // Only its name counts: whatever else it was, it is no more.
             "DELETED" => match head() {
                 Ok(head) => {
-                    let Metadata { namespace, name, resource_version } = head;
+                    let HeadMetadata { namespace, name, resource_version } = head;
                     self.reach(resource_version);
                     Ok(WatchEvent::Gone { namespace, name })
                 }
@@ -158,8 +160,8 @@ impl<T> Watch<T> {
                 Ok(WatchEvent::Bookmark)
             }
             "ERROR" => {
-                let Code { code } = serde_json::from_str(text).unwrap_or_default();
-                let Refusal { reason, message } = Refusal::read(code, text.as_bytes());
+                let ErrorCode { code } = serde_json::from_str(text).unwrap_or_default();
+                let ErrorStatus { reason, message } = ErrorStatus::read(code, text.as_bytes());
                 Err(ReadError::Api { code, reason, message, path: self.path.clone() })
             }
             other => Err(self.no_event(&format!("an event of type {other:?}"))),
@@ -172,13 +174,13 @@ impl<T> Watch<T> {
         }
     }
 
-    fn no_event(&self, detail: &(impl ToString + ?Sized)) -> ReadError {
-        ReadError::Undecodable { path: self.path.clone(), detail: detail.to_string() }
+    fn no_event(&self, detail: &dyn fmt::Display) -> ReadError {
+        ReadError::undecodable(&self.path, detail)
     }
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct WatchLine<'a> {
     r#type: &'a str,
     #[serde(borrow)]
     object: &'a RawValue,
@@ -186,13 +188,13 @@ struct Line<'a> {
 
 /// What names an object and its version. Unlike a slim type it is read of every kind.
 #[derive(Deserialize)]
-struct Head {
-    metadata: Metadata,
+struct ObjectHead {
+    metadata: HeadMetadata,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Metadata {
+struct HeadMetadata {
     namespace: String,
     name: String,
     resource_version: String,
@@ -200,11 +202,11 @@ struct Metadata {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Code {
+struct ErrorCode {
     code: u16,
 }
 
-impl Metadata {
+impl HeadMetadata {
     fn place(&self) -> String {
         match self.namespace.as_str() {
             "" => self.name.clone(),
@@ -215,13 +217,13 @@ impl Metadata {
 
 /// Bytes of any cut, made lines again.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineBuffer {
     bytes: Vec<u8>,
     /// Up to here there is no line end.
     searched: usize,
 }
 
-impl Lines {
+impl LineBuffer {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -249,14 +251,14 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Lines, SHORTEST, watch_path};
+    use super::{LONGEST, LineBuffer, SHORTEST, watch_path};
     use crate::client::ListRequest;
 
     #[test]
     fn lines_are_found_however_they_are_cut() {
         let text = b"one\n\n \r\ntwo\nthr";
         for size in 1..=text.len() {
-            let (mut lines, mut found) = (Lines::default(), Vec::new());
+            let (mut lines, mut found) = (LineBuffer::default(), Vec::new());
             for chunk in text.chunks(size) {
                 lines.push(chunk);
                 while let Some(line) = lines.next() {

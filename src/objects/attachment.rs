@@ -1,10 +1,10 @@
 //! `VolumeAttachment`.
 
 use super::{
-    Folded, Folder, Identity, ManagedMeta, Object, Problem, backend, slim::slim,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend, slim::slim,
     volume_source::PersistentVolumeSpec,
 };
-use crate::model::{Attachment, AttachmentSource, Kind, Row};
+use crate::model::{Attachment, AttachmentSource, Row};
 
 slim! {
     /// A `VolumeAttachment`.
@@ -64,14 +64,8 @@ slim! {
     }
 }
 
-impl Object for VolumeAttachment {
-    const KIND: Kind = Kind::VolumeAttachment;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeAttachment {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let source = match &spec.source {
             VolumeAttachmentSource { persistent_volume_name: Some(name), .. } => {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     Folder, ManagedMeta,
-    volume::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm},
+    node_affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm},
     volume_source::{AzureFile, Fc, PersistentVolumeSpec},
 };
 use crate::model::{BackendKey, migrated_driver};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Folded, Folder, Identity, ManagedMeta, Object, Problem, meta,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, meta,
     scalar::{Quantity, Timestamp, storage},
     slim::slim,
     unshared,
 };
-use crate::model::{Claim, ClaimCondition, ClaimPhase, DataSource, Kind, Row};
+use crate::model::{Claim, ClaimCondition, ClaimPhase, DataSource, Row};
 
 slim! {
     /// A `PersistentVolumeClaim`.
@@ -106,7 +106,7 @@ slim! {
 }
 
 impl PersistentVolumeClaimCondition {
-    fn fold(&self, folder: &mut Folder) -> Result<ClaimCondition, Problem> {
+    fn fold(&self, folder: &mut Folder) -> Result<ClaimCondition, FieldProblem> {
         Ok(ClaimCondition {
             kind: folder.text(&self.r#type),
             holds: self.status == "True",
@@ -129,14 +129,8 @@ fn source(spec: &PersistentVolumeClaimSpec, folder: &mut Folder) -> Option<Box<D
     }))
 }
 
-impl Object for PersistentVolumeClaim {
-    const KIND: Kind = Kind::PersistentVolumeClaim;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for PersistentVolumeClaim {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let row = Claim {
             metadata: metadata.fold(folder)?,

@@ -1,7 +1,7 @@
 //! `StorageClass` and `VolumeAttributesClass`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim};
-use crate::model::{self, Kind, Row};
+use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, meta, slim::slim};
+use crate::model::{self, Row};
 
 slim! {
     /// A `StorageClass`.
@@ -34,14 +34,8 @@ slim! {
     }
 }
 
-impl Object for StorageClass {
-    const KIND: Kind = Kind::StorageClass;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for StorageClass {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::StorageClass {
             metadata: self.metadata.fold(folder)?,
             provisioner: folder.text(&self.provisioner),
@@ -56,14 +50,8 @@ impl Object for StorageClass {
     }
 }
 
-impl Object for VolumeAttributesClass {
-    const KIND: Kind = Kind::VolumeAttributesClass;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeAttributesClass {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::AttributesClass {
             metadata: self.metadata.fold(folder)?,
             driver: folder.text(&self.driver_name),

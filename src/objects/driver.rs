@@ -1,7 +1,7 @@
 //! `CSIDriver` and `CSINode`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
-use crate::model::{self, Kind, Row};
+use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, slim::slim};
+use crate::model::{self, Row};
 
 slim! {
     /// A `CSIDriver`.
@@ -46,14 +46,8 @@ slim! {
     }
 }
 
-impl Object for CsiDriver {
-    const KIND: Kind = Kind::CsiDriver;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for CsiDriver {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::CsiDriver {
             metadata: self.metadata.fold(folder)?,
             attach_required: self.spec.attach_required != Some(false),
@@ -62,14 +56,8 @@ impl Object for CsiDriver {
     }
 }
 
-impl Object for CsiNode {
-    const KIND: Kind = Kind::CsiNode;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for CsiNode {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::CsiNode {
             metadata: self.metadata.fold(folder)?,
             drivers: folder.texts(self.spec.drivers.iter().map(|driver| &driver.name)),

@@ -113,13 +113,13 @@ impl<A: AllowList> Serialize for Entries<A> {
 
 impl<'de, A: AllowList> Deserialize<'de> for Entries<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Visitor(PhantomData))
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
     }
 }
 
-struct Visitor<A>(PhantomData<A>);
+struct EntriesVisitor<A>(PhantomData<A>);
 
-impl<'de, A: AllowList> de::Visitor<'de> for Visitor<A> {
+impl<'de, A: AllowList> de::Visitor<'de> for EntriesVisitor<A> {
     type Value = Entries<A>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

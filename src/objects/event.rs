@@ -1,8 +1,8 @@
 //! `Event`.
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, Object, Problem, scalar::Timestamp, slim::slim,
-    volume::ObjectReference,
+    BriefMeta, FieldProblem, Folded, Folder, SlimObject, object_reference::ObjectReference,
+    scalar::Timestamp, slim::slim,
 };
 use crate::model::{self, Kind, ObjectKey, Row, Uid};
 
@@ -64,14 +64,8 @@ slim! {
     }
 }
 
-impl Object for Event {
-    const KIND: Kind = Kind::Event;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Event {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let about = &self.involved_object;
         let kind = match about.kind.as_str() {
             "PersistentVolume" => Kind::PersistentVolume,

@@ -1,9 +1,9 @@
 //! `Lease`.
 
 use super::{
-    Folded, Folder, Identity, Object, ObjectMeta, Problem, scalar::Timestamp, slim::slim, unshared,
+    FieldProblem, Folded, Folder, ObjectMeta, SlimObject, scalar::Timestamp, slim::slim, unshared,
 };
-use crate::model::{self, Kind, Row};
+use crate::model::{self, Row};
 
 slim! {
     /// A `Lease`.
@@ -33,14 +33,8 @@ slim! {
 /// Where kubelets keep one lease each, renewed every few seconds: none of a storage controller.
 const NODE_LEASES: &str = "kube-node-lease";
 
-impl Object for Lease {
-    const KIND: Kind = Kind::Lease;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Lease {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec } = self;
         if metadata.namespace == NODE_LEASES {
             return Ok(Folded::Counted);

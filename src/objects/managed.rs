@@ -11,11 +11,11 @@ use prost::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 
-use super::{Folder, Problem, scalar::Timestamp, slim::slim};
+use super::{FieldProblem, Folder, scalar::Timestamp, slim::slim};
 use crate::model::{self, FieldManager, ManagedField};
 
 /// What a kind keeps of `metadata.managedFields`.
-pub trait Managers:
+pub trait KeepManagedFields:
     Clone + fmt::Debug + Default + PartialEq + Send + Sync + Serialize + de::DeserializeOwned + 'static
 {
     /// Reads one entry in protobuf.
@@ -34,9 +34,9 @@ pub trait Managers:
 
 /// Keeps nothing, and reads nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Unmanaged;
+pub struct NoManagedFields;
 
-impl Managers for Unmanaged {
+impl KeepManagedFields for NoManagedFields {
     fn merge(
         &mut self,
         wire_type: WireType,
@@ -52,7 +52,7 @@ impl Managers for Unmanaged {
     }
 }
 
-impl<'de> Deserialize<'de> for Unmanaged {
+impl<'de> Deserialize<'de> for NoManagedFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         de::IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
@@ -71,7 +71,7 @@ impl ManagedFields {
     }
 }
 
-impl Managers for ManagedFields {
+impl KeepManagedFields for ManagedFields {
     fn merge(
         &mut self,
         wire_type: WireType,
@@ -92,8 +92,8 @@ impl Managers for ManagedFields {
 
 impl<'de> Deserialize<'de> for ManagedFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
+        struct ManagedFieldsVisitor;
+        impl<'de> de::Visitor<'de> for ManagedFieldsVisitor {
             type Value = ManagedFields;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for ManagedFields {
                 Ok(kept)
             }
         }
-        deserializer.deserialize_seq(Visitor)
+        deserializer.deserialize_seq(ManagedFieldsVisitor)
     }
 }
 
@@ -140,19 +140,19 @@ slim! {
 pub(super) fn fold(
     entries: &[ManagedFieldsEntry],
     folder: &mut Folder,
-) -> Result<model::Managers, Problem> {
+) -> Result<model::Managers, FieldProblem> {
     let mut owners = Vec::with_capacity(entries.len());
     for entry in entries {
         let manager = folder.text(&entry.manager);
         let time = entry.time.fold("metadata.managedFields[].time")?;
         for field in &entry.fields_v1.0 {
             let field = match field {
-                Field::Phase => ManagedField::Phase,
-                Field::LastPhaseTransitionTime => ManagedField::LastPhaseTransitionTime,
-                Field::ReclaimPolicy => ManagedField::ReclaimPolicy,
-                Field::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
-                Field::OwnerReferences => ManagedField::OwnerReferences,
-                Field::RetentionPolicy => ManagedField::RetentionPolicy,
+                KeptField::Phase => ManagedField::Phase,
+                KeptField::LastPhaseTransitionTime => ManagedField::LastPhaseTransitionTime,
+                KeptField::ReclaimPolicy => ManagedField::ReclaimPolicy,
+                KeptField::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
+                KeptField::OwnerReferences => ManagedField::OwnerReferences,
+                KeptField::RetentionPolicy => ManagedField::RetentionPolicy,
             };
             let owner = FieldManager { field, manager: manager.clone() };
             owners.push((folder.owner(owner), time));
@@ -163,10 +163,10 @@ pub(super) fn fold(
 
 /// A set of fields in the form of `FieldsV1`, those that matter: sorted, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldsV1(Vec<Field>);
+pub struct FieldsV1(Vec<KeptField>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Field {
+enum KeptField {
     Phase,
     LastPhaseTransitionTime,
     ReclaimPolicy,
@@ -199,12 +199,12 @@ impl FieldsV1 {
         let mut finalizers = Map::new();
         for field in &self.0 {
             let (parent, name) = match field {
-                Field::Phase => ("f:status", PHASE),
-                Field::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
-                Field::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
-                Field::RetentionPolicy => ("f:spec", RETENTION_POLICY),
-                Field::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
-                Field::Finalizer(name) => {
+                KeptField::Phase => ("f:status", PHASE),
+                KeptField::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
+                KeptField::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
+                KeptField::RetentionPolicy => ("f:spec", RETENTION_POLICY),
+                KeptField::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
+                KeptField::Finalizer(name) => {
                     finalizers
                         .insert(format!("v:{}", Value::from(name.as_str())), Map::new().into());
                     continue;
@@ -228,48 +228,48 @@ impl Serialize for FieldsV1 {
 impl<'de> Deserialize<'de> for FieldsV1 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Root {
+        struct FieldsRoot {
             #[serde(rename = "f:metadata")]
-            metadata: Option<Metadata>,
+            metadata: Option<MetadataFields>,
             #[serde(rename = "f:spec")]
-            spec: Option<Spec>,
+            spec: Option<SpecFields>,
             #[serde(rename = "f:status")]
-            status: Option<Status>,
+            status: Option<StatusFields>,
         }
         #[derive(Deserialize)]
-        struct Metadata {
+        struct MetadataFields {
             #[serde(rename = "f:finalizers")]
             finalizers: Option<Finalizers>,
             #[serde(rename = "f:ownerReferences")]
             owner_references: Option<de::IgnoredAny>,
         }
         #[derive(Deserialize)]
-        struct Spec {
+        struct SpecFields {
             #[serde(rename = "f:persistentVolumeReclaimPolicy")]
             reclaim_policy: Option<de::IgnoredAny>,
             #[serde(rename = "f:persistentVolumeClaimRetentionPolicy")]
             retention_policy: Option<de::IgnoredAny>,
         }
         #[derive(Deserialize)]
-        struct Status {
+        struct StatusFields {
             #[serde(rename = "f:phase")]
             phase: Option<de::IgnoredAny>,
             #[serde(rename = "f:lastPhaseTransitionTime")]
             last_transition: Option<de::IgnoredAny>,
         }
-        let root = Root::deserialize(deserializer)?;
+        let root = FieldsRoot::deserialize(deserializer)?;
         let mut fields = Vec::new();
         let mut keep = |found: Option<de::IgnoredAny>, field| fields.extend(found.map(|_| field));
         if let Some(status) = root.status {
-            keep(status.phase, Field::Phase);
-            keep(status.last_transition, Field::LastPhaseTransitionTime);
+            keep(status.phase, KeptField::Phase);
+            keep(status.last_transition, KeptField::LastPhaseTransitionTime);
         }
         if let Some(spec) = root.spec {
-            keep(spec.reclaim_policy, Field::ReclaimPolicy);
-            keep(spec.retention_policy, Field::RetentionPolicy);
+            keep(spec.reclaim_policy, KeptField::ReclaimPolicy);
+            keep(spec.retention_policy, KeptField::RetentionPolicy);
         }
         if let Some(metadata) = root.metadata {
-            keep(metadata.owner_references, Field::OwnerReferences);
+            keep(metadata.owner_references, KeptField::OwnerReferences);
             fields.extend(metadata.finalizers.into_iter().flat_map(|found| found.0));
         }
         fields.sort_unstable();
@@ -279,12 +279,12 @@ impl<'de> Deserialize<'de> for FieldsV1 {
 }
 
 /// The values in a set of finalizers: `{".": {}, "v:\"example.com/protection\"": {}}`.
-struct Finalizers(Vec<Field>);
+struct Finalizers(Vec<KeptField>);
 
 impl<'de> Deserialize<'de> for Finalizers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
+        struct FinalizersVisitor;
+        impl<'de> de::Visitor<'de> for FinalizersVisitor {
             type Value = Finalizers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -296,13 +296,13 @@ impl<'de> Deserialize<'de> for Finalizers {
                 while let Some((key, _)) = map.next_entry::<String, de::IgnoredAny>()? {
                     if let Some(value) = key.strip_prefix("v:") {
                         let name = serde_json::from_str(value).map_err(de::Error::custom)?;
-                        found.push(Field::Finalizer(name));
+                        found.push(KeptField::Finalizer(name));
                     }
                 }
                 Ok(Finalizers(found))
             }
         }
-        deserializer.deserialize_map(Visitor)
+        deserializer.deserialize_map(FinalizersVisitor)
     }
 }
 

@@ -11,13 +11,13 @@ use prost::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Folder, Identity, Problem,
+    FieldProblem, Folder, ObjectIdentity,
     entries::{AllowList, Entries, EveryKey},
-    managed::{self, ManagedFields, Managers, Unmanaged},
+    managed::{self, KeepManagedFields, ManagedFields, NoManagedFields},
     scalar::Timestamp,
     slim::{is_default, or_default, slim},
 };
-use crate::model::{Metadata, OwnerReference as Owner, Uid};
+use crate::model::{self, Metadata, Uid};
 
 pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(super) const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -154,8 +154,8 @@ slim! {
 }
 
 impl OwnerReference {
-    fn fold(&self, folder: &mut Folder) -> Owner {
-        Owner {
+    fn fold(&self, folder: &mut Folder) -> model::OwnerReference {
+        model::OwnerReference {
             api_version: folder.text(&self.api_version),
             kind: folder.text(&self.kind),
             name: self.name.as_str().into(),
@@ -167,14 +167,17 @@ impl OwnerReference {
 }
 
 /// Returns the managing controller, if there is one.
-pub(super) fn controller(owners: &[OwnerReference], folder: &mut Folder) -> Option<Box<Owner>> {
+pub(super) fn controller(
+    owners: &[OwnerReference],
+    folder: &mut Folder,
+) -> Option<Box<model::OwnerReference>> {
     let owner = owners.iter().find(|owner| owner.controller == Some(true))?;
     Some(Box::new(owner.fold(folder)))
 }
 
 impl PodMeta {
-    pub(super) fn identity(&self) -> Identity<'_> {
-        Identity {
+    pub(super) fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
             namespace: &self.namespace,
             name: &self.name,
             resource_version: &self.resource_version,
@@ -183,8 +186,8 @@ impl PodMeta {
 }
 
 impl BriefMeta {
-    pub(super) fn identity(&self) -> Identity<'_> {
-        Identity {
+    pub(super) fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
             namespace: &self.namespace,
             name: &self.name,
             resource_version: &self.resource_version,
@@ -196,8 +199,8 @@ impl BriefMeta {
 /// derive would store every annotation before one could drop it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[serde(bound(serialize = "M: Managers", deserialize = "M: Managers"))]
-pub struct ObjectMeta<M = Unmanaged> {
+#[serde(bound(serialize = "M: KeepManagedFields", deserialize = "M: KeepManagedFields"))]
+pub struct ObjectMeta<M = NoManagedFields> {
     /// Its name.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub name: String,
@@ -239,21 +242,21 @@ pub struct ObjectMeta<M = Unmanaged> {
 /// `metadata` with the managers of its fields.
 pub type ManagedMeta = ObjectMeta<ManagedFields>;
 
-impl<M: Managers> ObjectMeta<M> {
+impl<M: KeepManagedFields> ObjectMeta<M> {
     /// Returns the value of an annotation that matters.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key)
     }
 
-    pub(super) fn identity(&self) -> Identity<'_> {
-        Identity {
+    pub(super) fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
             namespace: &self.namespace,
             name: &self.name,
             resource_version: &self.resource_version,
         }
     }
 
-    pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, Problem> {
+    pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, FieldProblem> {
         Ok(Metadata {
             name: self.name.as_str().into(),
             uid: Uid::parse(&self.uid),
@@ -270,7 +273,7 @@ impl<M: Managers> ObjectMeta<M> {
     }
 }
 
-impl<M: Managers> Message for ObjectMeta<M> {
+impl<M: KeepManagedFields> Message for ObjectMeta<M> {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         for (tag, text) in self.texts() {
             string::encode(tag, text, buf);

@@ -18,6 +18,8 @@ mod lease;
 mod managed;
 mod meta;
 mod node;
+mod node_affinity;
+mod object_reference;
 mod pod;
 mod scalar;
 mod slim;
@@ -61,19 +63,24 @@ use crate::model::{
     DeletionSecret, FieldManager, Interner, Kind, Labels, NodeAffinity, ObjectKey, Row, Text,
 };
 
-/// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
-pub trait Object: prost::Message + Default + DeserializeOwned + Serialize + 'static {
-    /// Its kind.
+/// The kind of a slim type, and where its objects have their names.
+pub trait ObjectKind {
+    /// The kind.
     const KIND: Kind;
 
-    /// What names this object and its version.
-    fn identity(&self) -> Identity<'_>;
+    /// Returns the names of this object, and its version.
+    fn identity(&self) -> ObjectIdentity<'_>;
+}
 
+/// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
+pub trait SlimObject:
+    ObjectKind + prost::Message + Default + DeserializeOwned + Serialize + 'static
+{
     /// Reduces the object to a row; [`AnyObject::fold`] is what to call.
     ///
     /// # Errors
     /// When a time or quantity in it does not parse.
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem>;
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem>;
 
     /// Returns the object as a document of its own, with `apiVersion` and `kind`.
     fn document(&self) -> Document<'_, Self> {
@@ -83,7 +90,7 @@ pub trait Object: prost::Message + Default + DeserializeOwned + Serialize + 'sta
 
 /// What names an object and its version. Any of it may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity<'a> {
+pub struct ObjectIdentity<'a> {
     /// `metadata.namespace`.
     pub namespace: &'a str,
     /// `metadata.name`.
@@ -122,14 +129,14 @@ pub enum FoldError {
         /// The object.
         object: ObjectKey,
         /// The field and what is wrong with it.
-        problem: Problem,
+        problem: FieldProblem,
     },
 }
 
 /// A field that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} is {value:?}, not {expected}")]
-pub struct Problem {
+pub struct FieldProblem {
     /// The field.
     pub field: &'static str,
     /// What it holds.

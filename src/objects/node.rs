@@ -1,6 +1,8 @@
 //! `Node` and `Namespace`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
+use super::{
+    FieldProblem, Folded, Folder, ObjectIdentity, ObjectKind, ObjectMeta, SlimObject, slim::slim,
+};
 use crate::model::{self, Kind, Row};
 
 /// The taint by which an admin says that a node is shut down and its volumes may be detached.
@@ -80,14 +82,8 @@ pub(super) fn is_ready(conditions: &[Condition]) -> bool {
     conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status == "True")
 }
 
-impl Object for Node {
-    const KIND: Kind = Kind::Node;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Node {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let attached = status.volumes_attached.iter().map(|volume| &volume.name);
         let mut volumes: Vec<Box<str>> =
@@ -105,14 +101,16 @@ impl Object for Node {
     }
 }
 
-impl Object for Namespace {
+impl ObjectKind for Namespace {
     const KIND: Kind = Kind::Namespace;
 
-    fn identity(&self) -> Identity<'_> {
+    fn identity(&self) -> ObjectIdentity<'_> {
         self.metadata.identity()
     }
+}
 
-    fn row(&self, _: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Namespace {
+    fn row(&self, _: &mut Folder) -> Result<Folded, FieldProblem> {
         Ok(Folded::Counted)
     }
 }

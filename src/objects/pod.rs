@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Folded, Folder, Identity, Object, PodMeta, Problem, meta,
+    FieldProblem, Folded, Folder, PodMeta, SlimObject, meta,
     node::{Condition, is_ready},
     slim::{Present, is_default, or_default, slim},
-    volume_source::Path,
+    volume_source::NodePath,
 };
-use crate::model::{self, Kind, Labels, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
+use crate::model::{self, Labels, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
 
 slim! {
     /// A `Pod`.
@@ -63,7 +63,7 @@ slim! {
     pub struct PodVolumeSource {
         /// A folder of the node.
         #[prost(message, optional, tag = "1")]
-        pub host_path: Option<Path>,
+        pub host_path: Option<NodePath>,
         /// A claim.
         #[prost(message, optional, tag = "10")]
         pub persistent_volume_claim: Option<ClaimName>,
@@ -109,7 +109,7 @@ struct FlatVolume {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     name: String,
     #[serde(skip_serializing_if = "is_default")]
-    host_path: Option<Path>,
+    host_path: Option<NodePath>,
     #[serde(skip_serializing_if = "is_default")]
     persistent_volume_claim: Option<ClaimName>,
     #[serde(skip_serializing_if = "is_default")]
@@ -130,14 +130,8 @@ impl From<PodVolume> for FlatVolume {
     }
 }
 
-impl Object for Pod {
-    const KIND: Kind = Kind::Pod;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Pod {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let deleting = metadata.deletion_timestamp.fold("metadata.deletionTimestamp")?;
         let claims: Box<[_]> =

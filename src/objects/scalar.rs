@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt};
 use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Problem;
+use super::FieldProblem;
 use crate::model::{Bytes, Time, parse_quantity, parse_time};
 
 /// `0001-01-01T00:00:00Z`, Go's zero time.
@@ -29,8 +29,8 @@ pub struct Timestamp {
 
 impl Timestamp {
     /// Returns the point in time, if there is one.
-    pub(super) fn fold(&self, field: &'static str) -> Result<Option<Time>, Problem> {
-        let problem = |value| Problem { field, value, expected: "an RFC 3339 time" };
+    pub(super) fn fold(&self, field: &'static str) -> Result<Option<Time>, FieldProblem> {
+        let problem = |value| FieldProblem { field, value, expected: "an RFC 3339 time" };
         match &self.unparsed {
             Some(text) => Err(problem(text.clone())),
             None if self.is_zero() => Ok(None),
@@ -81,7 +81,9 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Scalar("an RFC 3339 time")).map(|text| Self::parse(&text))
+        deserializer
+            .deserialize_any(ScalarVisitor("an RFC 3339 time"))
+            .map(|text| Self::parse(&text))
     }
 }
 
@@ -101,7 +103,7 @@ impl Serialize for Quantity {
 
 impl<'de> Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Scalar("a quantity")).map(|string| Self { string })
+        deserializer.deserialize_any(ScalarVisitor("a quantity")).map(|string| Self { string })
     }
 }
 
@@ -109,18 +111,18 @@ impl<'de> Deserialize<'de> for Quantity {
 pub(super) fn storage(
     resources: &BTreeMap<String, Quantity>,
     field: &'static str,
-) -> Result<Option<Bytes>, Problem> {
+) -> Result<Option<Bytes>, FieldProblem> {
     let Some(Quantity { string }) = resources.get("storage") else { return Ok(None) };
     match parse_quantity(string) {
         Some(bytes) => Ok(Some(bytes)),
-        None => Err(Problem { field, value: string.clone(), expected: "a quantity of bytes" }),
+        None => Err(FieldProblem { field, value: string.clone(), expected: "a quantity of bytes" }),
     }
 }
 
 /// Reads texts and numbers as text: YAML and people write either.
-struct Scalar(&'static str);
+struct ScalarVisitor(&'static str);
 
-impl de::Visitor<'_> for Scalar {
+impl de::Visitor<'_> for ScalarVisitor {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,8 +2,8 @@
 //! the tags are those of external-snapshotter's types.
 
 use super::{
-    Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim, unshared,
-    volume::ObjectReference,
+    FieldProblem, Folded, Folder, ObjectMeta, SlimObject, meta, object_reference::ObjectReference,
+    slim::slim, unshared,
 };
 use crate::model::{self, Bytes, Kind, Row, SnapshotContent, SnapshotSource, Text, Uid};
 
@@ -150,17 +150,11 @@ slim! {
     }
 }
 
-impl Object for VolumeSnapshotContent {
-    const KIND: Kind = Kind::VolumeSnapshotContent;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeSnapshotContent {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let row = SnapshotContent {
-            kind: Self::KIND,
+            kind: Kind::VolumeSnapshotContent,
             metadata: metadata.fold(folder)?,
             driver: folder.text(&spec.driver),
             source: match (&spec.source.volume_handle, &spec.source.snapshot_handle) {
@@ -183,18 +177,12 @@ impl Object for VolumeSnapshotContent {
     }
 }
 
-impl Object for VolumeGroupSnapshotContent {
-    const KIND: Kind = Kind::VolumeGroupSnapshotContent;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeGroupSnapshotContent {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let exists = spec.source.group_snapshot_handles.is_some();
         let row = SnapshotContent {
-            kind: Self::KIND,
+            kind: Kind::VolumeGroupSnapshotContent,
             metadata: metadata.fold(folder)?,
             driver: folder.text(&spec.driver),
             source: if exists && spec.source.volume_handles.is_empty() {
@@ -214,14 +202,8 @@ impl Object for VolumeGroupSnapshotContent {
     }
 }
 
-impl Object for VolumeSnapshot {
-    const KIND: Kind = Kind::VolumeSnapshot;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeSnapshot {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let kept = |text: &Option<String>| text.as_deref().and_then(unshared);
         let row = model::VolumeSnapshot {

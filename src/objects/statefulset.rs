@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, ManagedMeta, Object, Problem,
+    BriefMeta, FieldProblem, Folded, Folder, ManagedMeta, SlimObject,
     claim::PersistentVolumeClaimSpec,
     meta,
     scalar::storage,
@@ -99,14 +99,8 @@ slim! {
     }
 }
 
-impl Object for StatefulSet {
-    const KIND: Kind = Kind::StatefulSet;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for StatefulSet {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let templates = &spec.volume_claim_templates;
         let set = model::StatefulSet {
@@ -140,7 +134,7 @@ impl Object for StatefulSet {
         };
         let template = &spec.template.spec;
         let row = Workload {
-            kind: Self::KIND,
+            kind: Kind::StatefulSet,
             namespace: folder.text(&metadata.namespace),
             name: metadata.name.as_str().into(),
             uid: Uid::parse(&metadata.uid),
@@ -157,7 +151,7 @@ impl Object for StatefulSet {
 }
 
 impl VolumeClaimTemplate {
-    fn fold(&self, folder: &mut Folder) -> Result<ClaimTemplate, Problem> {
+    fn fold(&self, folder: &mut Folder) -> Result<ClaimTemplate, FieldProblem> {
         const REQUESTED: &str = "spec.volumeClaimTemplates[].spec.resources.requests.storage";
         Ok(ClaimTemplate {
             name: folder.text(&self.metadata.name),

@@ -1,15 +1,14 @@
 //! `PersistentVolume`.
 
 use super::{
-    Folded, Folder, Identity, ManagedMeta, Object, Problem, backend, meta,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend, meta,
     scalar::{Timestamp, storage},
     slim::slim,
     unshared,
     volume_source::{PROVISIONER_IDENTITY, PersistentVolumeSource, PersistentVolumeSpec},
 };
 use crate::model::{
-    BackendKey, ClaimKey, ClaimRef, DeletionSecret, Kind, NodeAffinity, NodeRequirement, NodeTerm,
-    Phase, ReclaimPolicy, Row, Text, Uid, Volume, VolumeSource,
+    BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Volume, VolumeSource,
 };
 
 slim! {
@@ -41,72 +40,10 @@ slim! {
         #[prost(message, required, tag = "4")]
         pub last_phase_transition_time: Timestamp,
     }
-
-    /// A reference to an object.
-    pub struct ObjectReference {
-        /// Its kind.
-        #[prost(string, tag = "1")]
-        pub kind: String,
-        /// Its namespace.
-        #[prost(string, tag = "2")]
-        pub namespace: String,
-        /// Its name.
-        #[prost(string, tag = "3")]
-        pub name: String,
-        /// Which incarnation of that name.
-        #[prost(string, tag = "4")]
-        pub uid: String,
-        /// Its API group and version.
-        #[prost(string, tag = "5")]
-        pub api_version: String,
-    }
-
-    /// `spec.nodeAffinity`.
-    pub struct VolumeNodeAffinity {
-        /// What a node must be like.
-        #[prost(message, optional, tag = "1")]
-        pub required: Option<NodeSelector>,
-    }
-
-    /// Terms that are alternatives.
-    pub struct NodeSelector {
-        /// The terms.
-        #[prost(message, repeated, tag = "1")]
-        pub node_selector_terms: Vec<NodeSelectorTerm>,
-    }
-
-    /// One term; all its requirements must hold.
-    pub struct NodeSelectorTerm {
-        /// About labels.
-        #[prost(message, repeated, tag = "1")]
-        pub match_expressions: Vec<NodeSelectorRequirement>,
-        /// About fields.
-        #[prost(message, repeated, tag = "2")]
-        pub match_fields: Vec<NodeSelectorRequirement>,
-    }
-
-    /// One requirement.
-    pub struct NodeSelectorRequirement {
-        /// The label or field.
-        #[prost(string, tag = "1")]
-        pub key: String,
-        /// `In`, `NotIn`…
-        #[prost(string, tag = "2")]
-        pub operator: String,
-        /// The values.
-        #[prost(string, repeated, tag = "3")]
-        pub values: Vec<String>,
-    }
 }
 
-impl Object for PersistentVolume {
-    const KIND: Kind = Kind::PersistentVolume;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for PersistentVolume {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let annotation =
             |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
@@ -121,7 +58,7 @@ impl Object for PersistentVolume {
                 .last_phase_transition_time
                 .fold("status.lastPhaseTransitionTime")?,
             reclaim_policy: reclaim_policy(&spec.persistent_volume_reclaim_policy, folder),
-            claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold(folder)),
+            claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold_claim(folder)),
             backend: backend::key(metadata, spec, folder).map(|key| share_handle(key, &source)),
             source,
             class: folder.non_empty(&spec.storage_class_name),
@@ -197,34 +134,6 @@ fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource 
         source
             .field()
             .map_or(VolumeSource::Unknown, |field| VolumeSource::InTree(folder.text(field)))
-    }
-}
-
-impl ObjectReference {
-    fn fold(&self, folder: &mut Folder) -> ClaimRef {
-        let namespace = folder.text(&self.namespace);
-        ClaimRef {
-            key: ClaimKey { namespace, name: self.name.as_str().into() },
-            uid: Uid::parse(&self.uid),
-        }
-    }
-}
-
-impl NodeSelector {
-    fn fold(&self, folder: &mut Folder) -> NodeAffinity {
-        let mut all = |requirements: &[NodeSelectorRequirement]| {
-            let one = |requirement: &NodeSelectorRequirement| NodeRequirement {
-                key: folder.text(&requirement.key),
-                operator: folder.text(&requirement.operator),
-                values: folder.texts(&requirement.values),
-            };
-            requirements.iter().map(one).collect()
-        };
-        let term = |term: &NodeSelectorTerm| NodeTerm {
-            labels: all(&term.match_expressions),
-            fields: all(&term.match_fields),
-        };
-        NodeAffinity { terms: self.node_selector_terms.iter().map(term).collect() }
     }
 }
 

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     entries::{AllowList, Entries},
+    node_affinity::VolumeNodeAffinity,
+    object_reference::ObjectReference,
     scalar::Quantity,
     slim::{Present, is_default, or_default, slim},
-    volume::{ObjectReference, VolumeNodeAffinity},
 };
 
 /// csi-provisioner writes it into the attributes of every volume that it makes.
@@ -99,8 +100,8 @@ macro_rules! sources {
 
 sources! {
     csi: Csi = "22", "csi";
-    host_path: Path = "3", "hostPath";
-    local: Path = "20", "local";
+    host_path: NodePath = "3", "hostPath";
+    local: NodePath = "20", "local";
     nfs: Nfs = "5", "nfs";
     iscsi: Iscsi = "7", "iscsi";
     fc: Fc = "10", "fc";
@@ -151,7 +152,7 @@ pub struct PersistentVolumeSpec {
 
 slim! {
     /// `hostPath` and `local`.
-    pub struct Path {
+    pub struct NodePath {
         /// The path on the node.
         #[prost(string, tag = "1")]
         pub path: String,

@@ -2,7 +2,7 @@
 //! sidecars; and what scales them.
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, Object, Problem, meta, node::Condition, pod::PodSpec,
+    BriefMeta, FieldProblem, Folded, Folder, SlimObject, meta, node::Condition, pod::PodSpec,
     slim::slim,
 };
 use crate::model::{Autoscaler, Kind, Row, Uid, Workload};
@@ -184,19 +184,13 @@ fn workload(
     })
 }
 
-/// Implements [`Object`] for the kinds of workloads: where the template is, and what else is said.
+/// Implements [`SlimObject`] for the kinds of workloads: where the template is, and what else is said.
 macro_rules! workloads {
     ($($kind:ident: |$object:ident| $template:expr, { $($field:ident: $value:expr),* };)*) => {$(
-        impl Object for $kind {
-            const KIND: Kind = Kind::$kind;
-
-            fn identity(&self) -> Identity<'_> {
-                self.metadata.identity()
-            }
-
-            fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        impl SlimObject for $kind {
+            fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
                 let $object = self;
-                let row = workload(Self::KIND, &self.metadata, &$template.spec, folder);
+                let row = workload(Kind::$kind, &self.metadata, &$template.spec, folder);
                 let Some(row) = row else { return Ok(Folded::Counted) };
                 let row = Workload { $($field: $value,)* ..row };
                 Ok(Folded::Row(Row::Workload(Box::new(row))))
@@ -225,14 +219,8 @@ impl JobStatus {
     }
 }
 
-impl Object for HorizontalPodAutoscaler {
-    const KIND: Kind = Kind::HorizontalPodAutoscaler;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for HorizontalPodAutoscaler {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec } = self;
         let row = Autoscaler {
             namespace: folder.text(&metadata.namespace),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{kept, saved};
+use super::{kept_backend_line, saved};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
 use crate::model::{Answer, KeptBackend, Kind, Question, Row, Time};
-use crate::objects::{AnyObject, Folded, Folder, Reduced};
+use crate::objects::{AnyObject, Folder, Reduced};
 
 /// Owns a cluster while it is being read.
 pub struct Intake {
@@ -66,85 +66,61 @@ impl Intake {
         }
     }
 
-    /// Takes in an object.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
-        let reduced = Reduced::of(object, &mut self.folder, self.saving.is_some());
-        self.take_in(&Reach::all(object.kind()), reduced, &String::new)
-    }
-
     /// Whether what is read is also saved.
     pub fn is_saving(&self) -> bool {
         self.saving.is_some()
     }
 
-    /// Takes in an object of a list that reaches so far.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub fn reduced_within(&mut self, reach: &Reach, object: Reduced) -> Result<(), DumpError> {
-        self.take_in(reach, object, &String::new)
-    }
-
-    /// Takes in an object of which a watch tells that it came or changed: one that is of no more
-    /// interest is gone, and one that cannot be read makes everything within reach unseen.
-    ///
-    /// It is neither saved nor counted: a dump holds what the lists showed.
-    pub fn watched(&mut self, reach: &Reach, object: &dyn AnyObject) {
-        let folded = match object.fold(&mut self.folder) {
-            Ok(Folded::Row(row)) => {
-                self.newest = self.newest.max(saved::newest_stamp(&row));
-                Ok(Change::Seen(row))
-            }
-            Ok(Folded::Counted) => object.key(&mut self.folder).map(Change::Gone),
-            Err(error) => Err(error),
-        };
-        let change = folded.unwrap_or_else(|error| {
-            let reason = error.to_string();
-            self.broke(reach.clone(), reason.clone());
-            let Reach { kind, namespace } = reach.clone();
-            Change::Lost(Gap { kind, namespace, reason })
-        });
-        self.apply(change);
-    }
-
-    /// Takes in an object that stands at a place: what precedes its name if it is broken.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub fn reduced_at(
-        &mut self,
-        kind: Kind,
-        object: Reduced,
-        place: &dyn Fn() -> String,
-    ) -> Result<(), DumpError> {
-        self.take_in(&Reach::all(kind), object, place)
-    }
-
-    /// What shares what the rows repeat, for whoever reduces an object that is taken in next.
+    /// The folder of those who reduce an object right before it is taken in.
     pub fn folder(&mut self) -> &mut Folder {
         &mut self.folder
     }
 
-    fn take_in(
+    /// Reduces an object that was read by itself, and takes it in.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
+        let reduced = Reduced::of(object, &mut self.folder, self.saving.is_some());
+        self.reduced(&Reach::all(object.kind()), reduced, &String::new)
+    }
+
+    /// Takes in an object that was reduced where it was decoded. `position` is the text before its
+    /// name if it is broken.
+    ///
+    /// What a watch sends is neither saved nor counted. If it is broken, nothing within reach counts
+    /// as seen; of a list, [`Self::complete`] decides that.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn reduced(
         &mut self,
         reach: &Reach,
         object: Reduced,
-        place: &dyn Fn() -> String,
+        position: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        *self.seen.entry(reach.kind).or_default() += 1;
+        if !object.watched {
+            *self.seen.entry(reach.kind).or_default() += 1;
+        }
         if let Some((saving, document)) = self.saving.as_mut().zip(object.document) {
             saving.document(document)?;
         }
-        match object.folded {
-            Ok(Folded::Row(row)) => {
-                self.newest = self.newest.max(saved::newest_stamp(&row));
-                self.apply(Change::Seen(row));
+        match object.change {
+            Ok(Some(change)) => {
+                if let Change::Seen(row) = &change {
+                    self.newest = self.newest.max(saved::newest_stamp(row));
+                }
+                self.apply(change);
             }
-            Ok(Folded::Counted) => {}
-            Err(error) => self.broke(reach.clone(), format!("{}{error}", place())),
+            Ok(None) => {}
+            Err(error) => {
+                let reason = format!("{}{error}", position());
+                self.broke(reach.clone(), reason.clone());
+                if object.watched {
+                    let Reach { kind, namespace } = reach.clone();
+                    self.apply(Change::Lost(Gap { kind, namespace, reason }));
+                }
+            }
         }
         Ok(())
     }
@@ -179,7 +155,8 @@ impl Intake {
     /// When it cannot be saved.
     pub fn kept(&mut self, kept: KeptBackend) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(kept::KEPT, &kept::Kept::new(&kept))?;
+            let line = kept_backend_line::KeptBackendLine::new(&kept);
+            saving.record(kept_backend_line::KEPT_BACKEND, &line)?;
         }
         self.apply(Change::Seen(Row::Kept(Box::new(kept))));
         Ok(())

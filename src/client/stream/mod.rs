@@ -11,11 +11,10 @@ use std::fmt;
 use super::Decoding;
 
 pub use json::JsonList;
-pub(super) use protobuf::MAGIC;
 pub use protobuf::ProtobufList;
 
 /// What the decoders hand over, in the order of the list.
-pub type Sink<'a, T> = dyn FnMut(Result<T, ItemError>) + 'a;
+pub type ItemSink<'a, T> = dyn FnMut(Result<T, ItemError>) + 'a;
 
 /// How the bytes of a list are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +32,6 @@ pub struct ListMeta {
     pub resource_version: String,
     /// The token that fetches the next page; empty on the last one.
     pub continue_token: String,
-    /// How many items the pages after this one hold, where the server says so.
-    pub remaining: Option<i64>,
 }
 
 /// A list that was read to its end.
@@ -77,7 +74,7 @@ impl std::error::Error for ItemError {}
 
 /// Why a list as a whole could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub enum ListDecodeError {
     /// The bytes ended before the list did.
     #[error("the list was truncated after {items} items ({offset} bytes)")]
     Truncated {
@@ -106,12 +103,12 @@ pub enum DecodeError {
 
 /// Where an item stands, for an [`ItemError`].
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ItemPosition {
     index: u64,
     offset: u64,
 }
 
-impl Place {
+impl ItemPosition {
     fn broken(self, name: Option<String>, detail: impl fmt::Display) -> ItemError {
         ItemError { index: self.index, offset: self.offset, name, detail: detail.to_string() }
     }
@@ -148,8 +145,12 @@ impl<T> ListDecoder<T> {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] once the list cannot be followed any further. Do not push after that.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<(), DecodeError> {
+    /// [`ListDecodeError`] once the list cannot be followed any further. Do not push after that.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut ItemSink<'_, T>,
+    ) -> Result<(), ListDecodeError> {
         match self {
             Self::Protobuf(list) => list.push(bytes, sink),
             Self::Json(list) => {
@@ -162,20 +163,12 @@ impl<T> ListDecoder<T> {
         }
     }
 
-    /// How many items were met so far.
-    pub fn items(&self) -> u64 {
-        match self {
-            Self::Protobuf(list) => list.items(),
-            Self::Json(list) => list.items(),
-        }
-    }
-
     /// Says that no more bytes will come.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Truncated`] if the list was not at its end, [`DecodeError::NotAList`] if it is none.
-    pub fn finish(self) -> Result<ListEnd, DecodeError> {
+    /// [`ListDecodeError::Truncated`] if the list was not at its end, [`ListDecodeError::NotAList`] if it is none.
+    pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
         match self {
             Self::Protobuf(list) => list.finish(),
             Self::Json(list) => list.finish(),

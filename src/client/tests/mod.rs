@@ -1,7 +1,7 @@
 //! Tests of the client, with bytes and with a server in this process.
 
 mod connection;
-mod exec;
+mod credential_plugin;
 mod list;
 mod reader;
 pub(crate) mod server;

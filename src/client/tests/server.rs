@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::client::{Connection, ConnectionOptions, Limits, Reader, connect};
+use crate::client::{Connection, ConnectionOptions, ReadLimits, Reader, connect};
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     /// The head in lower case.
@@ -21,7 +21,7 @@ pub(crate) struct Asked {
 }
 
 /// What is written, and what happens then.
-pub(crate) enum Reply {
+pub(crate) enum TestReply {
     Whole(Vec<u8>),
     /// The connection is closed behind these bytes.
     Cut(Vec<u8>),
@@ -36,15 +36,15 @@ pub(crate) enum Reply {
 pub(crate) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
 
 /// A whole answer.
-pub(crate) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
-    Reply::Whole(bytes(code, headers, body.as_ref().len(), body.as_ref()))
+pub(crate) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> TestReply {
+    TestReply::Whole(bytes(code, headers, body.as_ref().len(), body.as_ref()))
 }
 
-pub(crate) fn json(body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn json(body: impl AsRef<[u8]>) -> TestReply {
     reply(200, "content-type: application/json\r\n", body)
 }
 
-pub(crate) fn protobuf(body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn protobuf(body: impl AsRef<[u8]>) -> TestReply {
     reply(200, "content-type: application/vnd.kubernetes.protobuf\r\n", body)
 }
 
@@ -73,13 +73,15 @@ pub(crate) fn chunk(body: impl AsRef<[u8]>) -> Vec<u8> {
     [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
 }
 
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     pub(crate) url: String,
-    log: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-impl Server {
-    pub(crate) async fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+impl TestServer {
+    pub(crate) async fn start(
+        answer: impl Fn(&ReceivedRequest) -> TestReply + Send + Sync + 'static,
+    ) -> Self {
         let listener =
             TcpListener::bind("127.0.0.1:0").await.expect("because loopback has free ports");
         let url = format!("http://{}", listener.local_addr().expect("because it is bound"));
@@ -93,7 +95,7 @@ impl Server {
         Self { url, log }
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.log.lock().expect("because no test panics while holding it").clone()
     }
 
@@ -118,20 +120,20 @@ impl Server {
 }
 
 /// The default patience, a hundred times quicker.
-pub(crate) fn quick() -> Limits {
-    Limits {
+pub(crate) fn quick() -> ReadLimits {
+    ReadLimits {
         first_pause: Duration::from_millis(2),
         longest_pause: Duration::from_millis(80),
         longest_retry_after: Duration::from_millis(300),
         idle: Duration::from_millis(600),
         silence: Duration::from_millis(600),
-        ..Limits::default()
+        ..ReadLimits::default()
     }
 }
 
-async fn serve<A: Fn(&Asked) -> Reply>(
+async fn serve<A: Fn(&ReceivedRequest) -> TestReply>(
     mut socket: TcpStream,
-    log: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<ReceivedRequest>>>,
     answer: Arc<A>,
 ) {
     while let Some(mut asked) = read(&mut socket).await {
@@ -141,17 +143,17 @@ async fn serve<A: Fn(&Asked) -> Reply>(
             log.push(asked.clone());
         }
         let (bytes, reset) = match answer(&asked) {
-            Reply::Whole(bytes) => {
+            TestReply::Whole(bytes) => {
                 if socket.write_all(&bytes).await.is_err() {
                     return;
                 }
                 continue;
             }
-            Reply::Hang(bytes) => {
+            TestReply::Hang(bytes) => {
                 let _ = socket.write_all(&bytes).await;
                 return std::future::pending().await;
             }
-            Reply::Pieces(pieces) => {
+            TestReply::Pieces(pieces) => {
                 let _ = socket.set_nodelay(true);
                 for piece in pieces {
                     let _ = socket.write_all(&piece).await;
@@ -159,8 +161,8 @@ async fn serve<A: Fn(&Asked) -> Reply>(
                 }
                 return std::future::pending().await;
             }
-            Reply::Cut(bytes) => (bytes, false),
-            Reply::Reset(bytes) => (bytes, true),
+            TestReply::Cut(bytes) => (bytes, false),
+            TestReply::Reset(bytes) => (bytes, true),
         };
         let _ = socket.write_all(&bytes).await;
         let _ = socket.flush().await;
@@ -173,7 +175,7 @@ async fn serve<A: Fn(&Asked) -> Reply>(
     }
 }
 
-async fn read(socket: &mut TcpStream) -> Option<Asked> {
+async fn read(socket: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(socket.read_u8().await.ok()?);
@@ -193,7 +195,7 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
         .and_then(|rest| rest.split('\r').next()?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     socket.read_exact(&mut body).await.ok()?;
-    Some(Asked {
+    Some(ReceivedRequest {
         method,
         path,
         head: lower,

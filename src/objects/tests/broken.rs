@@ -5,7 +5,7 @@ use serde_json::{Value, json as object};
 
 use super::*;
 
-fn problem<O: Object>(value: Value) -> String {
+fn problem<O: SlimObject>(value: Value) -> String {
     let object: O = json(value);
     let error = object.fold(&mut Folder::default()).expect_err("it is broken");
     // It stays broken in a dump, and in protobuf.

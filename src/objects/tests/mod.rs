@@ -29,12 +29,12 @@ macro_rules! sample {
 }
 use sample;
 
-fn fold<O: Object>(object: &O) -> Folded {
+fn fold<O: SlimObject>(object: &O) -> Folded {
     object.fold(&mut Folder::default()).expect("the sample is sound")
 }
 
 /// Reads a sample in every encoding there and back, and returns what became of it.
-fn folded<O: Object + PartialEq + std::fmt::Debug>(
+fn folded<O: SlimObject + PartialEq + std::fmt::Debug>(
     (json, protobuf): (&str, Option<&[u8]>),
 ) -> Folded {
     let object: O = serde_json::from_str(json).expect("the sample is JSON");
@@ -63,7 +63,7 @@ fn folded<O: Object + PartialEq + std::fmt::Debug>(
     folded
 }
 
-fn json<O: Object>(value: serde_json::Value) -> O {
+fn json<O: SlimObject>(value: serde_json::Value) -> O {
     serde_json::from_value(value).expect("it is of the right shape")
 }
 

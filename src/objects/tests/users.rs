@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{OwnerReference, Retention, Workload};
 
-fn read<O: Object>(object: serde_json::Value) -> Folded {
+fn read<O: SlimObject>(object: serde_json::Value) -> Folded {
     let object: O = serde_json::from_value(object).expect("the sample is JSON");
     object.fold(&mut Folder::default()).expect("it folds")
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 use tokio::time::timeout;
 
-use super::{CLAIMS, Look, PODS, VOLUMES, bookmark, claim, cut, event, expired, list, open, over};
-use crate::client::Limits;
-use crate::client::test_server::{Reply, begun, chunk, json, quick, reply};
+use super::{
+    CLAIMS, PODS, VOLUMES, WatchedCluster, bookmark, claim, cut, event, expired, list, open, over,
+};
+use crate::client::ReadLimits;
+use crate::client::test_server::{TestReply, begun, chunk, json, quick, reply};
 use crate::cluster::{Cx, Facts};
 use crate::model::{ClaimKey, Kind, Settings, Text};
 use crate::sources::{
@@ -29,15 +31,16 @@ async fn what_comes_changes_and_goes_is_seen() {
         event("ADDED", &claim("c", 5)),
     ]
     .concat();
-    let mut look = Look::at_claims(|_| list(1, &[claim("a", 1)]), move |_| open(&told)).await;
-    assert_eq!(look.claims(), (vec!["a"], true));
-    look.until("c", |look| look.claims() == (vec!["a", "c"], true)).await;
-    let phases = look.intake.cluster.claims().map(|(_, claim)| format!("{:?}", claim.phase));
+    let mut cluster =
+        WatchedCluster::at_claims(|_| list(1, &[claim("a", 1)]), move |_| open(&told)).await;
+    assert_eq!(cluster.claims(), (vec!["a"], true));
+    cluster.until("c", |cluster| cluster.claims() == (vec!["a", "c"], true)).await;
+    let phases = cluster.intake.cluster.claims().map(|(_, claim)| format!("{:?}", claim.phase));
     assert!(phases.into_iter().any(|phase| phase == "Lost"));
-    assert_eq!(look.of(CLAIMS), ["list", "1"]);
-    let watch = look.requests().into_iter().find(|path| path.contains("watch=1"));
+    assert_eq!(cluster.of(CLAIMS), ["list", "1"]);
+    let watch = cluster.requests().into_iter().find(|path| path.contains("watch=1"));
     assert!(watch.expect("asked").contains("&allowWatchBookmarks=true&timeoutSeconds="));
-    let head = look.server.asked().into_iter().find(|asked| asked.path.contains("watch=1"));
+    let head = cluster.server.asked().into_iter().find(|asked| asked.path.contains("watch=1"));
     assert!(head.expect("asked").head.contains("accept-encoding: identity\r\n"));
 }
 
@@ -50,16 +53,18 @@ async fn events_may_be_cut_anywhere() {
     for at in (1..text.len()).step_by(17) {
         let pieces = text.as_bytes().split_at(at);
         let pieces = vec![begun(), chunk(pieces.0), chunk(pieces.1)];
-        let mut look =
-            Look::at_claims(|_| list(1, &[claim("a", 1)]), move |_| Reply::Pieces(pieces.clone()))
-                .await;
-        look.until("both", |look| look.claims() == (vec!["ü"], true)).await;
+        let mut cluster = WatchedCluster::at_claims(
+            |_| list(1, &[claim("a", 1)]),
+            move |_| TestReply::Pieces(pieces.clone()),
+        )
+        .await;
+        cluster.until("both", |cluster| cluster.claims() == (vec!["ü"], true)).await;
     }
 }
 
 #[tokio::test]
 async fn the_next_watch_goes_on_from_the_bookmark() {
-    let mut look = Look::at_claims(
+    let mut cluster = WatchedCluster::at_claims(
         |_| list(1, &[]),
         |nth| match nth {
             0 => over(&[event("ADDED", &claim("a", 4)), bookmark(9)].concat()),
@@ -73,14 +78,14 @@ async fn the_next_watch_goes_on_from_the_bookmark() {
         },
     )
     .await;
-    look.until("c", |look| look.claims() == (vec!["a", "b", "c"], true)).await;
-    assert_eq!(look.of(CLAIMS), ["list", "1", "9", "11"]);
+    cluster.until("c", |cluster| cluster.claims() == (vec!["a", "b", "c"], true)).await;
+    assert_eq!(cluster.of(CLAIMS), ["list", "1", "9", "11"]);
 }
 
 #[tokio::test]
 async fn a_forgotten_version_is_listed_again() {
     for in_stream in [true, false] {
-        let mut look = Look::at_claims(
+        let mut cluster = WatchedCluster::at_claims(
             |nth| match nth {
                 0 => list(1, &[claim("a", 1), claim("b", 1)]),
                 _ => list(20, &[claim("b", 1), claim("new", 15)]),
@@ -93,9 +98,9 @@ async fn a_forgotten_version_is_listed_again() {
         )
         .await;
         let all = (vec!["b", "new", "newest"], true);
-        look.until("listed again", |look| look.claims() == all).await;
-        assert_eq!(look.of(CLAIMS), ["list", "1", "list", "20"], "in the stream: {in_stream}");
-        assert_eq!(look.intake.cluster.gaps().count(), 0);
+        cluster.until("listed again", |cluster| cluster.claims() == all).await;
+        assert_eq!(cluster.of(CLAIMS), ["list", "1", "list", "20"], "in the stream: {in_stream}");
+        assert_eq!(cluster.intake.cluster.gaps().count(), 0);
     }
 }
 
@@ -107,14 +112,15 @@ async fn a_pod_that_lets_go_of_its_claim_is_forgotten() {
         [event("ADDED", &pod(uses)), bookmark(3), event("MODIFIED", &pod(value!([])))].concat();
     let (first, second) = told.split_at(told.len() - 150);
     let pieces = vec![begun(), chunk(first), chunk(second)];
-    let mut look = Look::at(&[Kind::Pod], quick(), move |path, watches, _| match path {
-        PODS if watches => Reply::Pieces(pieces.clone()),
-        PODS => list(1, &[]),
-        _ => reply(404, "", ""),
-    })
-    .await;
-    look.until("the pod", |look| look.intake.cluster.pods().count() == 1).await;
-    look.until("no pod", |look| look.intake.cluster.pods().count() == 0).await;
+    let mut cluster =
+        WatchedCluster::at(&[Kind::Pod], quick(), move |path, watches, _| match path {
+            PODS if watches => TestReply::Pieces(pieces.clone()),
+            PODS => list(1, &[]),
+            _ => reply(404, "", ""),
+        })
+        .await;
+    cluster.until("the pod", |cluster| cluster.intake.cluster.pods().count() == 1).await;
+    cluster.until("no pod", |cluster| cluster.intake.cluster.pods().count() == 0).await;
 }
 
 #[tokio::test]
@@ -123,84 +129,91 @@ async fn a_new_list_of_volumes_is_followed_by_what_they_name() {
         "csi": {"driver": "d", "volumeHandle": "h"},
         "claimRef": {"namespace": "shop", "name": "gone"}}, "status": {"phase": "Released"}});
     let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim];
-    let mut look = Look::at(&kinds, quick(), move |path, watches, nth| match (path, watches) {
-        (VOLUMES, true) if nth == 0 => open(&event("ERROR", &expired())),
-        (VOLUMES, false) => list(1, std::slice::from_ref(&volume)),
-        (CLAIMS, false) => list(1, &[]),
-        (VOLUMES | CLAIMS, true) => open(""),
-        _ => reply(404, "", ""),
-    })
-    .await;
-    let is_gone = |look: &Look| {
+    let mut cluster =
+        WatchedCluster::at(&kinds, quick(), move |path, watches, nth| match (path, watches) {
+            (VOLUMES, true) if nth == 0 => open(&event("ERROR", &expired())),
+            (VOLUMES, false) => list(1, std::slice::from_ref(&volume)),
+            (CLAIMS, false) => list(1, &[]),
+            (VOLUMES | CLAIMS, true) => open(""),
+            _ => reply(404, "", ""),
+        })
+        .await;
+    let is_gone = |cluster: &WatchedCluster| {
         let (settings, facts) = (Settings::default(), RefCell::new(Facts::default()));
-        let cx = Cx::new(&look.intake.cluster, &settings, &facts);
+        let cx = Cx::new(&cluster.intake.cluster, &settings, &facts);
         let key = ClaimKey { namespace: Text::from("shop"), name: "gone".into() };
         cx.claim(&key).is_ok_and(|claim| claim.is_none())
     };
-    assert!(is_gone(&look));
-    look.until("volumes again", |look| look.of(VOLUMES).len() >= 3 && !is_gone(look)).await;
-    look.until("claims again", is_gone).await;
-    assert_eq!(look.of(CLAIMS)[..3], ["list", "1", "list"]);
+    assert!(is_gone(&cluster));
+    cluster
+        .until("volumes again", |cluster| cluster.of(VOLUMES).len() >= 3 && !is_gone(cluster))
+        .await;
+    cluster.until("claims again", is_gone).await;
+    assert_eq!(cluster.of(CLAIMS)[..3], ["list", "1", "list"]);
 }
 
 #[tokio::test]
 async fn watches_take_no_place_from_questions() {
-    let limits = Limits { parallel: 1, ..quick() };
+    let limits = ReadLimits { parallel: 1, ..quick() };
     let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod];
-    let mut look = Look::at(&kinds, limits, |path, watches, nth| match (path, watches) {
-        (CLAIMS, true) if nth == 0 => open(&event("ERROR", &expired())),
-        (CLAIMS, false) if nth == 1 => {
-            // More than has room on its way, so that this list waits for its owner in its midst.
-            let item = |nth: usize| format!("{},", claim(&format!("c-{nth}"), 1));
-            let piece = |nth: usize| chunk((nth..nth + 64).map(item).collect::<String>());
-            let mut pieces =
-                vec![begun(), chunk("{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[")];
-            pieces.extend((0..20).map(|nth| piece(nth * 64)));
-            let last =
-                format!("{}],\"metadata\":{{\"resourceVersion\":\"9\"}}}}", claim("last", 1));
-            pieces.extend([chunk(last), chunk("")]);
-            Reply::Pieces(pieces)
-        }
-        (VOLUMES | CLAIMS | PODS, true) => open(&bookmark(5)),
-        (VOLUMES | CLAIMS | PODS, false) => list(1, &[]),
-        _ => json("{}"),
-    })
-    .await;
-    assert_eq!(look.watches.count(), 3);
-    look.until("lists again", |look| look.of(CLAIMS).len() >= 3).await;
+    let mut cluster =
+        WatchedCluster::at(&kinds, limits, |path, watches, nth| match (path, watches) {
+            (CLAIMS, true) if nth == 0 => open(&event("ERROR", &expired())),
+            (CLAIMS, false) if nth == 1 => {
+                // More than has room on its way, so that this list waits for its owner in its midst.
+                let item = |nth: usize| format!("{},", claim(&format!("c-{nth}"), 1));
+                let piece = |nth: usize| chunk((nth..nth + 64).map(item).collect::<String>());
+                let mut pieces =
+                    vec![begun(), chunk("{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[")];
+                pieces.extend((0..20).map(|nth| piece(nth * 64)));
+                let last =
+                    format!("{}],\"metadata\":{{\"resourceVersion\":\"9\"}}}}", claim("last", 1));
+                pieces.extend([chunk(last), chunk("")]);
+                TestReply::Pieces(pieces)
+            }
+            (VOLUMES | CLAIMS | PODS, true) => open(&bookmark(5)),
+            (VOLUMES | CLAIMS | PODS, false) => list(1, &[]),
+            _ => json("{}"),
+        })
+        .await;
+    assert_eq!(cluster.watches.count(), 3);
+    cluster.until("lists again", |cluster| cluster.of(CLAIMS).len() >= 3).await;
     // Without taking anything in.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let answer = timeout(Duration::from_secs(20), look.reader.get_json::<Value>("/api/v1/x"));
+    let answer = timeout(Duration::from_secs(20), cluster.reader.get_json::<Value>("/api/v1/x"));
     assert!(answer.await.expect("because there is room").is_ok());
-    look.until("the whole list", |look| look.claims().0.len() == 20 * 64 + 1 && look.claims().1)
+    cluster
+        .until("the whole list", |cluster| {
+            cluster.claims().0.len() == 20 * 64 + 1 && cluster.claims().1
+        })
         .await;
 }
 
 #[tokio::test]
 async fn time_goes_on_between_dates() {
-    let mut look = Look::at_claims(|_| list(1, &[]), |_| open("")).await;
-    let first = look.intake.cluster.clock().expect("because lists are dated");
+    let mut cluster = WatchedCluster::at_claims(|_| list(1, &[]), |_| open("")).await;
+    let first = cluster.intake.cluster.clock().expect("because lists are dated");
     // In whole seconds, as servers tell it: of two seconds and a half at least two are seen.
     tokio::time::sleep(Duration::from_millis(2500)).await;
-    look.watches.drain(&mut look.intake).expect("because nothing is saved");
-    let second = look.intake.cluster.clock().expect("because it was known");
+    cluster.watches.drain(&mut cluster.intake).expect("because nothing is saved");
+    let second = cluster.intake.cluster.clock().expect("because it was known");
     assert!(second - first >= chrono::Duration::seconds(2), "{first} {second}");
     assert_eq!(second.timestamp_subsec_nanos(), 0, "{second}");
 }
 
 #[tokio::test]
 async fn nobody_watches_when_the_watches_are_dropped() {
-    let mut look = Look::at_claims(|_| list(1, &[]), |_| over(&bookmark(5))).await;
-    look.until("watched", |look| look.of(CLAIMS).len() > 3).await;
-    drop(std::mem::replace(&mut look.watches, {
+    let mut cluster = WatchedCluster::at_claims(|_| list(1, &[]), |_| over(&bookmark(5))).await;
+    cluster.until("watched", |cluster| cluster.of(CLAIMS).len() > 3).await;
+    drop(std::mem::replace(&mut cluster.watches, {
         let nothing = LiveOptions::default();
-        live::read_and_watch(&look.reader, &nothing, &mut Intake::new(None), &mut |_| {})
+        live::read_and_watch(&cluster.reader, &nothing, &mut Intake::new(None), &mut |_| {})
             .await
             .expect("readable")
     }));
     // What was under way may still arrive.
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let asked = look.of(CLAIMS).len();
+    let asked = cluster.of(CLAIMS).len();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(look.of(CLAIMS).len(), asked);
+    assert_eq!(cluster.of(CLAIMS).len(), asked);
 }

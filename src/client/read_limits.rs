@@ -6,7 +6,7 @@ use super::read_error::ReadError;
 
 /// Bounds on the patience of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReadLimits {
     /// How often a read is tried, the first time included.
     pub attempts: u32,
     /// The pause after the first failure; each further one is twice as long.
@@ -29,7 +29,7 @@ pub struct Limits {
     pub at_hand: Duration,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -59,7 +59,7 @@ pub(super) enum Patience {
     Once,
 }
 
-impl Limits {
+impl ReadLimits {
     /// The pause before attempt `done + 1`, or `None` if the error stands.
     ///
     /// `retry_after` is the server's own wish. `answered` says that this server has answered before: one that refuses
@@ -113,7 +113,7 @@ pub(super) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Limits, Patience};
+    use super::{Patience, ReadLimits};
     use crate::client::read_error::ReadError;
 
     fn api(code: u16) -> ReadError {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_end() {
-        let limits = Limits::default();
+        let limits = ReadLimits::default();
         let pauses: Vec<_> =
             (1..=5).map(|done| limits.pause(Patience::Full, done, &api(503), None, true)).collect();
         assert_eq!(
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_server_is_listened_to_within_bounds() {
         let wish = |seconds, code| {
-            Limits::default().pause(
+            ReadLimits::default().pause(
                 Patience::Full,
                 1,
                 &api(code),
@@ -148,12 +148,12 @@ mod tests {
         assert_eq!(wish(0, 429), Some(Duration::from_millis(200)));
         assert_eq!(wish(3600, 503), Some(Duration::from_secs(30)));
         assert_eq!(wish(1, 500), Some(Duration::from_secs(1)));
-        assert_eq!(Limits::default().pause(Patience::Full, 1, &api(500), None, true), None);
+        assert_eq!(ReadLimits::default().pause(Patience::Full, 1, &api(500), None, true), None);
     }
 
     #[test]
     fn what_will_not_pass_is_not_repeated() {
-        let limits = Limits::default();
+        let limits = ReadLimits::default();
         for code in [400, 401, 403, 404, 406, 409, 410] {
             assert_eq!(limits.pause(Patience::Full, 1, &api(code), None, true), None, "{code}");
         }

@@ -13,29 +13,33 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::read_error::ReadError;
-use super::retry::Limits;
+use super::read_limits::ReadLimits;
 use super::stream::Encoding;
 
 /// An answer whose body is still on its way.
-pub(super) struct Opened {
+pub(super) struct OpenResponse {
     pub(super) date: Option<DateTime<Utc>>,
     pub(super) encoding: Encoding,
     pub(super) content_type: String,
     body: Body,
-    road: Road,
+    sent: SentRequest,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 /// What is needed to read on, and to say what went wrong.
-pub(super) struct Road {
+pub(super) struct SentRequest {
     pub(super) path: String,
     pub(super) server: Arc<str>,
-    pub(super) limits: Limits,
+    pub(super) limits: ReadLimits,
     pub(super) begun: Instant,
 }
 
-impl Opened {
-    pub(super) fn new(response: Response<Body>, road: Road, permit: OwnedSemaphorePermit) -> Self {
+impl OpenResponse {
+    pub(super) fn new(
+        response: Response<Body>,
+        sent: SentRequest,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
         let (head, body) = response.into_parts();
         let content_type = text(&head.headers, &CONTENT_TYPE).to_owned();
         let protobuf = content_type.starts_with("application/vnd.kubernetes.protobuf");
@@ -44,7 +48,7 @@ impl Opened {
             encoding: if protobuf { Encoding::Protobuf } else { Encoding::Json },
             content_type,
             body,
-            road,
+            sent,
             permit: Some(permit),
         }
     }
@@ -52,25 +56,25 @@ impl Opened {
     /// Makes this the answer of a watch, which is idle for long and has no end of its own.
     pub(super) fn make_lasting(&mut self) {
         drop(self.permit.take());
-        self.road.limits.idle = self.road.limits.silence;
-        self.road.limits.whole = None;
+        self.sent.limits.idle = self.sent.limits.silence;
+        self.sent.limits.whole = None;
     }
 
     /// Waits for the next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
         loop {
-            let (wait, limit) = self.road.wait();
+            let (wait, limit) = self.sent.wait();
             let frame = match timeout(wait, self.body.frame()).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(error))) => {
                     return Err(ReadError::of_transport(
                         &error,
-                        &self.road.server,
-                        &self.road.path,
+                        &self.sent.server,
+                        &self.sent.path,
                     ));
                 }
-                Err(_) => return Err(self.road.timed_out(limit)),
+                Err(_) => return Err(self.sent.timed_out(limit)),
             };
             // What is no data are trailers.
             if let Ok(data) = frame.into_data() {
@@ -92,7 +96,7 @@ impl Opened {
     }
 }
 
-impl Road {
+impl SentRequest {
     /// How long the next wait may be, and which limit that is.
     pub(super) fn wait(&self) -> (Duration, Duration) {
         match self.limits.whole {

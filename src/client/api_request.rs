@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Request};
 use kube::client::Body;
 
 use super::read_error::ReadError;
-use super::retry::Patience;
+use super::read_limits::Patience;
 
 /// The forms in which an answer is welcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,37 +23,13 @@ pub(super) enum Accept {
     Metadata,
 }
 
-/// The reviews, which are the only things that are posted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Review {
-    /// May I?
-    SelfSubjectAccess,
-    /// May somebody else?
-    SubjectAccess,
-    /// May somebody else, in this namespace?
-    LocalSubjectAccess(String),
-}
-
 /// A question, kept so that it can be asked again.
-pub(super) struct Question {
+pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) accept: Accept,
     pub(super) body: Bytes,
     pub(super) patience: Patience,
-}
-
-impl Review {
-    pub(super) fn path(&self) -> String {
-        const GROUP: &str = "/apis/authorization.k8s.io/v1";
-        match self {
-            Self::SelfSubjectAccess => format!("{GROUP}/selfsubjectaccessreviews"),
-            Self::SubjectAccess => format!("{GROUP}/subjectaccessreviews"),
-            Self::LocalSubjectAccess(namespace) => {
-                format!("{GROUP}/namespaces/{namespace}/localsubjectaccessreviews")
-            }
-        }
-    }
 }
 
 impl Accept {
@@ -70,7 +46,7 @@ impl Accept {
     }
 }
 
-impl Question {
+impl ApiRequest {
     pub(super) fn get(path: &str, accept: Accept) -> Self {
         Self {
             method: Method::GET,
@@ -101,10 +77,9 @@ impl Question {
         if unpacked || self.accept == Accept::Watch {
             request = request.header(ACCEPT_ENCODING, "identity");
         }
-        request.body(Body::from(self.body.clone())).map_err(|error| ReadError::Undecodable {
-            path: self.path.clone(),
-            detail: error.to_string(),
-        })
+        request
+            .body(Body::from(self.body.clone()))
+            .map_err(|error| ReadError::undecodable(&self.path, &error))
     }
 }
 
@@ -114,10 +89,7 @@ fn reads_only(method: &Method, path: &str) -> bool {
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     if *method == Method::POST {
         return match segments.as_slice() {
-            ["apis", "authorization.k8s.io", _, review]
-            | ["apis", "authorization.k8s.io", _, "namespaces", _, review] => {
-                review.ends_with("accessreviews")
-            }
+            ["apis", "authorization.k8s.io", _, review] => review.ends_with("accessreviews"),
             _ => false,
         };
     }
@@ -136,7 +108,7 @@ fn reads_only(method: &Method, path: &str) -> bool {
 mod tests {
     use http::Method;
 
-    use super::{Review, reads_only};
+    use super::reads_only;
 
     #[test]
     fn only_reads_pass() {
@@ -162,13 +134,16 @@ mod tests {
         ] {
             assert!(!reads_only(&Method::GET, path), "{path}");
         }
-        let local = Review::LocalSubjectAccess("shop".to_owned());
-        for review in [Review::SelfSubjectAccess, Review::SubjectAccess, local] {
-            assert!(reads_only(&Method::POST, &review.path()), "{review:?}");
+        for review in [
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        ] {
+            assert!(reads_only(&Method::POST, review), "{review}");
         }
         for path in [
             "/apis/authorization.k8s.io/v1/roles",
             "/apis/x/v1/accessreviews",
+            "/apis/authorization.k8s.io/v1/namespaces/shop/../../../api/v1/pods?x=/localsubjectaccessreviews",
             "/api/v1/pods?accessreviews",
         ] {
             assert!(!reads_only(&Method::POST, path), "{path}");

@@ -109,7 +109,7 @@ impl ExecError {
 
 /// A credential plugin that is ready to run.
 #[derive(Debug, Clone)]
-pub(super) struct Plugin {
+pub(super) struct CredentialPlugin {
     command: String,
     api_version: String,
     cluster: Option<ExecAuthCluster>,
@@ -118,7 +118,7 @@ pub(super) struct Plugin {
 
 /// What a plugin answered.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Issued {
+pub(super) struct IssuedCredential {
     pub(super) token: Option<SecretString>,
     /// PEM, the certificate and its key.
     pub(super) certificate: Option<(String, SecretString)>,
@@ -130,19 +130,19 @@ pub(super) struct Issued {
 struct ExecCredential {
     api_version: Option<String>,
     kind: Option<String>,
-    status: Option<Status>,
+    status: Option<ExecCredentialStatus>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct ExecCredentialStatus {
     expiration_timestamp: Option<String>,
     token: Option<String>,
     client_certificate_data: Option<String>,
     client_key_data: Option<String>,
 }
 
-impl Plugin {
+impl CredentialPlugin {
     /// Checks what the kubeconfig says about the plugin. `cluster` is what it is told when it asks to be told.
     pub(super) fn parse(
         config: ExecConfig,
@@ -164,7 +164,7 @@ impl Plugin {
     }
 
     /// Runs it. It may talk to the user on the terminal, so nothing else should be drawing there.
-    pub(super) async fn run(&self) -> Result<Issued, ExecError> {
+    pub(super) async fn run(&self) -> Result<IssuedCredential, ExecError> {
         let interactive = self.interactive(io::stdin().is_terminal())?;
         let mut spec = json!({ "interactive": interactive });
         if let Some(cluster) = &self.cluster {
@@ -215,7 +215,7 @@ impl Plugin {
         ExecError::Start { command, source: Arc::new(error) }
     }
 
-    fn parse_output(&self, output: &[u8]) -> Result<Issued, ExecError> {
+    fn parse_output(&self, output: &[u8]) -> Result<IssuedCredential, ExecError> {
         // The messages of both parsers quote what they met, and that may be a token: only the place is told.
         let credential: ExecCredential = match serde_json::from_slice(output) {
             Ok(credential) => credential,
@@ -258,7 +258,7 @@ impl Plugin {
         if status.token.is_none() && certificate.is_none() {
             return Err(self.garbage("it has neither a token nor a certificate"));
         }
-        Ok(Issued { token: status.token.map(Into::into), certificate, expires })
+        Ok(IssuedCredential { token: status.token.map(Into::into), certificate, expires })
     }
 
     fn garbage(&self, detail: impl std::fmt::Display) -> ExecError {

@@ -3,11 +3,11 @@
 use prost::Message;
 use serde::Deserialize;
 
-use super::stream::MAGIC;
+use super::protobuf_envelope::enveloped;
 
 /// The part of a Kubernetes Status that explains a refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ErrorStatus {
     pub(super) reason: String,
     pub(super) message: String,
 }
@@ -24,19 +24,11 @@ struct Status {
     reason: String,
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct Envelope {
-    #[prost(bytes = "vec", tag = "2")]
-    raw: Vec<u8>,
-}
-
-impl Refusal {
+impl ErrorStatus {
     /// Reads the body of a refusal in whatever form it came. Never fails: the code alone says enough.
     pub(super) fn read(code: u16, body: &[u8]) -> Self {
-        let status = match body.strip_prefix(MAGIC) {
-            Some(envelope) => Envelope::decode(envelope)
-                .and_then(|envelope| Status::decode(envelope.raw.as_slice()))
-                .ok(),
+        let status = match enveloped(body) {
+            Some(raw) => raw.and_then(Status::decode).ok(),
             None => serde_json::from_slice::<Status>(body).ok(),
         };
         match status {
@@ -53,7 +45,7 @@ impl Refusal {
 
 /// The reason and the message of a refusal, for whoever sends what is no question.
 pub fn refusal(code: u16, body: &[u8]) -> (String, String) {
-    let Refusal { reason, message } = Refusal::read(code, body);
+    let ErrorStatus { reason, message } = ErrorStatus::read(code, body);
     (reason, message)
 }
 
@@ -82,7 +74,7 @@ fn canonical(code: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Refusal;
+    use super::ErrorStatus;
 
     #[test]
     fn every_form_is_understood() {
@@ -98,9 +90,9 @@ mod tests {
             (b"{}", "Forbidden", "{}"),
             (b"", "Forbidden", ""),
         ] {
-            let expected = Refusal { reason: reason.to_owned(), message: message.to_owned() };
-            assert_eq!(Refusal::read(403, body), expected);
+            let expected = ErrorStatus { reason: reason.to_owned(), message: message.to_owned() };
+            assert_eq!(ErrorStatus::read(403, body), expected);
         }
-        assert!(Refusal::read(500, "ü".repeat(5000).as_bytes()).message.chars().count() < 700);
+        assert!(ErrorStatus::read(500, "ü".repeat(5000).as_bytes()).message.chars().count() < 700);
     }
 }
