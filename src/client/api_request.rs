@@ -1,4 +1,4 @@
-//! What a reader may ask, and the check that it asks nothing else.
+//! `ApiRequest`: a request that a reader sends, and the check that it changes nothing.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
@@ -8,22 +8,22 @@ use kube::client::Body;
 use super::read_error::ReadError;
 use super::read_limits::Patience;
 
-/// The forms in which an answer is welcome.
+/// The content types that a request accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accept {
-    /// Protobuf, or JSON from those who do not speak it.
+    /// Protobuf, or JSON from servers without protobuf.
     Either,
     /// JSON.
     Json,
-    /// JSON that is not packed: a packer would keep back what arrives until there is enough of it.
+    /// JSON without compression, which would hold events back until there are enough bytes.
     Watch,
-    /// Aggregated discovery, or the plain old documents.
+    /// Aggregated discovery, or the older documents.
     Discovery,
-    /// The metadata of an object and nothing else of it.
+    /// Only the metadata of an object.
     Metadata,
 }
 
-/// A question, kept so that it can be asked again.
+/// A request, kept so that it can be sent again.
 pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) path: String,
@@ -57,7 +57,7 @@ impl ApiRequest {
         }
     }
 
-    /// Holds the promise of this file: whatever is asked for above, only reads pass here.
+    /// Refuses every request that could change something.
     pub(super) fn check(&self) -> Result<(), ReadError> {
         if reads_only(&self.method, &self.path) {
             return Ok(());
@@ -65,8 +65,8 @@ impl ApiRequest {
         Err(ReadError::NotARead { method: self.method.to_string(), path: self.path.clone() })
     }
 
-    /// Builds the request; `unpacked` asks for an answer that is not packed.
-    pub(super) fn request(&self, unpacked: bool) -> Result<Request<Body>, ReadError> {
+    /// Builds the HTTP request; `unpacked` asks for an answer without compression.
+    pub(super) fn build(&self, unpacked: bool) -> Result<Request<Body>, ReadError> {
         let mut request = Request::builder()
             .method(self.method.clone())
             .uri(&self.path)
@@ -83,7 +83,8 @@ impl ApiRequest {
     }
 }
 
-/// Whether a request can change nothing: GET of anything but a way into a container, POST of an access review.
+/// Whether a request can change nothing: GET, except of subresources that reach into containers,
+/// and POST of access reviews.
 fn reads_only(method: &Method, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
@@ -93,7 +94,7 @@ fn reads_only(method: &Method, path: &str) -> bool {
             _ => false,
         };
     }
-    // A GET of these runs a command, opens a tunnel, or does whatever the pod behind the proxy makes of it.
+    // A GET of these runs a command, opens a tunnel, or is a request to the pod behind the proxy.
     let acts = match segments.as_slice() {
         ["api", _, "namespaces", _, "pods", _, action, ..] => {
             matches!(*action, "exec" | "attach" | "portforward" | "proxy")

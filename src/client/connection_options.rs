@@ -9,7 +9,7 @@ use super::request_timeout::RequestTimeout;
 /// kubectl's connection flags.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionOptions {
-    /// `--kubeconfig`: this file and no other.
+    /// `--kubeconfig`: the only file to read.
     pub kubeconfig: Option<PathBuf>,
     /// `--context`
     pub context: Option<String>,

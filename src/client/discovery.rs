@@ -1,4 +1,4 @@
-//! What the server is and what it serves.
+//! Discovery: the kinds that a server serves, its version, and the identity of its cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,12 @@ use super::read_error::ReadError;
 use super::read_limits::Patience;
 use super::reader::{DatedAnswer, Reader, from_json};
 
-/// Which resources a server serves, and in which versions.
+/// The resources that a server serves, with their versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServedKinds {
     served: BTreeMap<(String, String), Vec<ServedVersion>>,
-    /// Groups of which something could not be found out, for instance because their aggregated server is down.
+    /// Groups that could not be discovered completely, for instance because their aggregated server
+    /// is down.
     unseen: BTreeSet<String>,
 }
 
@@ -32,27 +33,27 @@ pub struct ServedVersion {
 /// Whether a resource is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Served<'a> {
-    /// In these versions, preferred first; never empty.
+    /// It is, in these versions, preferred first; never empty.
     Versions(&'a [ServedVersion]),
     /// It is not.
     Not,
-    /// That could not be found out.
+    /// Unknown: its group could not be discovered completely.
     Unseen,
 }
 
 /// The version of an API server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// The major version whose behaviour is to be expected.
+    /// The major version that the server behaves like.
     pub major: u32,
-    /// The minor version whose behaviour is to be expected: the emulated one, where one is.
+    /// The minor version that the server behaves like: the emulated one, if it emulates one.
     pub minor: u32,
     /// The whole version as the server writes it.
     pub git: String,
 }
 
 impl ServedKinds {
-    /// Says whether and how a resource is served.
+    /// Returns whether a resource is served, and in which versions.
     pub fn served(&self, group: &str, resource: &str) -> Served<'_> {
         match self.served.get(&(group.to_owned(), resource.to_owned())) {
             Some(versions) => Served::Versions(versions),
@@ -61,7 +62,7 @@ impl ServedKinds {
         }
     }
 
-    /// Every resource of every group, with its versions.
+    /// Returns every group and resource, with its versions.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &[ServedVersion])> {
         self.served.iter().map(|((group, resource), versions)| {
             (group.as_str(), resource.as_str(), versions.as_slice())
@@ -73,11 +74,12 @@ impl ServedKinds {
     }
 }
 
-/// Finds out what is served, in two requests where the server can (1.26 and later), else in one for each group version.
+/// Discovers what is served: in two requests if the server can aggregate (1.26 and later), else in
+/// one request for each group version.
 ///
 /// # Errors
 ///
-/// [`ReadError`] if `/api` or `/apis` cannot be read. A group that cannot is merely unseen.
+/// [`ReadError`] if `/api` or `/apis` cannot be read. A group that cannot be read is unknown.
 pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
     let mut kinds = ServedKinds::default();
     for path in ["/api", "/apis"] {
@@ -102,11 +104,11 @@ pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
     Ok(kinds)
 }
 
-/// Asks which version the server is.
+/// Reads the version of the server.
 ///
 /// # Errors
 ///
-/// [`ReadError`], also if what it says is no version.
+/// [`ReadError`], also if the answer has no version number.
 pub async fn version(reader: &Reader) -> Result<DatedAnswer<ServerVersion>, ReadError> {
     let DatedAnswer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
     let value = value
@@ -115,7 +117,8 @@ pub async fn version(reader: &Reader) -> Result<DatedAnswer<ServerVersion>, Read
     Ok(DatedAnswer { value, date })
 }
 
-/// Asks for the uid of the namespace kube-system, which serves as the identity of a cluster; `None` when we may not.
+/// Reads the uid of the namespace kube-system, which identifies a cluster; `None` if that is
+/// forbidden.
 ///
 /// # Errors
 ///
@@ -160,7 +163,7 @@ impl VersionInfo {
     }
 }
 
-/// The number at the beginning: some providers write `31+`.
+/// Returns the number at the beginning of a text: some providers write `31+`.
 fn number(text: &str) -> Option<u32> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
@@ -247,7 +250,7 @@ struct LegacyResource {
 }
 
 impl LegacyGroup {
-    /// The group, and the paths of its versions, preferred first.
+    /// Returns the name of the group and the paths of its versions, preferred first.
     fn by_preference(mut self) -> (String, Vec<String>) {
         let preferred = self.preferred_version.take();
         self.versions.sort_by_key(|version| Some(version) != preferred.as_ref());
@@ -265,7 +268,7 @@ impl ServedKinds {
         for group in list.items {
             let name = group.metadata.name;
             for AggregatedVersion { version, freshness, resources } in group.versions {
-                // What a stale document leaves out may well be served.
+                // A stale document may leave out resources that are served.
                 if freshness == "Stale" {
                     self.unseen.insert(name.clone());
                 }
@@ -284,7 +287,7 @@ impl ServedKinds {
 
     async fn add_legacy(&mut self, reader: &Reader, groups: Vec<(String, Vec<String>)>) {
         for (group, paths) in groups {
-            // An aggregated server that is down stays down: once is enough.
+            // Not retried: an aggregated server that is down stays down.
             let documents = join_all(
                 paths.iter().map(|path| reader.document(path, Accept::Json, Patience::Once)),
             )

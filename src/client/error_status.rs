@@ -1,18 +1,19 @@
-//! What the API server says when it says no: a Status in JSON or protobuf, or a line of plain text.
+//! `ErrorStatus`: the body of an error response, which is a `Status` in JSON or protobuf, or plain
+//! text.
 
 use prost::Message;
 use serde::Deserialize;
 
 use super::protobuf_envelope::enveloped;
 
-/// The part of a Kubernetes Status that explains a refusal.
+/// The reason and the message of an error response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ErrorStatus {
     pub(super) reason: String,
     pub(super) message: String,
 }
 
-/// Longest message that is kept: a proxy may answer with a whole web page.
+/// The longest message that is kept, in characters: a proxy may answer with a whole web page.
 const LONGEST: usize = 600;
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -25,7 +26,8 @@ struct Status {
 }
 
 impl ErrorStatus {
-    /// Reads the body of a refusal in whatever form it came. Never fails: the code alone says enough.
+    /// Reads the body of an error response. Never fails: without a readable body the HTTP code is
+    /// the reason.
     pub(super) fn read(code: u16, body: &[u8]) -> Self {
         let status = match enveloped(body) {
             Some(raw) => raw.and_then(Status::decode).ok(),
@@ -43,13 +45,13 @@ impl ErrorStatus {
     }
 }
 
-/// The reason and the message of a refusal, for whoever sends what is no question.
+/// Returns the reason and the message of an error response, for requests that no reader sends.
 pub fn refusal(code: u16, body: &[u8]) -> (String, String) {
     let ErrorStatus { reason, message } = ErrorStatus::read(code, body);
     (reason, message)
 }
 
-/// The words of a body that is no Status: none for a web page, whose words are tags.
+/// Returns the text of a body that is not a `Status`. A web page is only named.
 fn plain(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * LONGEST)]);
     let text = text.trim();
@@ -67,6 +69,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
+/// Returns the standard reason of an HTTP code.
 fn canonical(code: u16) -> String {
     let reason = http::StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason());
     reason.unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! Whole collections: unpaged while that works, in pages when it does not, from the beginning when it broke.
+//! `list`: reads a whole collection, in one answer or in pages, and begins anew when a list breaks.
 
 use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -11,13 +11,14 @@ use super::read_limits::Patience;
 use super::reader::Reader;
 use super::stream::{ItemError, ListDecodeError, ListDecoder, ListEnd};
 
-/// The page size of those who page because they have to.
+/// The page size for servers that buffer a list whole, and for lists that take too long in one
+/// answer.
 pub const FALLBACK_PAGE: u32 = 2000;
 
 /// How often a list is begun anew before it is given up.
 const RESTARTS: u32 = 4;
 
-/// Which collection to read.
+/// A request for a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     /// The API group; empty for the core group.
@@ -30,28 +31,29 @@ pub struct ListRequest {
     pub namespace: Option<String>,
     /// Items per page; `None` for everything in one answer.
     pub page: Option<u32>,
-    /// Fields that items must have.
+    /// The field selector.
     pub field_selector: Option<String>,
 }
 
-/// What happens while a list is read.
+/// What is handed over while a list is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ListEvent<T> {
     /// An item.
     Item(T),
-    /// An item that could not be decoded: something is there that was not seen.
+    /// An item that could not be decoded: an object exists that was not read.
     Broken(ItemError),
-    /// The list begins anew: forget every item so far.
+    /// The list begins anew: every item so far is invalid.
     Restart,
 }
 
-/// Who takes what a list yields.
+/// Receives what a list yields.
 pub trait ListSink<T>: Send {
-    /// Takes one event. Called in the order of the list, often thousands of times between two flushes.
+    /// Receives one event, in the order of the list. Often called thousands of times between two
+    /// flushes.
     fn event(&mut self, event: ListEvent<T>);
 
-    /// Called when no event is at hand, after every chunk that arrived and at the end: the place to send a batch on,
-    /// and to wait until there is room for it.
+    /// Called after the events of each chunk that arrived, and at the end. May send a batch on, and
+    /// wait until there is room for it.
     fn flush(&mut self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
@@ -66,7 +68,7 @@ impl<T, F: FnMut(ListEvent<T>) + Send> ListSink<T> for F {
 /// A list that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// The version a watch may start from.
+    /// The resource version that a watch may start from.
     pub resource_version: String,
     /// How many items there were, broken ones included.
     pub count: u64,
@@ -81,7 +83,7 @@ pub struct Listed {
 }
 
 impl ListRequest {
-    /// Asks for every object of a resource in the whole cluster, in one answer.
+    /// Builds the request for every object of a resource in the whole cluster, in one answer.
     pub fn new(group: &str, version: &str, resource: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -91,13 +93,13 @@ impl ListRequest {
         }
     }
 
-    /// The path of the collection.
+    /// Returns the path of the collection.
     pub fn path(&self) -> String {
         let namespace = self.namespace.as_deref();
         collection_path(&self.group, &self.version, namespace, &self.resource)
     }
 
-    /// The path of the collection with its selectors.
+    /// Returns the path of the collection with its selector.
     pub(super) fn selecting_path(&self) -> String {
         self.page_path(None, "")
     }
@@ -125,12 +127,13 @@ impl ListRequest {
 
 /// Reads a collection and hands its items to `sink` as they arrive.
 ///
-/// A list that breaks, or whose next page the server has forgotten (410), is begun anew after [`ListEvent::Restart`].
-/// One that takes too long in one answer is read in pages of [`FALLBACK_PAGE`].
+/// A list that breaks, or whose next page has expired (410), begins anew after
+/// [`ListEvent::Restart`]. One that takes too long in one answer is read in pages of
+/// [`FALLBACK_PAGE`].
 ///
 /// # Errors
 ///
-/// [`ReadError`]. Items that were handed over before it are no list: what they leave out may exist.
+/// [`ReadError`]. The items that were handed over before are incomplete.
 pub async fn list<T>(
     reader: &Reader,
     request: &ListRequest,
@@ -152,7 +155,7 @@ pub async fn list<T>(
         } else if page.is_none() && (error.is_timeout() || error.code() == Some(429)) {
             page = Some(FALLBACK_PAGE);
         } else if error.is_gone() {
-            // The pages were read more slowly than the server forgets: fewer of them.
+            // The pages expired before they were read: fewer and larger ones take less time.
             page = page.map(|page| page.saturating_mul(4));
         } else if !(error.is_cut_short() && attempt.streaming) {
             return Err(error);
@@ -175,10 +178,10 @@ struct ListAttempt<'a> {
     request: &'a ListRequest,
     page: Option<u32>,
     accept: Accept,
-    /// Items handed over, so that somebody has to be told if they do not count.
+    /// How many items were handed over. If there are any, a new beginning has to be announced.
     handed: u64,
     broken: u64,
-    /// Whether the answer had begun. If not, the reader has been patient already.
+    /// Whether the answer had begun. If not, the reader has retried already.
     streaming: bool,
 }
 
@@ -217,7 +220,7 @@ impl ListAttempt<'_> {
         sink: &mut dyn ListSink<T>,
     ) -> Result<(ListEnd, Option<DateTime<Utc>>), ReadError> {
         let path = self.request.page_path(self.page, token);
-        // An unpaged list that takes too long is not asked for again: pages are the better question.
+        // A list that takes too long in one answer is not tried again like that, but in pages.
         let patience = if self.page.is_none() { Patience::Hurried } else { Patience::Full };
         self.streaming = false;
         let mut opened = self.reader.open(&path, self.accept, patience).await?;

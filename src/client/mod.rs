@@ -1,4 +1,12 @@
-//! The road to the API server: connecting as kubectl does, reading with patience, decoding lists as they arrive.
+//! The client of an API server: connections, requests that only read, lists and watches.
+//!
+//! - Connecting as kubectl does: `connection_options`, `kubeconfig`, `connection`, `credential`,
+//!   `credential_plugin`, `certificate`, `proxy_environment`, `request_timeout`, `connect_error`.
+//! - Requests: `api_request` with the check that nothing is written, `api_path`, `reader` with its
+//!   retries, `read_limits`, `open_response`, `read_error`, `error_status`, `protobuf_envelope`.
+//! - What is asked: `access_review`, `discovery`.
+//! - Collections: `list`, `watch`, and [`stream`] with the decoders of lists. None of these knows
+//!   the types that it decodes: `decoding` is handed in.
 
 mod access_review;
 mod api_path;

@@ -1,4 +1,4 @@
-//! An answer that has begun: its head is known, its body is on the way.
+//! `OpenResponse`: a response whose headers have arrived, and whose body is still being read.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::read_error::ReadError;
 use super::read_limits::ReadLimits;
 use super::stream::Encoding;
 
-/// An answer whose body is still on its way.
+/// A response whose body is still being read.
 pub(super) struct OpenResponse {
     pub(super) date: Option<DateTime<Utc>>,
     pub(super) encoding: Encoding,
@@ -26,7 +26,7 @@ pub(super) struct OpenResponse {
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// What is needed to read on, and to say what went wrong.
+/// The request of a response: its limits, and its names for errors.
 pub(super) struct SentRequest {
     pub(super) path: String,
     pub(super) server: Arc<str>,
@@ -53,14 +53,14 @@ impl OpenResponse {
         }
     }
 
-    /// Makes this the answer of a watch, which is idle for long and has no end of its own.
+    /// Makes this the response of a watch, which may be idle for minutes and may last.
     pub(super) fn make_lasting(&mut self) {
         drop(self.permit.take());
         self.sent.limits.idle = self.sent.limits.silence;
         self.sent.limits.whole = None;
     }
 
-    /// Waits for the next bytes; `None` at the end.
+    /// Returns the next bytes of the body; `None` at its end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
         loop {
             let (wait, limit) = self.sent.wait();
@@ -76,15 +76,15 @@ impl OpenResponse {
                 }
                 Err(_) => return Err(self.sent.timed_out(limit)),
             };
-            // What is no data are trailers.
+            // A frame without data holds trailers.
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
         }
     }
 
-    /// Reads as much of an explanation as came: the refusal stands without it.
-    pub(super) async fn refusal(&mut self) -> Vec<u8> {
+    /// Reads the body of an error response as far as it arrives.
+    pub(super) async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = self.next().await {
             body.extend_from_slice(&chunk);
@@ -97,7 +97,7 @@ impl OpenResponse {
 }
 
 impl SentRequest {
-    /// How long the next wait may be, and which limit that is.
+    /// Returns how long the next wait may last, and the limit that this follows from.
     pub(super) fn wait(&self) -> (Duration, Duration) {
         match self.limits.whole {
             Some(whole) if whole.saturating_sub(self.begun.elapsed()) < self.limits.idle => {
@@ -112,7 +112,7 @@ impl SentRequest {
     }
 }
 
-/// The server's clock when it answered. Such a date is the one of RFC 2822, written for GMT.
+/// Returns the server's clock when it answered: the `Date` header, in the format of RFC 2822.
 pub fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc2822(text(headers, &DATE)).ok().map(|date| date.to_utc())
 }

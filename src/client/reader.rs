@@ -1,4 +1,4 @@
-//! The only way from here to the cluster that reads: GET, and the reviews that ask what we may do.
+//! `Reader`: sends requests that change nothing, and retries them.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use super::read_error::ReadError;
 use super::read_limits::{Patience, ReadLimits, retry_after};
 use super::stream::Encoding;
 
-/// An answer and the server's clock when it was given.
+/// An answer, and the server's clock when it answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatedAnswer<T> {
-    /// What was asked for.
+    /// The answer.
     pub value: T,
     /// The `Date` header.
     pub date: Option<DateTime<Utc>>,
 }
 
-/// Reads from one API server. It cannot be made to write: it sends GET, and POST to `*accessreviews`.
+/// Reads from one API server. It cannot write: it sends only GET, and POST to `*accessreviews`.
 ///
 /// Cheap to clone; clones share the limit on parallel requests.
 #[derive(Clone)]
@@ -45,12 +45,12 @@ pub struct Reader {
     answered: Arc<AtomicBool>,
     /// Whether the server's address belongs to this machine.
     here: bool,
-    /// Whether it turned out that packing costs more than it saves.
+    /// Whether answers are requested without compression, which would take longer than it saves.
     unpacked: Arc<AtomicBool>,
 }
 
 impl Reader {
-    /// Builds a reader of what `connection` leads to, with the connection's request timeout.
+    /// Builds a reader for a connection, with the connection's request timeout.
     pub fn new(connection: &Connection) -> Self {
         Self::with_limits(
             connection,
@@ -58,7 +58,7 @@ impl Reader {
         )
     }
 
-    /// Builds a reader with limits of its own.
+    /// Builds a reader with these limits.
     pub fn with_limits(connection: &Connection, limits: ReadLimits) -> Self {
         Self {
             client: connection.client.clone(),
@@ -129,65 +129,63 @@ impl Reader {
     pub(super) async fn review<Q: Serialize, A: DeserializeOwned>(
         &self,
         path: &str,
-        question: &Q,
+        review: &Q,
     ) -> Result<DatedAnswer<A>, ReadError> {
         let body =
-            serde_json::to_vec(question).map_err(|error| ReadError::undecodable(path, &error))?;
-        let question = ApiRequest {
+            serde_json::to_vec(review).map_err(|error| ReadError::undecodable(path, &error))?;
+        let request = ApiRequest {
             method: Method::POST,
             body: body.into(),
             ..ApiRequest::get(path, Accept::Json)
         };
-        let (opened, body) = self.whole(&question).await?;
+        let (opened, body) = self.whole(&request).await?;
         Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
     }
 
-    /// The same reader with a limit on parallel requests of its own: for those who wait for somebody
-    /// in the midst of an answer, which must not keep that somebody from asking.
+    /// Returns the same reader with its own limit on parallel requests: for tasks that wait for
+    /// another task in the middle of an answer, which must not use up the requests of that task.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { permits: Arc::new(Semaphore::new(self.limits.parallel)), ..self.clone() }
     }
 
-    /// How patient this reader is.
+    /// Returns the limits of this reader.
     pub fn limits(&self) -> &ReadLimits {
         &self.limits
     }
 
-    /// Reads a whole body of a discovery document, with its content type.
+    /// Reads a discovery document, with its content type.
     pub(super) async fn document(
         &self,
         path: &str,
         accept: Accept,
         patience: Patience,
     ) -> Result<(String, Bytes), ReadError> {
-        let question = ApiRequest { patience, ..ApiRequest::get(path, accept) };
-        self.whole(&question).await.map(|(opened, body)| (opened.content_type, body))
+        let request = ApiRequest { patience, ..ApiRequest::get(path, accept) };
+        self.whole(&request).await.map(|(opened, body)| (opened.content_type, body))
     }
 
-    /// Asks until an answer begins.
+    /// Sends a request until an answer begins.
     pub(super) async fn open(
         &self,
         path: &str,
         accept: Accept,
         patience: Patience,
     ) -> Result<OpenResponse, ReadError> {
-        let question = ApiRequest { patience, ..ApiRequest::get(path, accept) };
-        self.patiently(&question, |opened| async { Ok((opened, ())) })
-            .await
-            .map(|(opened, ())| opened)
+        let request = ApiRequest { patience, ..ApiRequest::get(path, accept) };
+        self.retry(&request, |opened| async { Ok((opened, ())) }).await.map(|(opened, ())| opened)
     }
 
-    /// Asks until a watch begins, which then takes no place among the parallel requests and may last.
+    /// Sends a request until a watch begins, which then does not count as a parallel request.
     pub(super) async fn open_watch(&self, path: &str) -> Result<OpenResponse, ReadError> {
         let mut opened = self.open(path, Accept::Watch, Patience::Full).await?;
         opened.make_lasting();
         Ok(opened)
     }
 
-    /// Asks until a whole answer has come.
-    async fn whole(&self, question: &ApiRequest) -> Result<(OpenResponse, Bytes), ReadError> {
-        self.patiently(question, |mut opened| async {
+    /// Sends a request until a whole answer has arrived.
+    async fn whole(&self, request: &ApiRequest) -> Result<(OpenResponse, Bytes), ReadError> {
+        self.retry(request, |mut opened| async {
             let mut body = Vec::new();
             while let Some(chunk) = opened.next().await? {
                 body.extend_from_slice(&chunk);
@@ -197,19 +195,20 @@ impl Reader {
         .await
     }
 
-    /// Asks, and asks again while that is worth while. A pause holds no place among the parallel requests.
-    async fn patiently<T, F>(
+    /// Sends a request, and retries it as the limits allow. A pause does not count as a parallel
+    /// request.
+    async fn retry<T, F>(
         &self,
-        question: &ApiRequest,
+        request: &ApiRequest,
         read: impl Fn(OpenResponse) -> F,
     ) -> Result<(OpenResponse, T), ReadError>
     where
         F: Future<Output = Result<(OpenResponse, T), ReadError>>,
     {
-        question.check()?;
+        request.check()?;
         let mut done = 0;
         loop {
-            let (error, wish) = match self.ask(question).await {
+            let (error, wish) = match self.send(request).await {
                 Ok(opened) => match read(opened).await {
                     Ok(read) => return Ok(read),
                     Err(error) => (error, None),
@@ -218,33 +217,33 @@ impl Reader {
             };
             done += 1;
             let answered = self.answered.load(Ordering::Relaxed);
-            match self.limits.pause(question.patience, done, &error, wish, answered) {
+            match self.limits.pause(request.patience, done, &error, wish, answered) {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => return Err(error),
             }
         }
     }
 
-    /// Asks once; beside an error comes how long the server wishes to be left alone.
-    async fn ask(
+    /// Sends a request once. An error comes with the server's `Retry-After`.
+    async fn send(
         &self,
-        question: &ApiRequest,
+        request: &ApiRequest,
     ) -> Result<OpenResponse, (ReadError, Option<Duration>)> {
         let permit = Arc::clone(&self.permits)
             .acquire_owned()
             .await
             .expect("because this semaphore is never closed");
         let sent = SentRequest {
-            path: question.path.clone(),
+            path: request.path.clone(),
             server: Arc::clone(&self.server),
             limits: self.limits,
             begun: Instant::now(),
         };
-        let request = question.request(self.unpacked.load(Ordering::Relaxed));
-        let request = request.map_err(|error| (error, None))?;
+        let http = request.build(self.unpacked.load(Ordering::Relaxed));
+        let http = http.map_err(|error| (error, None))?;
         let (wait, limit) = sent.wait();
         let asked = Instant::now();
-        let response = match timeout(wait, self.client.send(request)).await {
+        let response = match timeout(wait, self.client.send(http)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 return Err((ReadError::of_transport(&error, &sent.server, &sent.path), None));
@@ -261,10 +260,10 @@ impl Reader {
         if status.is_success() {
             return Ok(opened);
         }
-        let body = opened.refusal().await;
+        let body = opened.error_body().await;
         let ErrorStatus { reason, message } = ErrorStatus::read(status.as_u16(), &body);
         Err((
-            ReadError::Api { code: status.as_u16(), reason, message, path: question.path.clone() },
+            ReadError::Api { code: status.as_u16(), reason, message, path: request.path.clone() },
             wish,
         ))
     }

@@ -1,7 +1,6 @@
-//! Watches: what happens to the objects of a collection after a version of it, line by line.
+//! `Watch`: the events of a collection after a resource version, one JSON line each.
 //!
-//! JSON, one event a line, as API servers have framed them ever since; what is a few objects now and
-//! then gains nothing from protobuf.
+//! Watches are read as JSON, not as protobuf, since their few objects would gain nothing.
 
 use std::collections::hash_map::RandomState;
 use std::fmt::{self, Write as _};
@@ -19,53 +18,53 @@ use super::open_response::OpenResponse;
 use super::read_error::ReadError;
 use super::reader::Reader;
 
-/// How long a watch is asked for at least, and at most, in seconds: those of many kinds and of many
-/// users must not end all at once. client-go asks for five to ten minutes.
+/// The shortest and the longest duration of a watch, in seconds. They differ so that the watches of
+/// many kinds and users do not end at the same time. client-go asks for five to ten minutes.
 const SHORTEST: u64 = 240;
 const LONGEST: u64 = 480;
 
-/// More than this is no event: an object has at most 1.5 MiB in etcd.
+/// The longest line of an event, in bytes: an object has at most 1.5 MiB in etcd.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Something that happened to one object.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent<T> {
-    /// It is there and looks like this: it was added or changed.
+    /// An object was added or changed.
     Seen(T),
-    /// It is gone, or is no longer among those that were asked for.
+    /// An object was deleted, or no longer matches the request.
     Gone {
         /// Its namespace; empty for cluster-wide kinds.
         namespace: String,
         /// Its name.
         name: String,
     },
-    /// Nothing happened up to the version that the watch is at now.
+    /// No object changed up to the version that the watch has reached.
     Bookmark,
-    /// Something happened to an object, which could not be decoded.
+    /// An object was added or changed, and could not be decoded.
     Broken(String),
 }
 
-/// A watch that the server has agreed to.
+/// A watch that has begun.
 pub struct Watch<T> {
     /// The server's clock when it began.
     pub date: Option<DateTime<Utc>>,
     opened: OpenResponse,
     path: String,
-    /// Where the next watch goes on.
+    /// The resource version at which the next watch continues.
     version: String,
     lines: LineBuffer,
     decoding: Decoding<T>,
 }
 
-/// Asks what happens to the items of a list after `version`.
+/// Begins to watch the items of a list after `version`.
 ///
-/// It takes no place among the parallel requests once it has begun, and may stay silent for as long as
-/// [`ReadLimits::silence`](super::ReadLimits::silence) allows.
+/// Once it has begun, it does not count as a parallel request, and may receive nothing for as long
+/// as [`ReadLimits::silence`](super::ReadLimits::silence) allows.
 ///
 /// # Errors
 ///
 /// [`ReadError`], after the retries that [`ReadLimits`](super::ReadLimits) allow; one that
-/// [is gone](ReadError::is_gone) when the server no longer knows the version.
+/// [is gone](ReadError::is_gone) when the version has expired.
 pub async fn watch<T>(
     reader: &Reader,
     request: &ListRequest,
@@ -89,7 +88,7 @@ fn watch_path(request: &ListRequest, version: &str) -> String {
     path.push(if path.contains('?') { '&' } else { '?' });
     path.push_str("watch=1&resourceVersion=");
     escape(&mut path, version);
-    // Randomness enough to keep watches apart, without a crate for it.
+    // This is random enough to spread watches, without a crate for random numbers.
     let seconds = SHORTEST + RandomState::new().hash_one(version) % (LONGEST - SHORTEST + 1);
     write!(path, "&allowWatchBookmarks=true&timeoutSeconds={seconds}")
         .expect("because a String grows");
@@ -97,24 +96,24 @@ fn watch_path(request: &ListRequest, version: &str) -> String {
 }
 
 impl<T> Watch<T> {
-    /// The version up to which everything was handed over.
+    /// Returns the resource version up to which every event was handed over.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Waits for the next event; `None` when the server has ended the watch. Nothing is lost when it
-    /// is not waited for to the end.
+    /// Waits for the next event; `None` when the server has ended the watch. Nothing is lost when
+    /// this future is dropped.
     ///
     /// # Errors
     ///
-    /// [`ReadError`]: a cut connection, a silence that is too long, the server's own ERROR event as
-    /// [`ReadError::Api`], or a line that is no event, behind which anything may have been.
+    /// [`ReadError`]: the connection broke, nothing arrived in time, the server sent an ERROR event
+    /// ([`ReadError::Api`]), or a line is not an event.
     pub async fn next(&mut self) -> Result<Option<WatchEvent<T>>, ReadError> {
         loop {
             if let Some(line) = self.lines.next() {
                 return self.decode(&line).map(Some);
             }
-            // Half an event is left behind at the end: it was not handed over, and comes again.
+            // An incomplete event at the end is dropped: the next watch sends it again.
             let Some(chunk) = self.opened.next().await? else { return Ok(None) };
             self.lines.push(&chunk);
             if self.lines.unfinished() > LONGEST_LINE {
@@ -134,29 +133,29 @@ impl<T> Watch<T> {
                 let object = (self.decoding.json)(text);
                 Ok(match (head, object) {
                     (Ok(head), Ok(object)) => {
-                        self.reach(head.resource_version);
+                        self.advance(head.resource_version);
                         WatchEvent::Seen(object)
                     }
                     (Ok(head), Err(error)) => {
-                        let broken = format!("{}: {error}", head.place());
-                        self.reach(head.resource_version);
+                        let broken = format!("{}: {error}", head.full_name());
+                        self.advance(head.resource_version);
                         WatchEvent::Broken(broken)
                     }
                     (Err(error), _) => WatchEvent::Broken(error.to_string()),
                 })
             }
-            // Only its name counts: whatever else it was, it is no more.
+            // Of a deleted object only the name matters.
             "DELETED" => match head() {
                 Ok(head) => {
                     let HeadMetadata { namespace, name, resource_version } = head;
-                    self.reach(resource_version);
+                    self.advance(resource_version);
                     Ok(WatchEvent::Gone { namespace, name })
                 }
                 Err(error) => Ok(WatchEvent::Broken(error.to_string())),
             },
             "BOOKMARK" => {
                 let head = head().map_err(|error| self.no_event(&error))?;
-                self.reach(head.resource_version);
+                self.advance(head.resource_version);
                 Ok(WatchEvent::Bookmark)
             }
             "ERROR" => {
@@ -168,7 +167,7 @@ impl<T> Watch<T> {
         }
     }
 
-    fn reach(&mut self, version: String) {
+    fn advance(&mut self, version: String) {
         if !version.is_empty() {
             self.version = version;
         }
@@ -186,7 +185,7 @@ struct WatchLine<'a> {
     object: &'a RawValue,
 }
 
-/// What names an object and its version. Unlike a slim type it is read of every kind.
+/// The metadata that is read of an object of any kind.
 #[derive(Deserialize)]
 struct ObjectHead {
     metadata: HeadMetadata,
@@ -207,7 +206,7 @@ struct ErrorCode {
 }
 
 impl HeadMetadata {
-    fn place(&self) -> String {
+    fn full_name(&self) -> String {
         match self.namespace.as_str() {
             "" => self.name.clone(),
             namespace => format!("{namespace}/{}", self.name),
@@ -215,11 +214,11 @@ impl HeadMetadata {
     }
 }
 
-/// Bytes of any cut, made lines again.
+/// Splits bytes that arrive in chunks of any size into lines.
 #[derive(Debug, Default)]
 struct LineBuffer {
     bytes: Vec<u8>,
-    /// Up to here there is no line end.
+    /// How many bytes are known to hold no line end.
     searched: usize,
 }
 
@@ -232,7 +231,7 @@ impl LineBuffer {
         self.bytes.len()
     }
 
-    /// Takes the first whole line out; lines of blanks are none.
+    /// Removes and returns the first whole line that is not blank.
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {

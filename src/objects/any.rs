@@ -1,4 +1,4 @@
-//! Objects of any kind: what takes them from a list, a watch, a dump or an answer to an intake need not know which.
+//! `AnyObject`: an object of any kind, how it is decoded, and what an intake needs of it.
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -13,7 +13,7 @@ use crate::client::Decoding;
 use crate::cluster::Change;
 use crate::model::{Kind, ObjectKey};
 
-/// An object, decoded.
+/// A decoded object of any kind.
 pub trait AnyObject: Send {
     /// [`ObjectKind::KIND`]
     fn kind(&self) -> Kind;
@@ -33,10 +33,10 @@ pub trait AnyObject: Send {
     /// When it cannot be written as JSON.
     fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error>;
 
-    /// Returns the key of the object, whether or not it is one that is kept.
+    /// Returns the key of the object, whether or not it has a row.
     ///
     /// # Errors
-    /// When it has no name, or no namespace although its kind has.
+    /// When it has no name, or no namespace although its kind is namespaced.
     fn key(&self, folder: &mut Folder) -> Result<ObjectKey, FoldError> {
         let kind = self.kind();
         let ObjectIdentity { namespace, name, .. } = self.identity();
@@ -56,8 +56,8 @@ pub trait AnyObject: Send {
     /// Reduces the object to a row.
     ///
     /// # Errors
-    /// When it does not say what it is, or a time or quantity in it does not parse. Nothing is
-    /// then known of the object: it is a gap.
+    /// When a name is missing, or a time or quantity does not parse. Nothing is then known of the
+    /// object: it is a gap.
     fn fold(&self, folder: &mut Folder) -> Result<Folded, FoldError> {
         let ObjectIdentity { namespace, name, .. } = self.identity();
         if name.is_empty() || (namespace.is_empty() && self.kind().is_namespaced()) {
@@ -120,8 +120,8 @@ impl Reduced {
     }
 }
 
-/// Calls a macro with the types of all kinds that have rows. A new kind needs a name in this list, a
-/// file with its type, and the two lines of that file in `mod.rs`.
+/// Calls a macro with the types of all kinds that have rows. A new kind needs a name in this list,
+/// a file with its type, and the two lines of that file in `mod.rs`.
 macro_rules! every_kind {
     ($callback:ident) => {
         $callback! {

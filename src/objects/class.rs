@@ -9,16 +9,16 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// Who makes its volumes.
+        /// The provisioner of its volumes.
         #[prost(string, tag = "2")]
         pub provisioner: String,
-        /// The reclaim policy of the volumes that are made.
+        /// The reclaim policy of its volumes.
         #[prost(string, optional, tag = "4")]
         pub reclaim_policy: Option<String>,
-        /// Whether its claims may grow.
+        /// Whether its claims can be expanded.
         #[prost(bool, optional, tag = "6")]
         pub allow_volume_expansion: Option<bool>,
-        /// When its volumes are made.
+        /// When its volumes are provisioned and bound.
         #[prost(string, optional, tag = "7")]
         pub volume_binding_mode: Option<String>,
     }
@@ -28,7 +28,7 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// Whose it is.
+        /// The driver that it applies to.
         #[prost(string, tag = "2")]
         pub driver_name: String,
     }

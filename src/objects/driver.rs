@@ -9,14 +9,14 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it is like.
+        /// The properties of the driver.
         #[prost(message, required, tag = "2")]
         pub spec: CsiDriverSpec,
     }
 
     /// `spec` of a driver.
     pub struct CsiDriverSpec {
-        /// Whether volumes are attached to nodes; the API server fills in `true`.
+        /// Whether volumes have to be attached to nodes; the API server sets `true` by default.
         #[prost(bool, optional, tag = "1")]
         pub attach_required: Option<bool>,
     }
@@ -26,7 +26,7 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What the node can do.
+        /// The drivers of the node.
         #[prost(message, required, tag = "2")]
         pub spec: CsiNodeSpec,
     }

@@ -1,4 +1,5 @@
-//! `metadata.managedFields`, reduced while it is read to the few fields that are asked about.
+//! `ManagedFields`: `metadata.managedFields`, reduced while it is decoded to the few fields that
+//! are judged.
 
 use std::{collections::BTreeMap, fmt, sync::LazyLock};
 
@@ -14,7 +15,7 @@ use serde_json::{Map, Value};
 use super::{FieldProblem, Folder, scalar::Timestamp, slim::slim};
 use crate::model::{self, FieldManager, ManagedField};
 
-/// What a kind keeps of `metadata.managedFields`.
+/// Whether a kind stores `metadata.managedFields`.
 pub trait KeepManagedFields:
     Clone + fmt::Debug + Default + PartialEq + Send + Sync + Serialize + de::DeserializeOwned + 'static
 {
@@ -28,11 +29,11 @@ pub trait KeepManagedFields:
         ctx: DecodeContext,
     ) -> Result<(), DecodeError>;
 
-    /// What was kept.
+    /// Returns the stored entries.
     fn entries(&self) -> &[ManagedFieldsEntry];
 }
 
-/// Keeps nothing, and reads nothing.
+/// Stores nothing, and skips the entries without parsing them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct NoManagedFields;
 
@@ -58,7 +59,7 @@ impl<'de> Deserialize<'de> for NoManagedFields {
     }
 }
 
-/// Keeps the entries that own a field which matters.
+/// Stores the entries that own one of the fields of [`FieldsV1`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ManagedFields(Vec<ManagedFieldsEntry>);
@@ -115,28 +116,28 @@ impl<'de> Deserialize<'de> for ManagedFields {
 slim! {
     /// One entry of `metadata.managedFields`.
     pub struct ManagedFieldsEntry {
-        /// Who.
+        /// The manager.
         #[prost(string, tag = "1")]
         pub manager: String,
         /// `Update` or `Apply`.
         #[prost(string, tag = "2")]
         pub operation: String,
-        /// When it last changed anything that it owns.
+        /// When the manager last changed a field that it owns.
         #[prost(message, required, tag = "4")]
         pub time: Timestamp,
         /// `FieldsV1`.
         #[prost(string, tag = "6")]
         pub fields_type: String,
-        /// The fields that it owns, those that matter.
+        /// The fields that it owns.
         #[prost(message, required, tag = "7")]
         pub fields_v1: FieldsV1,
-        /// `status` where it wrote through that door.
+        /// `status`, if it wrote that subresource.
         #[prost(string, tag = "8")]
         pub subresource: String,
     }
 }
 
-/// Returns who owns which of the fields that matter.
+/// Returns the managers of the stored fields.
 pub(super) fn fold(
     entries: &[ManagedFieldsEntry],
     folder: &mut Folder,
@@ -161,7 +162,7 @@ pub(super) fn fold(
     Ok(owners.into_iter().collect())
 }
 
-/// A set of fields in the form of `FieldsV1`, those that matter: sorted, each once.
+/// A set of fields in the form of `FieldsV1`, without those that are not judged: sorted, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldsV1(Vec<KeptField>);
 
@@ -185,9 +186,9 @@ const NAMES: [&str; 6] =
     [PHASE, LAST_TRANSITION, RECLAIM_POLICY, RETENTION_POLICY, FINALIZERS, OWNER_REFERENCES];
 
 impl FieldsV1 {
-    /// Reads the JSON that protobuf carries, if it can hold anything that matters.
+    /// Parses the JSON that protobuf carries, if it can hold one of these fields.
     fn read(raw: &[u8]) -> Result<Self, serde_json::Error> {
-        // Nearly every entry has hundreds of names and none of these.
+        // Most entries have hundreds of fields, and none of these.
         static FINDERS: LazyLock<[Finder<'static>; NAMES.len()]> =
             LazyLock::new(|| NAMES.map(Finder::new));
         let may_matter = FINDERS.iter().any(|name| name.find(raw).is_some());
@@ -278,7 +279,7 @@ impl<'de> Deserialize<'de> for FieldsV1 {
     }
 }
 
-/// The values in a set of finalizers: `{".": {}, "v:\"example.com/protection\"": {}}`.
+/// The finalizers in a set such as `{".": {}, "v:\"example.com/protection\"": {}}`.
 struct Finalizers(Vec<KeptField>);
 
 impl<'de> Deserialize<'de> for Finalizers {
@@ -306,7 +307,7 @@ impl<'de> Deserialize<'de> for Finalizers {
     }
 }
 
-/// In protobuf, one field of bytes that hold JSON.
+/// In protobuf a `FieldsV1` is one field of bytes that hold JSON.
 impl Message for FieldsV1 {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         encoding::string::encode(1, &self.json().to_string(), buf);
@@ -346,7 +347,7 @@ impl Message for FieldsV1 {
     }
 }
 
-/// prost offers no other way of saying what is wrong inside a field.
+/// Builds a `DecodeError` with a message, for which prost has no other way yet.
 #[expect(deprecated, reason = "prost intends to replace it, and has not yet")]
 fn malformed(problem: &dyn fmt::Display) -> DecodeError {
     DecodeError::new(format!("metadata.managedFields[].fieldsV1: {problem}"))

@@ -5,7 +5,8 @@ use super::{
 };
 use crate::model::{self, Kind, Row};
 
-/// The taint by which an admin says that a node is shut down and its volumes may be detached.
+/// The taint by which a cluster administrator asserts that a node is shut down and its volumes may
+/// be detached.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 slim! {
@@ -14,10 +15,10 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: NodeSpec,
-        /// What it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: NodeStatus,
     }
@@ -27,14 +28,14 @@ slim! {
         /// Whether it is cordoned.
         #[prost(bool, tag = "4")]
         pub unschedulable: bool,
-        /// What keeps pods away from it.
+        /// Its taints.
         #[prost(message, repeated, tag = "5")]
         pub taints: Vec<Taint>,
     }
 
-    /// What keeps pods away from a node.
+    /// A taint of a node.
     pub struct Taint {
-        /// Which one.
+        /// Its key.
         #[prost(string, tag = "1")]
         pub key: String,
     }
@@ -61,7 +62,7 @@ slim! {
 
     /// A condition of a node or pod.
     pub struct Condition {
-        /// Which one.
+        /// Its type.
         #[prost(string, tag = "1")]
         pub r#type: String,
         /// `True`, `False` or `Unknown`.
@@ -69,7 +70,7 @@ slim! {
         pub status: String,
     }
 
-    /// A `Namespace`: no row is made of it, its uid names the cluster.
+    /// A `Namespace`. It has no row: namespaces are listed for their names only.
     pub struct Namespace {
         /// Its metadata.
         #[prost(message, required, tag = "1")]

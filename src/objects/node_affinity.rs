@@ -6,24 +6,24 @@ use crate::model::{NodeAffinity, NodeRequirement, NodeTerm};
 slim! {
     /// `spec.nodeAffinity`.
     pub struct VolumeNodeAffinity {
-        /// What a node must be like.
+        /// The nodes that can reach the volume.
         #[prost(message, optional, tag = "1")]
         pub required: Option<NodeSelector>,
     }
 
-    /// Terms that are alternatives.
+    /// Terms of which a node must match one.
     pub struct NodeSelector {
         /// The terms.
         #[prost(message, repeated, tag = "1")]
         pub node_selector_terms: Vec<NodeSelectorTerm>,
     }
 
-    /// One term; all its requirements must hold.
+    /// One term, of which a node must match every requirement.
     pub struct NodeSelectorTerm {
-        /// About labels.
+        /// Requirements on labels.
         #[prost(message, repeated, tag = "1")]
         pub match_expressions: Vec<NodeSelectorRequirement>,
-        /// About fields.
+        /// Requirements on fields.
         #[prost(message, repeated, tag = "2")]
         pub match_fields: Vec<NodeSelectorRequirement>,
     }

@@ -15,7 +15,7 @@ slim! {
         /// Its name.
         #[prost(string, tag = "3")]
         pub name: String,
-        /// Which incarnation of that name.
+        /// Its uid.
         #[prost(string, tag = "4")]
         pub uid: String,
         /// Its API group and version.
@@ -25,7 +25,7 @@ slim! {
 }
 
 impl ObjectReference {
-    /// Returns the reference as one to a claim.
+    /// Returns the reference as one to a claim, whatever its kind.
     pub(super) fn fold_claim(&self, folder: &mut Folder) -> ClaimRef {
         let namespace = folder.text(&self.namespace);
         ClaimRef {

@@ -1,5 +1,5 @@
-//! Times and quantities. They are read in full only when an object is folded, so that what does
-//! not parse can be reported with its field and its object.
+//! Times and quantities. They are parsed when an object is folded, so that an error can name the
+//! field and the object.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,7 +12,7 @@ use crate::model::{Bytes, Time, parse_quantity, parse_time};
 /// `0001-01-01T00:00:00Z`, Go's zero time.
 const GO_ZERO: i64 = -62_135_596_800;
 
-/// `Time` and `MicroTime`; all zero means none, as in Kubernetes' protobuf, where a time that was
+/// `Time` and `MicroTime`. All zero means none, as in Kubernetes' protobuf, where a time that was
 /// never set is an empty message.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Timestamp {
@@ -22,7 +22,7 @@ pub struct Timestamp {
     /// Nanoseconds within the second.
     #[prost(int32, tag = "2")]
     pub nanos: i32,
-    /// What JSON said instead of a time. Kubernetes never sends this tag.
+    /// The text of a time that does not parse. Kubernetes never sends this tag.
     #[prost(string, optional, tag = "1000")]
     pub unparsed: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Timestamp {
         }
     }
 
-    /// Go's zero time is what some writers put where they mean none.
+    /// Whether there is no time. Some clients write Go's zero time for that.
     fn is_zero(&self) -> bool {
         (self.seconds == 0 && self.nanos == 0) || self.seconds == GO_ZERO
     }
@@ -119,7 +119,7 @@ pub(super) fn storage(
     }
 }
 
-/// Reads texts and numbers as text: YAML and people write either.
+/// Reads texts, numbers and booleans as text, since hand-written YAML has either.
 struct ScalarVisitor(&'static str);
 
 impl de::Visitor<'_> for ScalarVisitor {

@@ -17,10 +17,10 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ManagedMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: PersistentVolumeSpec,
-        /// What it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: PersistentVolumeStatus,
     }
@@ -30,13 +30,13 @@ slim! {
         /// Its phase.
         #[prost(string, tag = "1")]
         pub phase: String,
-        /// Why, for people.
+        /// A message that explains the phase.
         #[prost(string, tag = "2")]
         pub message: String,
-        /// Why, in a word.
+        /// The reason of the phase.
         #[prost(string, tag = "3")]
         pub reason: String,
-        /// Since when.
+        /// When the phase began.
         #[prost(message, required, tag = "4")]
         pub last_phase_transition_time: Timestamp,
     }
@@ -76,7 +76,7 @@ impl SlimObject for PersistentVolume {
             provisioned_by: annotation(meta::PROVISIONED_BY, folder),
             migrated_to: annotation(meta::MIGRATED_TO, folder),
             bound_by_controller: metadata.annotation(meta::BOUND_BY_CONTROLLER).is_some(),
-            // With one of the two annotations alone the class counts, as with none
+            // With only one of the two annotations the class decides, as without both
             // (external-provisioner controller.go, handleSecretsForDeletion).
             deletion_secret: secret_namespace
                 .zip(secret_name)
@@ -88,7 +88,7 @@ impl SlimObject for PersistentVolume {
     }
 }
 
-/// Most handles are those of the source, and need not be kept twice.
+/// Makes the key share the handle of the source where both are the same, to save memory.
 fn share_handle(mut key: BackendKey, source: &VolumeSource) -> BackendKey {
     if let VolumeSource::Csi { handle, .. } = source
         && *handle == key.handle
@@ -98,6 +98,7 @@ fn share_handle(mut key: BackendKey, source: &VolumeSource) -> BackendKey {
     key
 }
 
+/// Returns the phase of a volume.
 fn phase(text: &str, folder: &mut Folder) -> Phase {
     match text {
         "" | "Pending" => Phase::Pending,
@@ -109,7 +110,8 @@ fn phase(text: &str, folder: &mut Folder) -> Phase {
     }
 }
 
-/// The API server always fills it in; an empty policy is one that nobody knows.
+/// Returns the reclaim policy. The API server always sets it: an empty one is
+/// [`ReclaimPolicy::Other`].
 fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
     match text {
         "Retain" => ReclaimPolicy::Retain,
@@ -119,6 +121,7 @@ fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
     }
 }
 
+/// Returns where the data of a volume is.
 fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource {
     if let Some(csi) = &source.csi {
         VolumeSource::Csi {

@@ -1,4 +1,4 @@
-//! JSON lists: the walk through the top level of `{"kind": …, "metadata": …, "items": […]}`, keys in any order.
+//! `JsonList`: decodes `{"kind": …, "metadata": …, "items": […]}`, with its keys in any order.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use super::{
 
 /// Decodes a JSON list item by item from chunks of any size.
 ///
-/// Memory grows to the largest item plus one chunk. Bytes after the closing brace are left to the caller, so that
-/// documents may follow each other.
+/// Holds at most one item and one chunk in memory. Bytes after the closing brace are left to the
+/// caller, so that documents may follow each other.
 pub struct JsonList<T> {
     state: JsonListState,
     key: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct JsonList<T> {
     partial: Vec<u8>,
     scan: ValueScan,
     end: ListEnd,
-    /// Bytes of the document that were taken in, those in `partial` included.
+    /// How many bytes of the document were pushed, those in `partial` included.
     offset: u64,
     listed: bool,
     decoding: Decoding<T>,
@@ -31,7 +31,7 @@ pub struct JsonList<T> {
 enum JsonListState {
     Start,
     KeyOrEnd,
-    /// After a comma, where an end would be one comma too many.
+    /// After a comma, where the object must not end.
     NextKey,
     Key,
     Colon,
@@ -74,7 +74,7 @@ impl<T> fmt::Debug for JsonList<T> {
 }
 
 impl<T> JsonList<T> {
-    /// Starts on a document.
+    /// Builds a decoder for one document.
     pub fn new(decoding: Decoding<T>) -> Self {
         Self {
             state: JsonListState::Start,
@@ -88,12 +88,12 @@ impl<T> JsonList<T> {
         }
     }
 
-    /// Takes the next bytes, hands every item that is whole to `sink`, and returns how many bytes were used: all of
-    /// them, unless the list ended before they did.
+    /// Decodes the next bytes, hands every item that is whole to `sink`, and returns how many bytes
+    /// were used: all of them, unless the list ended before.
     ///
     /// # Errors
     ///
-    /// [`ListDecodeError::Malformed`] if this is no JSON object.
+    /// [`ListDecodeError::Malformed`] if this is not a JSON object.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -113,11 +113,12 @@ impl<T> JsonList<T> {
         Ok(at)
     }
 
-    /// Says that no more bytes will come.
+    /// Ends the list, after all bytes were pushed.
     ///
     /// # Errors
     ///
-    /// [`ListDecodeError::Truncated`] before the closing brace, [`ListDecodeError::NotAList`] for a document without `items`.
+    /// [`ListDecodeError::Truncated`] before the closing brace, [`ListDecodeError::NotAList`] for a
+    /// document that is not a list.
     pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
         if self.state != JsonListState::Done {
             return Err(ListDecodeError::Truncated { items: self.end.items, offset: self.offset });
@@ -141,7 +142,7 @@ impl<T> JsonList<T> {
         }
     }
 
-    /// Takes one byte between values. The bytes that begin a value are left for the state they lead to.
+    /// Decodes one byte between values. A byte that begins a value is left to the next state.
     fn structure(&mut self, byte: u8) -> Result<usize, ListDecodeError> {
         if byte.is_ascii_whitespace() {
             return Ok(1);
@@ -190,7 +191,7 @@ impl<T> JsonList<T> {
         Ok(used.unwrap_or(bytes.len()))
     }
 
-    /// Remembers a top-level value, if it is one of those a list has.
+    /// Stores a top-level value that belongs to a list.
     fn keep(&mut self, text: &[u8]) -> Result<(), ListDecodeError> {
         let kept = match self.key.as_slice() {
             b"kind" => serde_json::from_slice(text).map(|kind: Option<String>| {
@@ -230,20 +231,22 @@ impl<T> JsonList<T> {
             }
             self.end.items += 1;
             self.state = JsonListState::ItemEnd;
-            // The next one that is cut will need as much room.
+            // The next item that is split between chunks reuses this memory.
             self.partial = bytes;
             self.partial.clear();
         }
         Ok(used.unwrap_or(bytes.len()))
     }
 
-    /// Adds what belongs to the current value; returns how much that was once the value has ended.
+    /// Adds the bytes of the current value to `partial`; returns their number if the value has
+    /// ended.
     fn collect(&mut self, bytes: &[u8]) -> Option<usize> {
         let used = self.scan.end(bytes);
         self.partial.extend_from_slice(&bytes[..used.unwrap_or(bytes.len())]);
         used
     }
 
+    /// Returns the bytes of a value that has ended.
     fn collected(&mut self, used: Option<usize>) -> Option<Vec<u8>> {
         used?;
         self.scan = ValueScan::default();
@@ -251,6 +254,7 @@ impl<T> JsonList<T> {
     }
 }
 
+/// Returns the error of an item that is JSON, but not of the expected type.
 fn describe(text: &str, place: ItemPosition, error: &serde_json::Error) -> ItemError {
     let name = serde_json::from_str::<JsonNamed>(text).ok().and_then(|named| {
         joined(

@@ -1,4 +1,5 @@
-//! Protobuf lists: the walk through the `k8s\0` envelope, which holds the type and, as bytes, the list itself.
+//! `ProtobufList`: decodes a list in the `k8s\0` envelope, which holds the type and, as bytes, the
+//! list.
 
 use std::fmt;
 
@@ -9,14 +10,14 @@ use super::{Decoding, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta
 
 /// Decodes a protobuf list item by item from chunks of any size.
 ///
-/// Memory grows to the largest item plus one chunk.
+/// Holds at most one item and one chunk in memory.
 pub struct ProtobufList<T> {
     state: ProtobufListState,
     /// Bytes that were pushed and not used yet.
     pending: Vec<u8>,
-    /// How many bytes of the list message are still to come, while inside it.
+    /// How many bytes of the list message are left, while inside it.
     rest: u64,
-    /// How many bytes of a field nobody asked for are still to be dropped.
+    /// How many bytes of an unknown field are left to be dropped.
     skip: u64,
     end: ListEnd,
     offset: u64,
@@ -26,14 +27,14 @@ pub struct ProtobufList<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProtobufListState {
     Magic,
-    /// Between the fields of the envelope, the list not met yet.
+    /// Between the fields of the envelope that precede the list.
     Envelope,
     List,
     /// Between the fields of the envelope that follow the list.
     Trailer,
 }
 
-/// The head of one field: number, and how its value is stored.
+/// The key of one field, and the length of its value.
 struct FieldHead {
     number: u64,
     /// Bytes of key and length.
@@ -83,7 +84,7 @@ impl<T> fmt::Debug for ProtobufList<T> {
 }
 
 impl<T> ProtobufList<T> {
-    /// Starts on an envelope.
+    /// Builds a decoder for one envelope.
     pub fn new(decoding: Decoding<T>) -> Self {
         Self {
             state: ProtobufListState::Magic,
@@ -96,18 +97,19 @@ impl<T> ProtobufList<T> {
         }
     }
 
-    /// Takes the next bytes and hands every item that is whole to `sink`.
+    /// Decodes the next bytes, and hands every item that is whole to `sink`.
     ///
     /// # Errors
     ///
-    /// [`ListDecodeError::Malformed`] if the envelope or the list is not protobuf, [`ListDecodeError::NotAList`] if it holds
-    /// something else.
+    /// [`ListDecodeError::Malformed`] if the envelope or the list is not protobuf,
+    /// [`ListDecodeError::NotAList`] if the envelope holds something else.
     pub fn push(
         &mut self,
         bytes: &[u8],
         sink: &mut ItemSink<'_, T>,
     ) -> Result<(), ListDecodeError> {
-        // Only what the last chunk left over is copied: items that are whole in this chunk are read in place.
+        // Only the rest of the last chunk is copied: items that are whole in this chunk are read in
+        // place.
         if self.pending.is_empty() {
             let used = self.walk(bytes, sink)?;
             self.pending.extend_from_slice(&bytes[used..]);
@@ -121,11 +123,11 @@ impl<T> ProtobufList<T> {
         Ok(())
     }
 
-    /// Says that no more bytes will come.
+    /// Ends the list, after all bytes were pushed.
     ///
     /// # Errors
     ///
-    /// [`ListDecodeError::Truncated`] if the envelope promised more.
+    /// [`ListDecodeError::Truncated`] if the envelope is incomplete.
     pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
         if self.state == ProtobufListState::Trailer && self.pending.is_empty() && self.skip == 0 {
             return Ok(self.end);
@@ -136,7 +138,7 @@ impl<T> ProtobufList<T> {
         })
     }
 
-    /// Reads as many whole fields as there are; returns how many bytes they had.
+    /// Reads as many whole fields as there are; returns how many bytes they took.
     fn walk(&mut self, bytes: &[u8], sink: &mut ItemSink<'_, T>) -> Result<usize, ListDecodeError> {
         let mut at = 0;
         loop {
@@ -217,14 +219,14 @@ impl<T> ProtobufList<T> {
         Ok(Some(whole))
     }
 
-    /// Steps inside the list.
+    /// Enters the list.
     fn enter(&mut self, field: &FieldHead) -> Result<usize, ListDecodeError> {
         if !self.end.kind.ends_with("List") {
             let kind = std::mem::take(&mut self.end.kind);
             let kind = if kind.is_empty() { "an object without a kind".to_owned() } else { kind };
             return Err(ListDecodeError::NotAList { kind });
         }
-        // The head itself is still counted as the envelope's: `walk` subtracts what a step in the list has used.
+        // `walk` subtracts the bytes of every step in the list, and this step is one of them.
         self.rest = field.body + field.head as u64;
         self.state = ProtobufListState::List;
         Ok(field.head)

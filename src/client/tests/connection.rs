@@ -1,4 +1,4 @@
-//! Kubeconfigs, good and bad, and the flags that change them.
+//! Tests of kubeconfigs, valid and invalid, and of the flags that override them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -254,7 +254,7 @@ async fn broken_credentials_are_said_before_anything_is_sent() {
     assert!(refused(&config(SERVER, "auth-provider: {name: azure}")).await.1.contains("kubelogin"));
 }
 
-/// A certificate of nobody that ended on the second of January 2024.
+/// A certificate, made for this test, that expired on 2024-01-02.
 const EXPIRED: &str = include_str!("expired.pem");
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Credential plugins, played by shell scripts.
+//! Tests of credential plugins, with shell scripts as plugins.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::client::{ConnectError, Connection, ConnectionOptions, ReadError, Read
 
 const V1: &str = "client.authentication.k8s.io/v1";
 
-/// A plugin that counts its runs, keeps what it was told, and then does what `script` says.
+/// A plugin that counts its runs, stores its input, and then runs `script`.
 struct Fixture {
     folder: TempDir,
     script: String,
@@ -167,7 +167,7 @@ async fn a_plugin_that_fails_later_is_told_as_such() {
     let connection =
         (connection.connect(&server.url).await.expect("because the plugin works once"), connection);
     ask(&connection.0).await.expect_err("because the plugin fails");
-    // The second request does not run it again at once.
+    // The second request does not run the plugin again at once.
     let error = ask(&connection.0).await.expect_err("because the plugin has failed");
     let ReadError::Credential(cause) = &error else { panic!("{error:?}") };
     assert_eq!(cause.to_string(), "the credential plugin sh failed with exit status: 3");
@@ -235,7 +235,7 @@ async fn an_expired_certificate_of_a_plugin_is_said() {
 
 #[tokio::test]
 async fn a_certificate_of_a_plugin_is_used() {
-    // Certificate and key of nobody, made for this test.
+    // A certificate and its key, made for this test.
     let pem = include_str!("valid.pem").replace('\n', "\\n");
     let both = format!(r#""clientCertificateData":"{pem}","clientKeyData":"{pem}""#);
     for expires in ["", r#","expirationTimestamp":"2099-01-01T00:00:00Z""#] {

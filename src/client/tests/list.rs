@@ -1,4 +1,4 @@
-//! Whole collections over the wire.
+//! Tests of lists and discovery, with a server in this process.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::client::{
 
 const PROTOBUF: &str = "content-type: application/vnd.kubernetes.protobuf\r\n";
 
-/// What was seen of a list: names, `!` for a broken item, `--` for a restart.
+/// Reads a list, and returns its events as text: names, `!` for a broken item, `--` for a restart.
 async fn read(reader: &Reader, page: Option<u32>) -> (String, Result<Listed, ReadError>) {
     let request = ListRequest { page, ..ListRequest::new("", "v1", "pods") };
     let mut seen = String::new();
@@ -144,7 +144,7 @@ async fn a_list_that_breaks_begins_anew_or_fails() {
         |body| TestReply::Cut(bytes(200, PROTOBUF, body.len(), &body[..body.len() - 20])),
         |body| TestReply::Reset(bytes(200, PROTOBUF, body.len(), &body[..body.len() - 20])),
         |body| TestReply::Cut(chunked(PROTOBUF, &body[..body.len() - 20])),
-        // A proxy that ends the answer politely, too early.
+        // A proxy that ends the answer without an error, but too early.
         |body| reply(200, PROTOBUF, &body[..body.len() - 20]),
         |body| reply(200, &format!("{PROTOBUF}content-encoding: gzip\r\n"), &zip(body)[..40]),
         |body| TestReply::Hang(bytes(200, PROTOBUF, body.len(), &body[..body.len() - 20])),
@@ -208,7 +208,7 @@ async fn what_is_forbidden_is_not_asked_twice() {
     assert_eq!(server.asked().len(), 1);
 }
 
-/// A sink that is slow, and must be waited for.
+/// A slow sink, which the list has to wait for.
 struct Slow {
     waiting: usize,
     most: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! Patience, refusals and broken roads.
+//! Tests of `Reader`: retries, error responses, broken connections, compression.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,8 @@ async fn the_servers_clock_and_our_name_are_carried() {
     assert!(asked[0].head.contains("accept-encoding: gzip\r\n"), "{}", asked[0].head);
 }
 
-/// Packing is for roads that are longer than the way through this machine, tunnels among them.
+/// Answers are compressed unless the server runs on this machine and is not reached through a
+/// tunnel.
 #[tokio::test]
 async fn a_server_at_hand_need_not_pack() {
     const EVER: Duration = Duration::from_secs(3600);

@@ -1,4 +1,4 @@
-//! An API server of a few lines: each request is handed to a function that says what to answer, byte by byte.
+//! `TestServer`: an API server that answers each request with the bytes that a function returns.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{Connection, ConnectionOptions, ReadLimits, Reader, connect};
 
-/// A request as it came.
+/// A request that the server has received.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
@@ -16,20 +16,20 @@ pub(crate) struct ReceivedRequest {
     /// The head in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
-    /// How many came before it.
+    /// How many requests came before it.
     pub(crate) nth: usize,
 }
 
-/// What is written, and what happens then.
+/// The bytes of an answer, and what happens after them.
 pub(crate) enum TestReply {
     Whole(Vec<u8>),
-    /// The connection is closed behind these bytes.
+    /// The connection is closed after these bytes.
     Cut(Vec<u8>),
-    /// The connection is reset behind these bytes.
+    /// The connection is reset after these bytes.
     Reset(Vec<u8>),
-    /// These bytes, and then silence.
+    /// These bytes, and then nothing.
     Hang(Vec<u8>),
-    /// These, each by itself, and then silence.
+    /// These bytes, one piece at a time, and then nothing.
     Pieces(Vec<Vec<u8>>),
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn protobuf(body: impl AsRef<[u8]>) -> TestReply {
     reply(200, "content-type: application/vnd.kubernetes.protobuf\r\n", body)
 }
 
-/// An answer whose head promises `length` bytes.
+/// An answer whose headers announce `length` bytes.
 pub(crate) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 {code} X\r\ndate: {DATE}\r\n{headers}content-length: {length}\r\n\r\n");
@@ -119,7 +119,7 @@ impl TestServer {
     }
 }
 
-/// The default patience, a hundred times quicker.
+/// The default limits, a hundred times shorter.
 pub(crate) fn quick() -> ReadLimits {
     ReadLimits {
         first_pause: Duration::from_millis(2),
@@ -167,7 +167,7 @@ async fn serve<A: Fn(&ReceivedRequest) -> TestReply>(
         let _ = socket.write_all(&bytes).await;
         let _ = socket.flush().await;
         if reset {
-            // Long enough for the client to have read what came.
+            // Long enough for the client to read the bytes.
             tokio::time::sleep(Duration::from_millis(30)).await;
             let _ = socket.set_zero_linger();
         }
@@ -179,7 +179,7 @@ async fn read(socket: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(socket.read_u8().await.ok()?);
-        // The first byte of a TLS handshake; a server that does not speak it answers in its own way.
+        // This is the first byte of a TLS handshake, which a server without TLS answers like this.
         if head == [0x16] {
             let _ = socket.write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n").await;
             return None;

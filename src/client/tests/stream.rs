@@ -1,4 +1,4 @@
-//! Lists cut at every place, in both encodings.
+//! Tests of the decoders of lists, with chunks split at every position, in both encodings.
 
 use prost::Message;
 use serde::Deserialize;
@@ -74,7 +74,7 @@ pub(super) fn object(name: &str) -> Object {
     }
 }
 
-/// Wraps any message as the API server does.
+/// Wraps a message as the API server does.
 pub(super) fn envelope(api_version: &str, kind: &str, raw: Vec<u8>) -> Vec<u8> {
     let type_meta = Some(TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() });
     let mut bytes = b"k8s\0".to_vec();
@@ -95,7 +95,7 @@ pub(super) fn json_object(name: &str) -> String {
     format!(r#"{{"metadata":{{"name":"{name}","namespace":"shop"}},"spec":"xxx"}}"#)
 }
 
-/// Keys in an order no server uses, white space, escapes, and a field nobody asked for.
+/// Builds a list with its keys in an unusual order, with white space, escapes and an unknown field.
 pub(super) fn json_list(token: &str, items: &[String]) -> Vec<u8> {
     format!(
         " {{\n \"unknown\": [{{\"]\": \"}}\\\"\"}}, 1],\"items\" : [ {} ]\n, \"kind\":\"PodList\" ,\"metadata\": \

@@ -1,5 +1,4 @@
-//! Objects that are not what they should be: an error that names the field, or a type error from
-//! the decoder, and never a guess.
+//! Invalid objects: each gives an error that names the field, or a type error of the decoder.
 
 use serde_json::{Value, json as object};
 

@@ -1,4 +1,5 @@
-//! Whatever comes, nothing panics, and what decodes is written and read alike.
+//! Random and damaged objects: decoding never panics, and what decodes can be written and read
+//! again.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::objects::any::every_kind;
 
-/// Names that the types know, so that random objects reach deep into them.
+/// Names of fields, so that random objects reach deep into the types.
 const NAMES: &[&str] = &[
     "metadata",
     "spec",
@@ -108,7 +109,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Reads the value as one kind; if it is one, everything must be consistent.
+/// Reads the value as one kind; if it decodes, every encoding must agree.
 fn read<O: SlimObject + PartialEq + std::fmt::Debug>(value: &Value) {
     let Ok(object) = serde_json::from_value::<O>(value.clone()) else { return };
     let folded = object.fold(&mut Folder::default());
@@ -128,7 +129,7 @@ fn read_all(value: &Value) {
     read::<Namespace>(value);
 }
 
-/// Puts a random value somewhere into a sound object.
+/// Puts a random value somewhere into a valid object.
 fn damage(target: &mut Value, steps: &[prop::sample::Index], value: Value) {
     let Some((step, rest)) = steps.split_first() else {
         *target = value;

@@ -1,4 +1,5 @@
-//! What uses claims, from JSON to row; in protobuf the scenarios read the same from a real server.
+//! The rows of workloads, pods and autoscalers that use claims, from JSON. The scenarios read their
+//! protobuf from a real server.
 
 use super::*;
 use crate::model::{OwnerReference, Retention, Workload};

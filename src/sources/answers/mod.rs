@@ -203,7 +203,8 @@ impl QuestionAsker {
         match client::is_allowed(&self.reader, review, &attributes).await {
             Ok(true) => Answer::Yes,
             Ok(false) => Answer::No,
-            // A review that the current user may not create does not say whether the account may patch.
+            // A review that the current user may not create does not say whether the account may
+            // patch.
             Err(error) if error.is_forbidden() => Answer::Forbidden,
             Err(error) => unanswered(&error.to_string()),
         }

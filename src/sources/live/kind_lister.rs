@@ -1,5 +1,5 @@
-//! `KindLister`: lists each kind, in the version that is served, and by namespace where only that is
-//! allowed.
+//! `KindLister`: lists each kind, in the version that is served, and by namespace where only that
+//! is allowed.
 
 use std::sync::Arc;
 

@@ -79,8 +79,8 @@ pub async fn read(
     list_kinds(reader, options, intake, progress).await.map(drop)
 }
 
-/// Reads as [`read`] does, and then watches: what was listed whole is kept current until the watches
-/// are dropped. A gap is not watched, and remains.
+/// Reads as [`read`] does, and then watches: what was listed whole is kept current until the
+/// watches are dropped. A gap is not watched, and remains.
 ///
 /// # Errors
 /// Only when nothing can be read at all.

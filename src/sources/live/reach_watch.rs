@@ -33,8 +33,8 @@ pub(super) struct ReachWatch {
     versions: Vec<String>,
 }
 
-/// How often in a row a watch may be silent before its reach is listed again: a proxy may be keeping
-/// all events back.
+/// How often in a row a watch may be silent before its reach is listed again: a proxy may be
+/// keeping all events back.
 const SILENCES: u32 = 2;
 
 /// Why a watch ended.

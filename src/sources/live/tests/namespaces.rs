@@ -1,4 +1,4 @@
-//! Lists of a user who may cluster at each namespace, but not at all of them at once.
+//! Lists of a user who may list a kind in each namespace, but not in the whole cluster.
 
 use crate::client::test_server::{TestServer, json, reply};
 use crate::model::{Kind, Text};
@@ -39,6 +39,6 @@ async fn namespaces_seen_one_by_one_do_not_add_up_to_all() {
     };
     assert!(seen(Some("shop")));
     assert!(!seen(Some("new")) && !seen(None));
-    // And the user is told: a gap is what makes the run not exit with 0.
+    // A gap makes the run exit with another code than 0.
     assert_eq!(intake.cluster.gaps().count(), 1);
 }

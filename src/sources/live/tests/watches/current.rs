@@ -1,4 +1,4 @@
-//! What watches tell, taken in.
+//! Tests of what watches keep current.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn events_may_be_cut_anywhere() {
     let mut named = claim("ü", 2);
     named["metadata"]["labels"] = value!({"text": "a\nb \"{\\\" ü"});
     let text = [event("ADDED", &named), bookmark(7), event("DELETED", &claim("a", 8))].concat();
-    // Every place is tried on lines themselves; here it is about what stands above them.
+    // Every position is tested with lines alone; these are some of them with a whole watch.
     for at in (1..text.len()).step_by(17) {
         let pieces = text.as_bytes().split_at(at);
         let pieces = vec![begun(), chunk(pieces.0), chunk(pieces.1)];
@@ -68,7 +68,7 @@ async fn the_next_watch_goes_on_from_the_bookmark() {
         |_| list(1, &[]),
         |nth| match nth {
             0 => over(&[event("ADDED", &claim("a", 4)), bookmark(9)].concat()),
-            // Half an event is none: it comes again.
+            // The incomplete event is sent again.
             1 => cut(&[
                 event("ADDED", &claim("b", 11)),
                 event("ADDED", &claim("c", 12))[..40].to_owned(),
@@ -160,7 +160,7 @@ async fn watches_take_no_place_from_questions() {
         WatchedCluster::at(&kinds, limits, |path, watches, nth| match (path, watches) {
             (CLAIMS, true) if nth == 0 => open(&event("ERROR", &expired())),
             (CLAIMS, false) if nth == 1 => {
-                // More than has room on its way, so that this list waits for its owner in its midst.
+                // More batches than may wait, so that this list waits for the owner in the middle.
                 let item = |nth: usize| format!("{},", claim(&format!("c-{nth}"), 1));
                 let piece = |nth: usize| chunk((nth..nth + 64).map(item).collect::<String>());
                 let mut pieces =
@@ -178,7 +178,7 @@ async fn watches_take_no_place_from_questions() {
         .await;
     assert_eq!(cluster.watches.count(), 3);
     cluster.until("lists again", |cluster| cluster.of(CLAIMS).len() >= 3).await;
-    // Without taking anything in.
+    // Nothing is taken in meanwhile.
     tokio::time::sleep(Duration::from_millis(100)).await;
     let answer = timeout(Duration::from_secs(20), cluster.reader.get_json::<Value>("/api/v1/x"));
     assert!(answer.await.expect("because there is room").is_ok());
@@ -193,7 +193,7 @@ async fn watches_take_no_place_from_questions() {
 async fn time_goes_on_between_dates() {
     let mut cluster = WatchedCluster::at_claims(|_| list(1, &[]), |_| open("")).await;
     let first = cluster.intake.cluster.clock().expect("because lists are dated");
-    // In whole seconds, as servers tell it: of two seconds and a half at least two are seen.
+    // The clock has whole seconds, as servers send it: of two and a half at least two have passed.
     tokio::time::sleep(Duration::from_millis(2500)).await;
     cluster.watches.drain(&mut cluster.intake).expect("because nothing is saved");
     let second = cluster.intake.cluster.clock().expect("because it was known");
@@ -211,7 +211,7 @@ async fn nobody_watches_when_the_watches_are_dropped() {
             .await
             .expect("readable")
     }));
-    // What was under way may still arrive.
+    // Requests that were sent before may still arrive.
     tokio::time::sleep(Duration::from_millis(50)).await;
     let asked = cluster.of(CLAIMS).len();
     tokio::time::sleep(Duration::from_millis(200)).await;

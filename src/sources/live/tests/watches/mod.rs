@@ -1,4 +1,4 @@
-//! What was listed, kept current by watches; and what cannot be kept current, said.
+//! Tests of watches: what they keep current, and the gaps that they report.
 
 mod current;
 mod unseen;
@@ -22,7 +22,7 @@ pub(super) const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
 pub(super) const VOLUMES: &str = "/api/v1/persistentvolumes";
 pub(super) const PODS: &str = "/api/v1/pods";
 
-/// Says what the nth list of a collection is answered with, and the nth watch.
+/// Returns the answer to the nth list of a collection, or to the nth watch.
 type Script = dyn Fn(&str, bool, usize) -> TestReply + Send + Sync;
 
 async fn serving(script: Box<Script>) -> TestServer {
@@ -41,7 +41,7 @@ async fn serving(script: Box<Script>) -> TestServer {
     .await
 }
 
-/// One cluster and its owner.
+/// A server and the intake that watches it.
 pub(super) struct WatchedCluster {
     pub(super) server: TestServer,
     pub(super) reader: Reader,
@@ -79,7 +79,7 @@ impl WatchedCluster {
         .await
     }
 
-    /// Takes in what comes until something is so.
+    /// Takes in what arrives until a condition holds.
     pub(super) async fn until(&mut self, what: &str, so: impl Fn(&Self) -> bool) {
         let taking_in = async {
             while !so(self) {
@@ -90,7 +90,7 @@ impl WatchedCluster {
         assert!(taken_in, "never: {what}; {:#?} {:?}", self.requests(), self.claims());
     }
 
-    /// The names of the claims, and whether they are all that there are.
+    /// Returns the names of the claims, and whether all claims were seen.
     pub(super) fn claims(&self) -> (Vec<&str>, bool) {
         let claims = self.intake.cluster.claims();
         let mut names: Vec<_> = claims.map(|(_, claim)| &*claim.metadata.name).collect();
@@ -102,7 +102,7 @@ impl WatchedCluster {
         self.intake.cluster.reach(kind, None).is_ok()
     }
 
-    /// What was asked of a collection: `list`, or the version watched from.
+    /// Returns the requests for a collection: `list`, or the resource version that is watched from.
     pub(super) fn of(&self, collection: &str) -> Vec<String> {
         let of = |path: &String| path.split('?').next() == Some(collection);
         let version = |path: String| match path.split_once("&resourceVersion=") {
@@ -151,17 +151,17 @@ pub(super) fn expired() -> Value {
     value!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"})
 }
 
-/// A watch that tells this and then nothing.
+/// A watch that sends this and then nothing.
 pub(super) fn open(text: &str) -> TestReply {
     TestReply::Hang([begun(), chunk_of(text)].concat())
 }
 
-/// A watch that tells this and ends.
+/// A watch that sends this and ends.
 pub(super) fn over(text: &str) -> TestReply {
     TestReply::Whole([begun(), chunk_of(text), chunk("")].concat())
 }
 
-/// A watch that tells this and is cut.
+/// A watch that sends this and breaks off.
 pub(super) fn cut(text: &str) -> TestReply {
     TestReply::Cut([begun(), chunk_of(text)].concat())
 }

@@ -1,4 +1,4 @@
-//! What watches cannot tell, said.
+//! Tests of the gaps that watches report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ async fn what_cannot_be_read_makes_all_unseen_until_it_can() {
             },
             move |nth| match nth {
                 0 => over(&[told.clone(), event("ADDED", &claim("c", 6))].concat()),
-                // It is listed again each time; see below.
+                // It is listed again after each watch; see below.
                 1 => over(&bookmark(7)),
                 _ => open(""),
             },
@@ -113,7 +113,7 @@ async fn a_lost_connection_is_a_gap_until_it_is_back() {
             cluster.intake.cluster.gaps().any(|it| it.reason.contains("broke"))
         })
         .await;
-    // What was seen is kept, but it is not all that there may be.
+    // The known claims remain, but there may be others.
     assert_eq!(cluster.claims(), (vec!["a", "b"], false));
     up.store(true, Ordering::SeqCst);
     cluster.until("back", |cluster| cluster.claims() == (vec!["c"], true)).await;
