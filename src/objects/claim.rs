@@ -41,7 +41,7 @@ slim! {
         /// The source of its data.
         #[prost(message, optional, tag = "8")]
         pub data_source_ref: Option<TypedReference>,
-        /// The requested VolumeAttributesClass.
+        /// The requested `VolumeAttributesClass`.
         #[prost(string, optional, tag = "9")]
         pub volume_attributes_class_name: Option<String>,
     }
