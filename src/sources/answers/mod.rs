@@ -184,7 +184,7 @@ impl QuestionAsker {
         }
     }
 
-    /// Asks whether a `ServiceAccount` may patch PersistentVolumes.
+    /// Asks whether a `ServiceAccount` may patch volumes.
     async fn may_patch_volumes(&self, namespace: &str, service_account: &str) -> Answer {
         let user = format!("system:serviceaccount:{namespace}:{service_account}");
         // What the API server adds for a token of that account.

@@ -24,7 +24,7 @@ pub(super) struct KindLister {
     outbox: Outbox,
     namespaces: OnceCell<Result<Vec<String>, String>>,
     served: OnceCell<Result<ServedKinds, String>>,
-    /// Whether the list of PersistentVolumes has ended.
+    /// Whether the list of volumes has ended.
     volumes_listed: watch::Receiver<bool>,
 }
 
