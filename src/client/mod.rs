@@ -10,25 +10,25 @@
 
 mod access_review;
 mod api_path;
+mod api_request;
 mod certificate;
 mod connect_error;
 mod connection;
 mod connection_options;
 mod credential;
+mod credential_plugin;
 mod decoding;
 mod discovery;
-mod credential_plugin;
+mod error_status;
 mod kubeconfig;
 mod list;
 mod open_response;
 mod protobuf_envelope;
 mod proxy_environment;
-mod api_request;
 mod read_error;
+mod read_limits;
 mod reader;
 mod request_timeout;
-mod read_limits;
-mod error_status;
 pub mod stream;
 mod watch;
 

@@ -6,7 +6,8 @@ use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
-        Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, scope, threshold_candidates,
+        ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, object_name, scope,
+        threshold_candidates,
     },
     collect::collect,
 };
@@ -22,7 +23,7 @@ pub struct GcArgs {
     volumes: Vec<String>,
     /// How long a volume must have been Released, such as 7d
     #[arg(long, value_name = "DURATION", required = true, allow_hyphen_values = true)]
-    older_than: Age,
+    older_than: MinimumAge,
     /// Only volumes whose claim was in this namespace
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
     namespace: Option<String>,

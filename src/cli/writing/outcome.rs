@@ -1,4 +1,4 @@
-//! Which exit code a plan or a receipt has (DESIGN 2).
+//! The exit code of a plan or of a receipt (DESIGN 2).
 
 use crate::apply::{Outcome, Receipt};
 use crate::cli::Exit;

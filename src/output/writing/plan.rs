@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::about::{cluster_identity, thresholds, tool};
-use super::super::wire::{
-    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, reference, volume,
-};
+use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
+use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
 use crate::cluster::Cluster;
 use crate::facts::Holder;
 use crate::model::{
@@ -122,9 +120,9 @@ pub struct PlannedChange {
     pub backend: Option<BackendVolume>,
     /// Who holds it by a finalizer, where that is what the change is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    pub held: Vec<HeldFinalizer>,
     /// What is written, in this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
     /// What that does.
     pub effect: String,
     /// What is lost if the judgement is wrong.
@@ -139,7 +137,7 @@ pub struct PlannedChange {
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+pub struct PlannedStep {
     /// What is written.
     pub action: String,
     /// In a few words.
@@ -150,7 +148,7 @@ pub struct Step {
 
 /// A finalizer, and who should remove it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct HeldFinalizer {
     /// The finalizer.
     pub finalizer: String,
     /// Who should remove it.
@@ -190,7 +188,7 @@ pub struct RefusedChange {
     pub volume: Option<Volume>,
     /// Who holds it by a finalizer, where that is what it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    pub held: Vec<HeldFinalizer>,
 }
 
 /// Puts a plan into its public shape.
@@ -301,13 +299,13 @@ pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
     }
 }
 
-fn held(holder: &Holder) -> Held {
+fn held(holder: &Holder) -> HeldFinalizer {
     let state = holder.state.as_ref();
     let because = match state {
         Some(state) => state.because.clone(),
         None => "nothing would show it".to_owned(),
     };
-    Held {
+    HeldFinalizer {
         finalizer: holder.finalizer.to_string(),
         by: holder.by.clone(),
         state: holder.liveness().name().to_owned(),
@@ -329,7 +327,7 @@ pub(super) fn undo(undo: Undo) -> String {
     }
 }
 
-fn step(action: &Action) -> Step {
+fn step(action: &Action) -> PlannedStep {
     let policy = |policy: &ReclaimPolicy| format!("spec.persistentVolumeReclaimPolicy is {policy}");
     let as_read = || {
         vec![
@@ -382,7 +380,7 @@ fn step(action: &Action) -> Step {
         ),
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
     };
-    Step { action: action.name().to_owned(), what, preconditions }
+    PlannedStep { action: action.name().to_owned(), what, preconditions }
 }
 
 fn guard(guard: &Guard) -> String {
