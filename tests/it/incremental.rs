@@ -351,7 +351,7 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Complete(reach)
         | Change::Whole(reach)
         | Change::Covered(reach, _) => reach.kind == kind,
-        Change::NotServed(it) | Change::NotConfigured(it) => *it == kind,
+        Change::NotServed(it) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
         Change::Clock(_) | Change::Server(_) => false,
     }

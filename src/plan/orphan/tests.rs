@@ -9,8 +9,8 @@ use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::journal::{EntryOutcome, Intent, SentRequest};
 use crate::model::{Action, NO_CLAIM, Row, Server, Settings, Time};
 use crate::objects::{
-    AnyObject as _, Folded, Folder, Lease, Node, Object, PersistentVolume, PersistentVolumeClaim,
-    VolumeAttachment, VolumeSnapshotContent,
+    AnyObject as _, Folded, Folder, Lease, Node, PersistentVolume, PersistentVolumeClaim,
+    SlimObject, VolumeAttachment, VolumeSnapshotContent,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -20,7 +20,7 @@ const SECRET: [&str; 2] = [
     "volume.kubernetes.io/provisioner-deletion-secret-name",
 ];
 
-fn row<T: Object>(value: Value) -> Row {
+fn row<T: SlimObject>(value: Value) -> Row {
     let object: T = serde_json::from_value(value).expect("it is one");
     match object.fold(&mut Folder::default()) {
         Ok(Folded::Row(row)) => row,

@@ -1,18 +1,19 @@
-//! What the API server says when it says no: a Status in JSON or protobuf, or a line of plain text.
+//! `ErrorStatus`: the body of an error response, which is a `Status` in JSON or protobuf, or plain
+//! text.
 
 use prost::Message;
 use serde::Deserialize;
 
-use super::stream::MAGIC;
+use super::protobuf_envelope::enveloped;
 
-/// The part of a Kubernetes Status that explains a refusal.
+/// The reason and the message of an error response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ErrorStatus {
     pub(super) reason: String,
     pub(super) message: String,
 }
 
-/// Longest message that is kept: a proxy may answer with a whole web page.
+/// The longest message that is kept, in characters: a proxy may answer with a whole web page.
 const LONGEST: usize = 600;
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -24,19 +25,12 @@ struct Status {
     reason: String,
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct Envelope {
-    #[prost(bytes = "vec", tag = "2")]
-    raw: Vec<u8>,
-}
-
-impl Refusal {
-    /// Reads the body of a refusal in whatever form it came. Never fails: the code alone says enough.
+impl ErrorStatus {
+    /// Reads the body of an error response. Never fails: without a readable body the HTTP code is
+    /// the reason.
     pub(super) fn read(code: u16, body: &[u8]) -> Self {
-        let status = match body.strip_prefix(MAGIC) {
-            Some(envelope) => Envelope::decode(envelope)
-                .and_then(|envelope| Status::decode(envelope.raw.as_slice()))
-                .ok(),
+        let status = match enveloped(body) {
+            Some(raw) => raw.and_then(Status::decode).ok(),
             None => serde_json::from_slice::<Status>(body).ok(),
         };
         match status {
@@ -51,13 +45,13 @@ impl Refusal {
     }
 }
 
-/// The reason and the message of a refusal, for whoever sends what is no question.
+/// Returns the reason and the message of an error response, for requests that no reader sends.
 pub fn refusal(code: u16, body: &[u8]) -> (String, String) {
-    let Refusal { reason, message } = Refusal::read(code, body);
+    let ErrorStatus { reason, message } = ErrorStatus::read(code, body);
     (reason, message)
 }
 
-/// The words of a body that is no Status: none for a web page, whose words are tags.
+/// Returns the text of a body that is not a `Status`. A web page is only named.
 fn plain(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * LONGEST)]);
     let text = text.trim();
@@ -75,6 +69,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
+/// Returns the standard reason of an HTTP code.
 fn canonical(code: u16) -> String {
     let reason = http::StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason());
     reason.unwrap_or_default().to_owned()
@@ -82,7 +77,7 @@ fn canonical(code: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Refusal;
+    use super::ErrorStatus;
 
     #[test]
     fn every_form_is_understood() {
@@ -98,9 +93,9 @@ mod tests {
             (b"{}", "Forbidden", "{}"),
             (b"", "Forbidden", ""),
         ] {
-            let expected = Refusal { reason: reason.to_owned(), message: message.to_owned() };
-            assert_eq!(Refusal::read(403, body), expected);
+            let expected = ErrorStatus { reason: reason.to_owned(), message: message.to_owned() };
+            assert_eq!(ErrorStatus::read(403, body), expected);
         }
-        assert!(Refusal::read(500, "ü".repeat(5000).as_bytes()).message.chars().count() < 700);
+        assert!(ErrorStatus::read(500, "ü".repeat(5000).as_bytes()).message.chars().count() < 700);
     }
 }

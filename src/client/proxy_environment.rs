@@ -1,10 +1,11 @@
-//! Which proxy leads to a server, as Go decides it: kube holds `NO_PROXY` against the proxy's own name.
+//! The proxy of the environment, selected as Go does it: kube compares `NO_PROXY` with the proxy's
+//! own name.
 
 use std::net::IpAddr;
 
 use http::Uri;
 
-/// What the environment says about proxies.
+/// The environment variables about proxies.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProxyEnv {
     pub(super) https: Option<String>,
@@ -13,7 +14,7 @@ pub(super) struct ProxyEnv {
 }
 
 impl ProxyEnv {
-    /// Reads the variables, lower case after upper case.
+    /// Reads the variables; upper case takes precedence over lower case.
     pub(super) fn read() -> Self {
         let either = |upper: &str, lower: &str| {
             let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -26,8 +27,8 @@ impl ProxyEnv {
         }
     }
 
-    /// The proxy for `server`, if one is to be used.
-    pub(super) fn leading_to(&self, server: &Uri) -> Option<&str> {
+    /// Returns the proxy for `server`, if one is to be used.
+    pub(super) fn proxy_for(&self, server: &Uri) -> Option<&str> {
         let secure = server.scheme_str() == Some("https");
         let proxy = if secure { self.https.as_deref() } else { self.http.as_deref() }?;
         let host = server.host()?.trim_matches(['[', ']']).to_ascii_lowercase();
@@ -36,16 +37,17 @@ impl ProxyEnv {
         if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {
             return None;
         }
-        let spared = self
+        let excluded = self
             .none_for
             .split([',', ' '])
             .map(str::trim)
-            .any(|rule| spares(rule, &host, address, port));
-        (!spared).then_some(proxy)
+            .any(|rule| excludes(rule, &host, address, port));
+        (!excluded).then_some(proxy)
     }
 }
 
-fn spares(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
+/// Whether one entry of `NO_PROXY` excludes a host.
+fn excludes(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     let rule = rule.to_ascii_lowercase();
     if rule == "*" {
         return true;
@@ -55,7 +57,7 @@ fn spares(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
         else {
             return false;
         };
-        return holds(network, length, address);
+        return contains(network, length, address);
     }
     if let Ok(rule) = rule.trim_matches(['[', ']']).parse::<IpAddr>() {
         return address == Some(rule);
@@ -70,7 +72,7 @@ fn spares(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     if let Ok(rule) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
         return address == Some(rule);
     }
-    // ".corp" is what is below corp; "corp" is that and corp itself.
+    // ".corp" matches the hosts below corp; "corp" matches corp too.
     let below = name.trim_start_matches('*').trim_start_matches('.');
     if below.is_empty() {
         return false;
@@ -79,7 +81,8 @@ fn spares(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     is_below || host == name
 }
 
-fn holds(network: IpAddr, length: u32, address: IpAddr) -> bool {
+/// Whether an address is in a network.
+fn contains(network: IpAddr, length: u32, address: IpAddr) -> bool {
     match (network, address) {
         (IpAddr::V4(network), IpAddr::V4(address)) if length <= 32 => {
             let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
@@ -103,7 +106,7 @@ mod tests {
             http: None,
             none_for: none_for.to_owned(),
         };
-        env.leading_to(&server.parse().expect("because the URLs below are valid")).is_some()
+        env.proxy_for(&server.parse().expect("because the URLs below are valid")).is_some()
     }
 
     #[test]

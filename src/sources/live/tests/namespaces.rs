@@ -1,6 +1,6 @@
-//! Lists of a user who may look at each namespace, but not at all of them at once.
+//! Lists of a user who may list a kind in each namespace, but not in the whole cluster.
 
-use super::server::{Server, json, reply};
+use crate::client::test_server::{TestServer, json, reply};
 use crate::model::{Kind, Text};
 use crate::sources::{
     intake::Intake,
@@ -11,7 +11,7 @@ use crate::sources::{
 async fn namespaces_seen_one_by_one_do_not_add_up_to_all() {
     let forbidden = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
         "reason": "Forbidden", "message": "persistentvolumeclaims is forbidden: no"}"#;
-    let server = Server::start(move |asked| {
+    let server = TestServer::start(move |asked| {
         let path = asked.path.split('?').next().unwrap_or_default();
         match path {
             "/version" => json(r#"{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}"#),
@@ -39,6 +39,6 @@ async fn namespaces_seen_one_by_one_do_not_add_up_to_all() {
     };
     assert!(seen(Some("shop")));
     assert!(!seen(Some("new")) && !seen(None));
-    // And the user is told: a gap is what makes the run not exit with 0.
+    // A gap makes the run exit with another code than 0.
     assert_eq!(intake.cluster.gaps().count(), 1);
 }

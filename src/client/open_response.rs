@@ -1,4 +1,4 @@
-//! An answer that has begun: its head is known, its body is on the way.
+//! `OpenResponse`: a response whose headers have arrived, and whose body is still being read.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,29 +13,33 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::read_error::ReadError;
-use super::retry::Limits;
+use super::read_limits::ReadLimits;
 use super::stream::Encoding;
 
-/// An answer whose body is still on its way.
-pub(super) struct Opened {
+/// A response whose body is still being read.
+pub(super) struct OpenResponse {
     pub(super) date: Option<DateTime<Utc>>,
     pub(super) encoding: Encoding,
     pub(super) content_type: String,
     body: Body,
-    road: Road,
+    sent: SentRequest,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// What is needed to read on, and to say what went wrong.
-pub(super) struct Road {
+/// The request of a response: its limits, and its names for errors.
+pub(super) struct SentRequest {
     pub(super) path: String,
     pub(super) server: Arc<str>,
-    pub(super) limits: Limits,
+    pub(super) limits: ReadLimits,
     pub(super) begun: Instant,
 }
 
-impl Opened {
-    pub(super) fn new(response: Response<Body>, road: Road, permit: OwnedSemaphorePermit) -> Self {
+impl OpenResponse {
+    pub(super) fn new(
+        response: Response<Body>,
+        sent: SentRequest,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
         let (head, body) = response.into_parts();
         let content_type = text(&head.headers, &CONTENT_TYPE).to_owned();
         let protobuf = content_type.starts_with("application/vnd.kubernetes.protobuf");
@@ -44,43 +48,43 @@ impl Opened {
             encoding: if protobuf { Encoding::Protobuf } else { Encoding::Json },
             content_type,
             body,
-            road,
+            sent,
             permit: Some(permit),
         }
     }
 
-    /// Makes this the answer of a watch, which is idle for long and has no end of its own.
+    /// Makes this the response of a watch, which may be idle for minutes and may last.
     pub(super) fn make_lasting(&mut self) {
         drop(self.permit.take());
-        self.road.limits.idle = self.road.limits.silence;
-        self.road.limits.whole = None;
+        self.sent.limits.idle = self.sent.limits.silence;
+        self.sent.limits.whole = None;
     }
 
-    /// Waits for the next bytes; `None` at the end.
+    /// Returns the next bytes of the body; `None` at its end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
         loop {
-            let (wait, limit) = self.road.wait();
+            let (wait, limit) = self.sent.wait();
             let frame = match timeout(wait, self.body.frame()).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(error))) => {
                     return Err(ReadError::of_transport(
                         &error,
-                        &self.road.server,
-                        &self.road.path,
+                        &self.sent.server,
+                        &self.sent.path,
                     ));
                 }
-                Err(_) => return Err(self.road.timed_out(limit)),
+                Err(_) => return Err(self.sent.timed_out(limit)),
             };
-            // What is no data are trailers.
+            // A frame without data holds trailers.
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
         }
     }
 
-    /// Reads as much of an explanation as came: the refusal stands without it.
-    pub(super) async fn refusal(&mut self) -> Vec<u8> {
+    /// Reads the body of an error response as far as it arrives.
+    pub(super) async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = self.next().await {
             body.extend_from_slice(&chunk);
@@ -92,8 +96,8 @@ impl Opened {
     }
 }
 
-impl Road {
-    /// How long the next wait may be, and which limit that is.
+impl SentRequest {
+    /// Returns how long the next wait may last, and the limit that this follows from.
     pub(super) fn wait(&self) -> (Duration, Duration) {
         match self.limits.whole {
             Some(whole) if whole.saturating_sub(self.begun.elapsed()) < self.limits.idle => {
@@ -108,7 +112,7 @@ impl Road {
     }
 }
 
-/// The server's clock when it answered. Such a date is the one of RFC 2822, written for GMT.
+/// Returns the server's clock when it answered: the `Date` header, in the format of RFC 2822.
 pub fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc2822(text(headers, &DATE)).ok().map(|date| date.to_utc())
 }

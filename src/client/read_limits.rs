@@ -1,35 +1,36 @@
-//! How long to wait before a read is tried again, and when not to.
+//! `ReadLimits`: how often a read is retried, how long it may take, and how many run at once.
 
 use std::time::Duration;
 
 use super::read_error::ReadError;
 
-/// Bounds on the patience of a reader.
+/// Bounds on the retries, the waits and the parallelism of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReadLimits {
     /// How often a read is tried, the first time included.
     pub attempts: u32,
     /// The pause after the first failure; each further one is twice as long.
     pub first_pause: Duration,
-    /// The longest pause of our own choosing.
+    /// The longest pause without `Retry-After`.
     pub longest_pause: Duration,
-    /// The longest `Retry-After` that is honoured; a longer one is cut to this.
+    /// The longest `Retry-After` that is honoured; longer ones are shortened to this.
     pub longest_retry_after: Duration,
     /// How long to wait for the answer to begin, or for its next byte.
     pub idle: Duration,
-    /// How long a watch may stay silent: servers send a bookmark about every minute.
+    /// How long a watch may receive nothing: servers send a bookmark about every minute.
     pub silence: Duration,
     /// How long a whole request may take, body included: `--request-timeout`.
     pub whole: Option<Duration>,
     /// How many requests are under way at once.
     pub parallel: usize,
-    /// A server of this machine that begins its first answer sooner, handshakes included, is no tunnel to another one.
-    /// Answers are not packed then: that would cost both ends more time than the bytes take. Kubernetes' own controllers,
-    /// which run beside the API server, do the same.
+    /// If a server at an address of this machine begins its first answer sooner than this,
+    /// handshakes included, it is not reached through a tunnel. Answers are then not compressed,
+    /// which would take longer than it saves. Kubernetes' own controllers, which run beside the API
+    /// server, do the same.
     pub at_hand: Duration,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -45,25 +46,26 @@ impl Default for Limits {
     }
 }
 
-/// How often something is tried that can be asked for in a cheaper way.
+/// How often a request is tried that can be replaced by a cheaper one.
 const HURRIED: u32 = 2;
 
-/// Which failures are worth another try.
+/// Which failures are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// Everything that may pass: the default.
+    /// Every failure that may be temporary: the default.
     Full,
-    /// Not what took too long already: the caller has a cheaper question to ask instead.
+    /// Not timeouts: the caller has a cheaper request to send instead.
     Hurried,
     /// None.
     Once,
 }
 
-impl Limits {
-    /// The pause before attempt `done + 1`, or `None` if the error stands.
+impl ReadLimits {
+    /// Returns the pause before attempt `done + 1`, or `None` if the error is final.
     ///
-    /// `retry_after` is the server's own wish. `answered` says that this server has answered before: one that refuses
-    /// connections now may be restarting, while one that never answered is more likely a wrong address.
+    /// `retry_after` is what the server asked for. `answered` is whether this server has answered
+    /// before: if it then refuses connections it may be restarting, else the address is probably
+    /// wrong.
     pub(super) fn pause(
         &self,
         patience: Patience,
@@ -76,8 +78,8 @@ impl Limits {
             ReadError::Api { code: 504, .. } | ReadError::TimedOut { .. } => {
                 patience == Patience::Full
             }
-            // A server whose watch cache cannot be filled says so for ever to whoever asks for a whole
-            // list, and answers pages. Asking for the whole twice more is enough.
+            // A server whose watch cache cannot be filled always answers like this to requests for
+            // a whole list, and answers requests for pages. Two attempts at the whole are enough.
             ReadError::Api { code: 429, .. } if patience == Patience::Hurried => done < HURRIED,
             ReadError::Api { code: 429 | 502 | 503, .. } | ReadError::Broken { .. } => true,
             ReadError::Api { code: 500, .. } => retry_after.is_some(),
@@ -97,13 +99,13 @@ impl Limits {
         Some(retry_after.map_or(own, |wish| wish.min(self.longest_retry_after).max(own)))
     }
 
-    /// The pause after `done` failures, if nobody wishes for another.
+    /// Returns the pause after `done` failures without `Retry-After`.
     pub fn own_pause(&self, done: u32) -> Duration {
         self.first_pause.saturating_mul(1 << done.saturating_sub(1).min(16)).min(self.longest_pause)
     }
 }
 
-/// Reads a `Retry-After` header: seconds, as API servers send it.
+/// Returns `Retry-After`, which API servers send in seconds.
 pub(super) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
     let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
     value.trim().parse().ok().map(Duration::from_secs)
@@ -113,7 +115,7 @@ pub(super) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Limits, Patience};
+    use super::{Patience, ReadLimits};
     use crate::client::read_error::ReadError;
 
     fn api(code: u16) -> ReadError {
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_end() {
-        let limits = Limits::default();
+        let limits = ReadLimits::default();
         let pauses: Vec<_> =
             (1..=5).map(|done| limits.pause(Patience::Full, done, &api(503), None, true)).collect();
         assert_eq!(
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn the_server_is_listened_to_within_bounds() {
         let wish = |seconds, code| {
-            Limits::default().pause(
+            ReadLimits::default().pause(
                 Patience::Full,
                 1,
                 &api(code),
@@ -148,12 +150,12 @@ mod tests {
         assert_eq!(wish(0, 429), Some(Duration::from_millis(200)));
         assert_eq!(wish(3600, 503), Some(Duration::from_secs(30)));
         assert_eq!(wish(1, 500), Some(Duration::from_secs(1)));
-        assert_eq!(Limits::default().pause(Patience::Full, 1, &api(500), None, true), None);
+        assert_eq!(ReadLimits::default().pause(Patience::Full, 1, &api(500), None, true), None);
     }
 
     #[test]
     fn what_will_not_pass_is_not_repeated() {
-        let limits = Limits::default();
+        let limits = ReadLimits::default();
         for code in [400, 401, 403, 404, 406, 409, 410] {
             assert_eq!(limits.pause(Patience::Full, 1, &api(code), None, true), None, "{code}");
         }

@@ -1,4 +1,5 @@
-//! Runs the kubeconfig's credential plugin, once: kube would run it three times for one client.
+//! `CredentialPlugin`: the kubeconfig's exec plugin, run once. kube would run it three times for
+//! one client.
 
 use std::io::{self, IsTerminal};
 use std::process::Stdio;
@@ -11,9 +12,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::process::Command;
 
-/// Why a credential plugin gave no credential.
+/// Why a credential plugin or a token file gave no credential.
 ///
-/// Nothing of what it printed is repeated: it may be a credential.
+/// Its messages do not repeat what a plugin printed, which may be a credential.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ExecError {
     /// The kubeconfig names no command.
@@ -22,12 +23,12 @@ pub enum ExecError {
         /// The kubeconfig's user.
         user: String,
     },
-    /// It asks for an API that nobody speaks any more.
+    /// The kubeconfig asks for an API version that is not supported.
     #[error("the credential plugin {command} wants apiVersion {version:?}, which is not supported")]
     ApiVersion {
         /// The plugin.
         command: String,
-        /// What the kubeconfig says.
+        /// The API version.
         version: String,
     },
     /// The program does not exist.
@@ -35,7 +36,7 @@ pub enum ExecError {
     Missing {
         /// The plugin.
         command: String,
-        /// How to get it, in the kubeconfig's words.
+        /// `installHint` of the kubeconfig.
         install_hint: Option<String>,
     },
     /// The program cannot be started.
@@ -43,16 +44,16 @@ pub enum ExecError {
     Start {
         /// The plugin.
         command: String,
-        /// What the system said.
+        /// The operating system's error.
         source: Arc<io::Error>,
     },
-    /// It has to ask something, and there is nobody to ask.
+    /// The plugin requires a terminal, and standard input is not one.
     #[error("the credential plugin {command} needs a terminal, and standard input is none")]
     NoTerminal {
         /// The plugin.
         command: String,
     },
-    /// The program failed; it has said why on standard error.
+    /// The program failed. It has printed the cause on standard error.
     #[error("the credential plugin {command} failed with {status}")]
     Failed {
         /// The plugin.
@@ -60,15 +61,15 @@ pub enum ExecError {
         /// Its exit status.
         status: String,
     },
-    /// What it printed is not a credential.
+    /// Its output is not a credential.
     #[error("the credential plugin {command} printed no usable ExecCredential: {detail}")]
     Garbage {
         /// The plugin.
         command: String,
-        /// What is wrong with it.
+        /// The fault.
         detail: String,
     },
-    /// A token that cannot be sent.
+    /// The token cannot be sent in a header.
     #[error("the token holds characters that no token has")]
     BadToken,
     /// The token file of the kubeconfig cannot be read.
@@ -76,13 +77,13 @@ pub enum ExecError {
     TokenFile {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The operating system's error.
         source: Arc<io::Error>,
     },
 }
 
 impl ExecError {
-    /// What to do next, where there is something to do.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { install_hint: Some(hint), .. } => Some(hint.trim().to_owned()),
@@ -109,18 +110,18 @@ impl ExecError {
 
 /// A credential plugin that is ready to run.
 #[derive(Debug, Clone)]
-pub(super) struct Plugin {
+pub(super) struct CredentialPlugin {
     command: String,
     api_version: String,
     cluster: Option<ExecAuthCluster>,
     config: ExecConfig,
 }
 
-/// What a plugin answered.
+/// The credential that a plugin printed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Issued {
+pub(super) struct IssuedCredential {
     pub(super) token: Option<SecretString>,
-    /// PEM, the certificate and its key.
+    /// The certificate and its key, in PEM.
     pub(super) certificate: Option<(String, SecretString)>,
     pub(super) expires: Option<DateTime<Utc>>,
 }
@@ -130,20 +131,20 @@ pub(super) struct Issued {
 struct ExecCredential {
     api_version: Option<String>,
     kind: Option<String>,
-    status: Option<Status>,
+    status: Option<ExecCredentialStatus>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct ExecCredentialStatus {
     expiration_timestamp: Option<String>,
     token: Option<String>,
     client_certificate_data: Option<String>,
     client_key_data: Option<String>,
 }
 
-impl Plugin {
-    /// Checks what the kubeconfig says about the plugin. `cluster` is what it is told when it asks to be told.
+impl CredentialPlugin {
+    /// Checks the plugin's configuration. `cluster` is passed to a plugin that asks for it.
     pub(super) fn parse(
         config: ExecConfig,
         user: &str,
@@ -163,8 +164,8 @@ impl Plugin {
         Ok(Self { command, api_version, cluster, config })
     }
 
-    /// Runs it. It may talk to the user on the terminal, so nothing else should be drawing there.
-    pub(super) async fn run(&self) -> Result<Issued, ExecError> {
+    /// Runs the plugin. It may ask the user on the terminal, so nothing else should be drawn there.
+    pub(super) async fn run(&self) -> Result<IssuedCredential, ExecError> {
         let interactive = self.interactive(io::stdin().is_terminal())?;
         let mut spec = json!({ "interactive": interactive });
         if let Some(cluster) = &self.cluster {
@@ -196,6 +197,7 @@ impl Plugin {
         self.parse_output(&output.stdout)
     }
 
+    /// Whether the plugin may ask the user, given whether there is a terminal.
     fn interactive(&self, terminal: bool) -> Result<bool, ExecError> {
         match self.config.interactive_mode {
             Some(ExecInteractiveMode::Never) => Ok(false),
@@ -215,8 +217,9 @@ impl Plugin {
         ExecError::Start { command, source: Arc::new(error) }
     }
 
-    fn parse_output(&self, output: &[u8]) -> Result<Issued, ExecError> {
-        // The messages of both parsers quote what they met, and that may be a token: only the place is told.
+    fn parse_output(&self, output: &[u8]) -> Result<IssuedCredential, ExecError> {
+        // The messages of both parsers quote the text, which may be a token: only the line and
+        // column are reported.
         let credential: ExecCredential = match serde_json::from_slice(output) {
             Ok(credential) => credential,
             Err(json) => serde_yaml::from_slice(output).map_err(|_| {
@@ -258,7 +261,7 @@ impl Plugin {
         if status.token.is_none() && certificate.is_none() {
             return Err(self.garbage("it has neither a token nor a certificate"));
         }
-        Ok(Issued { token: status.token.map(Into::into), certificate, expires })
+        Ok(IssuedCredential { token: status.token.map(Into::into), certificate, expires })
     }
 
     fn garbage(&self, detail: impl std::fmt::Display) -> ExecError {

@@ -1,4 +1,4 @@
-//! What watches cannot tell, said.
+//! Tests of the gaps that watches report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json as value;
 
-use super::super::server::{Reply, quick, reply};
-use super::{CLAIMS, Look, bookmark, claim, cut, event, list, open, over};
-use crate::client::Limits;
+use super::{CLAIMS, WatchedCluster, bookmark, claim, cut, event, list, open, over};
+use crate::client::ReadLimits;
+use crate::client::test_server::{TestReply, quick, reply};
 use crate::model::Kind;
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn another_error_in_the_stream_is_a_gap_until_listed_again() {
     let status = value!({"kind": "Status", "code": 500, "reason": "InternalError", "message": "etcd has a bad day"});
     let down = Arc::new(AtomicBool::new(true));
     let still = Arc::clone(&down);
-    let mut look = Look::at_claims(
+    let mut cluster = WatchedCluster::at_claims(
         move |nth| match nth {
             0 => list(1, &[claim("a", 1)]),
             _ if still.load(Ordering::SeqCst) => reply(403, "", "not now"),
@@ -28,13 +28,14 @@ async fn another_error_in_the_stream_is_a_gap_until_listed_again() {
         },
     )
     .await;
-    look.until("a gap", |look| {
-        look.intake.cluster.gaps().any(|gap| gap.reason.contains("not now"))
-    })
-    .await;
-    assert_eq!(look.claims(), (vec!["a"], false));
+    cluster
+        .until("a gap", |cluster| {
+            cluster.intake.cluster.gaps().any(|gap| gap.reason.contains("not now"))
+        })
+        .await;
+    assert_eq!(cluster.claims(), (vec!["a"], false));
     down.store(false, Ordering::SeqCst);
-    look.until("seen again", |look| look.claims() == (vec![], true)).await;
+    cluster.until("seen again", |cluster| cluster.claims() == (vec![], true)).await;
 }
 
 #[tokio::test]
@@ -48,7 +49,7 @@ async fn what_cannot_be_read_makes_all_unseen_until_it_can() {
         let mended = Arc::new(AtomicBool::new(false));
         let is_mended = Arc::clone(&mended);
         let listed = broken.clone();
-        let mut look = Look::at_claims(
+        let mut cluster = WatchedCluster::at_claims(
             move |nth| match nth {
                 0 => list(1, &[claim("a", 1)]),
                 _ if is_mended.load(Ordering::SeqCst) => list(9, &[claim("a", 1), claim("b", 8)]),
@@ -56,25 +57,25 @@ async fn what_cannot_be_read_makes_all_unseen_until_it_can() {
             },
             move |nth| match nth {
                 0 => over(&[told.clone(), event("ADDED", &claim("c", 6))].concat()),
-                // It is listed again each time; see below.
+                // It is listed again after each watch; see below.
                 1 => over(&bookmark(7)),
                 _ => open(""),
             },
         )
         .await;
-        look.until("c", |look| look.claims().0.contains(&"c")).await;
-        assert!(!look.claims().1 && !look.intake.complaints().is_empty(), "{broken}");
-        look.until("listed", |look| look.of(CLAIMS).len() >= 3).await;
-        assert!(!look.claims().1, "{broken}");
+        cluster.until("c", |cluster| cluster.claims().0.contains(&"c")).await;
+        assert!(!cluster.claims().1 && !cluster.intake.complaints().is_empty(), "{broken}");
+        cluster.until("listed", |cluster| cluster.of(CLAIMS).len() >= 3).await;
+        assert!(!cluster.claims().1, "{broken}");
         mended.store(true, Ordering::SeqCst);
-        look.until("mended", |look| look.claims() == (vec!["a", "b"], true)).await;
+        cluster.until("mended", |cluster| cluster.claims() == (vec!["a", "b"], true)).await;
     }
 }
 
 #[tokio::test]
 async fn what_is_no_event_is_a_gap() {
     for text in ["<html>login</html>\n", "{\"type\":\"HELLO\",\"object\":{}}\n", "{}\n"] {
-        let mut look = Look::at_claims(
+        let mut cluster = WatchedCluster::at_claims(
             |nth| match nth {
                 0 => list(1, &[claim("a", 1)]),
                 _ => list(2, &[]),
@@ -82,8 +83,8 @@ async fn what_is_no_event_is_a_gap() {
             move |nth| if nth == 0 { open(text) } else { open("") },
         )
         .await;
-        look.until("a gap", |look| !look.sees(Kind::PersistentVolumeClaim)).await;
-        look.until("seen again", |look| look.claims() == (vec![], true)).await;
+        cluster.until("a gap", |cluster| !cluster.sees(Kind::PersistentVolumeClaim)).await;
+        cluster.until("seen again", |cluster| cluster.claims() == (vec![], true)).await;
     }
 }
 
@@ -91,9 +92,11 @@ async fn what_is_no_event_is_a_gap() {
 async fn a_lost_connection_is_a_gap_until_it_is_back() {
     let up = Arc::new(AtomicBool::new(true));
     let is_up = Arc::clone(&up);
-    let mut look = Look::at(&[Kind::PersistentVolumeClaim], quick(), move |path, watches, nth| {
-        match (path, watches) {
-            _ if !is_up.load(Ordering::SeqCst) => Reply::Reset(Vec::new()),
+    let mut cluster = WatchedCluster::at(
+        &[Kind::PersistentVolumeClaim],
+        quick(),
+        move |path, watches, nth| match (path, watches) {
+            _ if !is_up.load(Ordering::SeqCst) => TestReply::Reset(Vec::new()),
             (CLAIMS, true) if nth == 0 => {
                 is_up.store(false, Ordering::SeqCst);
                 cut(&event("ADDED", &claim("b", 2)))
@@ -102,16 +105,19 @@ async fn a_lost_connection_is_a_gap_until_it_is_back() {
             (CLAIMS, false) if nth == 0 => list(1, &[claim("a", 1)]),
             (CLAIMS, false) => list(9, &[claim("c", 8)]),
             _ => reply(404, "", ""),
-        }
-    })
+        },
+    )
     .await;
-    look.until("a gap", |look| look.intake.cluster.gaps().any(|it| it.reason.contains("broke")))
+    cluster
+        .until("a gap", |cluster| {
+            cluster.intake.cluster.gaps().any(|it| it.reason.contains("broke"))
+        })
         .await;
-    // What was seen is kept, but it is not all that there may be.
-    assert_eq!(look.claims(), (vec!["a", "b"], false));
+    // The known claims remain, but there may be others.
+    assert_eq!(cluster.claims(), (vec!["a", "b"], false));
     up.store(true, Ordering::SeqCst);
-    look.until("back", |look| look.claims() == (vec!["c"], true)).await;
-    assert_eq!(look.intake.cluster.gaps().count(), 0);
+    cluster.until("back", |cluster| cluster.claims() == (vec!["c"], true)).await;
+    assert_eq!(cluster.intake.cluster.gaps().count(), 0);
 }
 
 #[tokio::test]
@@ -119,7 +125,7 @@ async fn a_watch_that_always_breaks_off_at_once_is_a_gap() {
     for cleanly in [true, false] {
         let up = Arc::new(AtomicBool::new(false));
         let is_up = Arc::clone(&up);
-        let mut look = Look::at_claims(
+        let mut cluster = WatchedCluster::at_claims(
             move |nth| match nth {
                 0 => list(1, &[]),
                 _ if is_up.load(Ordering::SeqCst) => list(2, &[]),
@@ -132,59 +138,63 @@ async fn a_watch_that_always_breaks_off_at_once_is_a_gap() {
             },
         )
         .await;
-        look.until("a gap", |look| look.intake.cluster.gaps().count() == 1).await;
-        assert!(look.of(CLAIMS).iter().filter(|it| *it == "1").count() >= 5);
+        cluster.until("a gap", |cluster| cluster.intake.cluster.gaps().count() == 1).await;
+        assert!(cluster.of(CLAIMS).iter().filter(|it| *it == "1").count() >= 5);
         up.store(true, Ordering::SeqCst);
-        look.until("listed again", |look| look.claims().1).await;
+        cluster.until("listed again", |cluster| cluster.claims().1).await;
     }
 }
 
 #[tokio::test]
 async fn a_silent_server_is_asked_anew_and_then_listed_again() {
-    let limits = Limits { silence: Duration::from_millis(40), ..quick() };
-    let mut look =
-        Look::at(&[Kind::PersistentVolumeClaim], limits, |path, watches, nth| match path {
+    let limits = ReadLimits { silence: Duration::from_millis(40), ..quick() };
+    let mut cluster = WatchedCluster::at(
+        &[Kind::PersistentVolumeClaim],
+        limits,
+        |path, watches, nth| match path {
             CLAIMS if watches => open(""),
             CLAIMS if nth == 0 => list(1, &[claim("a", 1)]),
             CLAIMS => list(5, &[claim("b", 4)]),
             _ => reply(404, "", ""),
-        })
-        .await;
-    look.until("listed again", |look| look.claims() == (vec!["b"], true)).await;
-    assert_eq!(look.of(CLAIMS)[..4], ["list", "1", "1", "list"]);
+        },
+    )
+    .await;
+    cluster.until("listed again", |cluster| cluster.claims() == (vec!["b"], true)).await;
+    assert_eq!(cluster.of(CLAIMS)[..4], ["list", "1", "1", "list"]);
 }
 
 #[tokio::test]
 async fn a_gap_is_not_watched() {
-    let look = Look::at(&[Kind::PersistentVolumeClaim], quick(), |path, _, _| match path {
-        CLAIMS => reply(403, "", "no"),
-        "/api/v1/namespaces" => list(
-            1,
-            &[value!({"metadata": {"name": "shop"}}), value!({"metadata": {"name": "till"}})],
-        ),
-        "/api/v1/namespaces/shop/persistentvolumeclaims" => list(3, &[]),
-        _ => reply(403, "", "no"),
-    })
-    .await;
-    assert_eq!(look.watches.count(), 1);
+    let cluster =
+        WatchedCluster::at(&[Kind::PersistentVolumeClaim], quick(), |path, _, _| match path {
+            CLAIMS => reply(403, "", "no"),
+            "/api/v1/namespaces" => list(
+                1,
+                &[value!({"metadata": {"name": "shop"}}), value!({"metadata": {"name": "till"}})],
+            ),
+            "/api/v1/namespaces/shop/persistentvolumeclaims" => list(3, &[]),
+            _ => reply(403, "", "no"),
+        })
+        .await;
+    assert_eq!(cluster.watches.count(), 1);
     assert!(
-        look.requests().iter().all(|path| !path.contains("watch=1") || path.contains("/shop/"))
+        cluster.requests().iter().all(|path| !path.contains("watch=1") || path.contains("/shop/"))
     );
 }
 
 #[tokio::test]
 async fn what_may_not_be_watched_is_a_gap() {
-    let limits = Limits { silence: Duration::from_secs(3600), ..quick() };
-    let mut look =
-        Look::at(&[Kind::PersistentVolumeClaim], limits, |path, watches, _| match path {
+    let limits = ReadLimits { silence: Duration::from_secs(3600), ..quick() };
+    let mut cluster =
+        WatchedCluster::at(&[Kind::PersistentVolumeClaim], limits, |path, watches, _| match path {
             CLAIMS if watches => reply(403, "", "you may not watch"),
             CLAIMS => list(1, &[claim("a", 1)]),
             _ => reply(404, "", ""),
         })
         .await;
-    look.until("a gap", |look| !look.sees(Kind::PersistentVolumeClaim)).await;
+    cluster.until("a gap", |cluster| !cluster.sees(Kind::PersistentVolumeClaim)).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    look.watches.drain(&mut look.intake).expect("because nothing is saved");
-    assert_eq!(look.claims(), (vec!["a"], false));
-    assert_eq!(look.of(CLAIMS), ["list", "1"]);
+    cluster.watches.drain(&mut cluster.intake).expect("because nothing is saved");
+    assert_eq!(cluster.claims(), (vec!["a"], false));
+    assert_eq!(cluster.of(CLAIMS), ["list", "1"]);
 }

@@ -1,4 +1,4 @@
-//! Everything within reach, asked for by one list or by several.
+//! `ReachRequests`: the list requests that together cover a reach, and the batches that they send.
 
 use futures::future::{BoxFuture, FutureExt as _};
 
@@ -9,7 +9,7 @@ use crate::objects::{AnyObject, Folder, Reduced};
 
 use super::message::{Message, Outbox};
 
-/// The events that are looked at.
+/// The field selectors of the events that are read.
 pub const EVENTS: [&str; 5] = [
     "involvedObject.kind=PersistentVolume",
     "involvedObject.kind=PersistentVolumeClaim",
@@ -21,15 +21,15 @@ pub const EVENTS: [&str; 5] = [
 /// of bytes may hold a few more.
 const BATCH: usize = 64;
 
-/// How everything within reach is asked for.
+/// The requests that list everything within a reach.
 #[derive(Clone)]
-pub(super) struct Lists {
+pub(super) struct ReachRequests {
     pub(super) reach: Reach,
     requests: Vec<ListRequest>,
     decoding: Decoding<Box<dyn AnyObject>>,
 }
 
-impl Lists {
+impl ReachRequests {
     pub(super) fn new(
         reach: Reach,
         version: &str,
@@ -40,15 +40,14 @@ impl Lists {
         let mut request = ListRequest::new(kind.group().name, version, kind.plural());
         request.namespace = reach.namespace.as_deref().map(str::to_owned);
         request.page = page;
-        // Of all events only these are looked at, and there may be very many others.
+        // Only these events are read, and there may be very many others.
         let requests = match kind {
             Kind::Event => {
-                let selecting = |selector: &str| Some(selector.to_owned());
-                let one = |selector| ListRequest {
-                    field_selector: selecting(selector),
+                let select = |selector: &str| ListRequest {
+                    field_selector: Some(selector.to_owned()),
                     ..request.clone()
                 };
-                EVENTS.into_iter().map(one).collect()
+                EVENTS.into_iter().map(select).collect()
             }
             _ => vec![request],
         };
@@ -63,49 +62,50 @@ impl Lists {
         &self.requests
     }
 
-    /// Reads everything within reach, and returns the versions from which to watch, one a request.
-    pub(super) async fn read(
+    /// Lists everything within reach, and returns the resource versions to watch from, one for each
+    /// request.
+    pub(super) async fn list(
         &self,
         reader: &Reader,
         outbox: &Outbox,
     ) -> Result<Vec<String>, ReadError> {
-        outbox.tell(Message::Change(Change::Begin(self.reach.clone())));
-        let mut sink = Sink {
-            lists: self,
+        outbox.send(Message::Change(Change::Begin(self.reach.clone())));
+        let mut sink = ObjectBatches {
+            requests: self,
             outbox,
             folder: Folder::default(),
             objects: Vec::with_capacity(BATCH),
             others: Vec::new(),
         };
         let mut versions = Vec::with_capacity(self.requests.len());
-        let mut taken = None;
+        let mut date = None;
         for request in &self.requests {
             let listed = client::list(reader, request, self.decoding, &mut sink).await?;
-            taken = listed.date;
+            date = listed.date;
             versions.push(listed.resource_version);
-            // What this one told stays true should the next begin anew.
+            // These objects stay valid if the next request has to begin anew.
             sink.send_all().await;
         }
-        outbox.tell(Message::Complete(self.reach.clone(), taken));
+        outbox.send(Message::Complete(self.reach.clone(), date));
         Ok(versions)
     }
 }
 
-/// Collects objects into messages.
-struct Sink<'a> {
-    lists: &'a Lists,
+/// Collects the objects of a list into messages.
+struct ObjectBatches<'a> {
+    requests: &'a ReachRequests,
     outbox: &'a Outbox,
-    /// Of its own: what the rows of one list repeat is shared, and nobody waits for another list.
+    /// One for each list: its rows share what they repeat, and no list waits for another.
     folder: Folder,
     objects: Vec<Reduced>,
     others: Vec<Message>,
 }
 
-impl ListSink<Box<dyn AnyObject>> for Sink<'_> {
+impl ListSink<Box<dyn AnyObject>> for ObjectBatches<'_> {
     fn event(&mut self, event: ListEvent<Box<dyn AnyObject>>) {
-        let reach = &self.lists.reach;
+        let reach = &self.requests.reach;
         match event {
-            // Reduced where it was decoded: it is forgotten at once, and by the same thread.
+            // Reduced where it was decoded, so that the same thread frees it at once.
             ListEvent::Item(object) => {
                 let saving = self.outbox.saving();
                 self.objects.push(Reduced::of(&*object, &mut self.folder, saving));
@@ -114,8 +114,8 @@ impl ListSink<Box<dyn AnyObject>> for Sink<'_> {
                 let reason = format!("{}: {error}", reach.kind.plural());
                 self.others.push(Message::Broken(reach.clone(), reason));
             }
-            // What one of several lists said before stays as true as what the others said.
-            ListEvent::Restart if self.lists.requests.len() > 1 => self.objects.clear(),
+            // Of several requests only this one begins anew; what the others sent stays valid.
+            ListEvent::Restart if self.requests.requests.len() > 1 => self.objects.clear(),
             ListEvent::Restart => {
                 self.objects.clear();
                 self.others.clear();
@@ -132,14 +132,14 @@ impl ListSink<Box<dyn AnyObject>> for Sink<'_> {
     }
 }
 
-impl Sink<'_> {
+impl ObjectBatches<'_> {
     async fn send_all(&mut self) {
         for message in std::mem::take(&mut self.others) {
-            self.outbox.tell(message);
+            self.outbox.send(message);
         }
         if !self.objects.is_empty() {
             let batch = std::mem::replace(&mut self.objects, Vec::with_capacity(BATCH));
-            self.outbox.tell_objects(&self.lists.reach, batch).await;
+            self.outbox.send_batch(&self.requests.reach, batch).await;
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Why a list could not be had, in the words of a report.
+//! The reason of a gap: why a list or a watch failed, in the words of a report.
 
 use crate::client::ReadError;
 
-pub(super) fn reason(error: &ReadError) -> String {
+/// Returns why not everything was read.
+pub(super) fn gap_reason(error: &ReadError) -> String {
     match error {
         ReadError::Api { code: 403, message, .. } => format!("forbidden: {}", denial(message)),
         _ => error.to_string(),
     }
 }
 
-/// The part of an authorizer's denial that a reader needs: who may not do what, and where.
+/// Returns the part of an authorizer's denial that matters: who may not do what, and where.
 fn denial(message: &str) -> String {
     let said = message.split_once(" is forbidden: ").map_or(message, |(_, said)| said);
     match said.split_once(" in API group ") {

@@ -1,4 +1,4 @@
-//! What was listed, kept current by watches; and what cannot be kept current, said.
+//! Tests of watches: what they keep current, and the gaps that they report.
 
 mod current;
 mod unseen;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 use tokio::time::timeout;
 
-use super::server::{Reply, Server, begun, chunk, json, quick, reply};
-use crate::client::{Limits, Reader};
+use crate::client::test_server::{TestReply, TestServer, begun, chunk, json, quick, reply};
+use crate::client::{ReadLimits, Reader};
 use crate::model::Kind;
 use crate::sources::{
     intake::Intake,
@@ -22,12 +22,12 @@ pub(super) const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
 pub(super) const VOLUMES: &str = "/api/v1/persistentvolumes";
 pub(super) const PODS: &str = "/api/v1/pods";
 
-/// Says what the nth list of a collection is answered with, and the nth watch.
-type Script = dyn Fn(&str, bool, usize) -> Reply + Send + Sync;
+/// Returns the answer to the nth list of a collection, or to the nth watch.
+type Script = dyn Fn(&str, bool, usize) -> TestReply + Send + Sync;
 
-async fn serving(script: Box<Script>) -> Server {
+async fn serving(script: Box<Script>) -> TestServer {
     let asked_before = Mutex::new(BTreeMap::<(String, bool), usize>::new());
-    Server::start(move |asked| {
+    TestServer::start(move |asked| {
         let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
         if path == "/version" {
             return json(r#"{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}"#);
@@ -41,19 +41,19 @@ async fn serving(script: Box<Script>) -> Server {
     .await
 }
 
-/// One cluster and its owner.
-pub(super) struct Look {
-    pub(super) server: Server,
+/// A server and the intake that watches it.
+pub(super) struct WatchedCluster {
+    pub(super) server: TestServer,
     pub(super) reader: Reader,
     pub(super) intake: Intake,
     pub(super) watches: Watches,
 }
 
-impl Look {
+impl WatchedCluster {
     pub(super) async fn at(
         kinds: &[Kind],
-        limits: Limits,
-        script: impl Fn(&str, bool, usize) -> Reply + Send + Sync + 'static,
+        limits: ReadLimits,
+        script: impl Fn(&str, bool, usize) -> TestReply + Send + Sync + 'static,
     ) -> Self {
         let server = serving(Box::new(script)).await;
         let reader = Reader::with_limits(&server.connect().await, limits);
@@ -66,8 +66,8 @@ impl Look {
     }
 
     pub(super) async fn at_claims(
-        list: impl Fn(usize) -> Reply + Send + Sync + 'static,
-        watch: impl Fn(usize) -> Reply + Send + Sync + 'static,
+        list: impl Fn(usize) -> TestReply + Send + Sync + 'static,
+        watch: impl Fn(usize) -> TestReply + Send + Sync + 'static,
     ) -> Self {
         Self::at(&[Kind::PersistentVolumeClaim], quick(), move |path, watches, nth| {
             match (path, watches) {
@@ -79,7 +79,7 @@ impl Look {
         .await
     }
 
-    /// Takes in what comes until something is so.
+    /// Takes in what arrives until a condition holds.
     pub(super) async fn until(&mut self, what: &str, so: impl Fn(&Self) -> bool) {
         let taking_in = async {
             while !so(self) {
@@ -90,7 +90,7 @@ impl Look {
         assert!(taken_in, "never: {what}; {:#?} {:?}", self.requests(), self.claims());
     }
 
-    /// The names of the claims, and whether they are all that there are.
+    /// Returns the names of the claims, and whether all claims were seen.
     pub(super) fn claims(&self) -> (Vec<&str>, bool) {
         let claims = self.intake.cluster.claims();
         let mut names: Vec<_> = claims.map(|(_, claim)| &*claim.metadata.name).collect();
@@ -102,7 +102,7 @@ impl Look {
         self.intake.cluster.reach(kind, None).is_ok()
     }
 
-    /// What was asked of a collection: `list`, or the version watched from.
+    /// Returns the requests for a collection: `list`, or the resource version that is watched from.
     pub(super) fn of(&self, collection: &str) -> Vec<String> {
         let of = |path: &String| path.split('?').next() == Some(collection);
         let version = |path: String| match path.split_once("&resourceVersion=") {
@@ -128,7 +128,7 @@ pub(super) fn claim(name: &str, version: u32) -> Value {
     })
 }
 
-pub(super) fn list(version: u32, items: &[Value]) -> Reply {
+pub(super) fn list(version: u32, items: &[Value]) -> TestReply {
     let version = version.to_string();
     json(
         value!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items})
@@ -151,19 +151,19 @@ pub(super) fn expired() -> Value {
     value!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"})
 }
 
-/// A watch that tells this and then nothing.
-pub(super) fn open(text: &str) -> Reply {
-    Reply::Hang([begun(), chunk_of(text)].concat())
+/// A watch that sends this and then nothing.
+pub(super) fn open(text: &str) -> TestReply {
+    TestReply::Hang([begun(), chunk_of(text)].concat())
 }
 
-/// A watch that tells this and ends.
-pub(super) fn over(text: &str) -> Reply {
-    Reply::Whole([begun(), chunk_of(text), chunk("")].concat())
+/// A watch that sends this and ends.
+pub(super) fn over(text: &str) -> TestReply {
+    TestReply::Whole([begun(), chunk_of(text), chunk("")].concat())
 }
 
-/// A watch that tells this and is cut.
-pub(super) fn cut(text: &str) -> Reply {
-    Reply::Cut([begun(), chunk_of(text)].concat())
+/// A watch that sends this and breaks off.
+pub(super) fn cut(text: &str) -> TestReply {
+    TestReply::Cut([begun(), chunk_of(text)].concat())
 }
 
 pub(super) fn chunk_of(text: &str) -> Vec<u8> {

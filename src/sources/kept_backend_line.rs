@@ -1,34 +1,30 @@
-//! Backend volumes that were left behind on purpose: the record in a cluster, and the lines of our own
-//! dumps that tell of them. What writing a volume down again needs stays in the record.
-
-use std::collections::BTreeMap;
+//! `KeptBackendLine`: a kept backend volume as a line of our own dump.
+//!
+//! What is needed to create its PersistentVolume again is not in it: that stays in the record.
 
 use serde::{Deserialize, Serialize};
 
-use super::answers::{self, Found, Reply};
-use crate::client::Reader;
-use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
 use crate::model::{
-    Answer, BackendKey, ClaimKey, Interner, KeptBackend, Recorded, Uid, format_time, parse_time,
+    BackendKey, ClaimKey, Interner, KeptBackend, Recorded, Uid, format_time, parse_time,
 };
 
-/// Kind of a line with a kept backend.
-pub const KEPT: &str = "KeptBackend";
+/// The `kind` of such a line.
+pub const KEPT_BACKEND: &str = "KeptBackend";
 
-/// A kept backend in its saved form.
+/// A kept backend volume in the form in which a dump holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct KeptBackendLine {
     driver: String,
     handle: String,
     volume: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    claim: Option<Claimed>,
+    claim: Option<LineClaim>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     storage_class: Option<String>,
-    /// In bytes.
+    /// Capacity in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     capacity: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,15 +35,15 @@ pub struct Kept {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Claimed {
+struct LineClaim {
     namespace: String,
     name: String,
 }
 
-impl Kept {
-    /// Puts it into its saved form.
+impl KeptBackendLine {
+    /// Builds the line of a kept backend volume.
     pub fn new(kept: &KeptBackend) -> Self {
-        let claimed = |claim: &ClaimKey| Claimed {
+        let line_claim = |claim: &ClaimKey| LineClaim {
             namespace: claim.namespace.to_string(),
             name: claim.name.to_string(),
         };
@@ -56,7 +52,7 @@ impl Kept {
             handle: kept.backend.handle.to_string(),
             volume: kept.volume.to_string(),
             uid: kept.uid.as_ref().map(Uid::to_string),
-            claim: kept.claim.as_ref().map(claimed),
+            claim: kept.claim.as_ref().map(line_claim),
             storage_class: kept.class.as_ref().map(ToString::to_string),
             capacity: kept.capacity,
             since: kept.since.as_ref().map(format_time),
@@ -65,10 +61,10 @@ impl Kept {
         }
     }
 
-    /// Takes it out of its saved form.
+    /// Returns the kept backend volume that the line describes.
     ///
     /// # Errors
-    /// When its time is none, or nobody is known who recorded it.
+    /// When `since` is not a time, or `recorded` is not the name of a place where one is recorded.
     pub fn into_backend(self, interner: &mut Interner) -> Result<KeptBackend, String> {
         let recorded = Recorded::ALL.into_iter().find(|it| it.name() == self.recorded);
         let since = match &self.since {
@@ -93,39 +89,6 @@ impl Kept {
     }
 }
 
-/// A `ConfigMap`, as far as it is ours.
-#[derive(Deserialize)]
-struct ConfigMap {
-    data: Option<BTreeMap<String, String>>,
-}
-
-/// Reads the record of a namespace. The answer is whether there is one.
-pub(super) async fn ask(reader: &Reader, namespace: &str) -> Reply {
-    let path = answers::path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
-    match reader.get_json::<ConfigMap>(&path).await {
-        Ok(found) => read(found.value.data.unwrap_or_default()),
-        Err(error) => Reply { answer: answers::refusal(&error), found: Found::Nothing },
-    }
-}
-
-fn read(data: BTreeMap<String, String>) -> Reply {
-    let (mut kept, mut broken) = (Vec::new(), Vec::new());
-    for (key, value) in data {
-        match KeptBackendRecord::parse(&value) {
-            Ok(record) => kept.push(record.backend()),
-            Err(wrong) => broken.push(format!("{key} cannot be read: {wrong}")),
-        }
-    }
-    let answer = match &broken[..] {
-        [] => Answer::Yes,
-        [one] => Answer::Unanswered(one.as_str().into()),
-        [first, rest @ ..] => {
-            Answer::Unanswered(format!("{first} (and {} more)", rest.len()).into())
-        }
-    };
-    Reply { answer, found: Found::Kept(kept) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,32 +110,16 @@ mod tests {
     #[test]
     fn a_saved_line_comes_back_as_it_was() {
         let mut interner = Interner::default();
-        let text = serde_json::to_string(&Kept::new(&kept())).expect("it has a JSON form");
-        let line: Kept = serde_json::from_str(&text).expect("the same form");
+        let text =
+            serde_json::to_string(&KeptBackendLine::new(&kept())).expect("it has a JSON form");
+        let line: KeptBackendLine = serde_json::from_str(&text).expect("the same form");
         assert_eq!(line.into_backend(&mut interner), Ok(kept()));
         for (wrong, said) in [("since", "no time"), ("recorded", "no journal")] {
             let mut line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
             line[wrong] = "x".into();
-            let line: Kept = serde_json::from_value(line).expect("the same form");
+            let line: KeptBackendLine = serde_json::from_value(line).expect("the same form");
             let error = line.into_backend(&mut interner).expect_err("nothing sensible");
             assert!(error.contains(said), "{error}");
         }
-    }
-
-    #[test]
-    fn a_key_that_cannot_be_read_hides_no_other_and_is_no_silence() {
-        let value = |handle: &str| {
-            format!(r#"{{"version":1,"driver":"d","handle":"{handle}","volume":"v"}}"#)
-        };
-        let data = |texts: &[(&str, String)]| {
-            texts.iter().map(|(key, text)| ((*key).to_owned(), text.clone())).collect()
-        };
-        let whole = read(data(&[("a", value("h1")), ("b", value("h2"))]));
-        assert_eq!(whole.answer, Answer::Yes);
-        let torn = read(data(&[("a", value("h1")), ("b", "{}".to_owned()), ("c", String::new())]));
-        let Answer::Unanswered(reason) = torn.answer else { panic!("{:?}", torn.answer) };
-        assert_eq!(&*reason, "b cannot be read: it has no version (and 1 more)");
-        let Found::Kept(kept) = torn.found else { panic!("what can be read counts") };
-        assert_eq!(kept.len(), 1);
     }
 }

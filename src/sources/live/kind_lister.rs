@@ -1,13 +1,14 @@
-//! The lists of one look at a cluster: which versions, in which order, and in which namespaces.
+//! `KindLister`: lists each kind, in the version that is served, and by namespace where only that
+//! is allowed.
 
 use std::sync::Arc;
 
 use tokio::sync::{OnceCell, watch};
 
-use super::denial::reason;
-use super::follow::Follow;
-use super::lister::Lists;
+use super::gap_reason::gap_reason;
 use super::message::{Message, Outbox};
+use super::reach_requests::ReachRequests;
+use super::reach_watch::ReachWatch;
 use crate::client::{
     self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds,
 };
@@ -15,29 +16,26 @@ use crate::cluster::{Change, Reach};
 use crate::model::{Kind, Text};
 use crate::objects::{self, AnyObject};
 
-/// What can be watched from the end of its list on.
-pub(super) type Found = Vec<Follow>;
-
-/// What the tasks that list share.
-pub(super) struct Context {
+/// Lists kinds, one task each. Discovery and the list of namespaces are shared among the tasks.
+pub(super) struct KindLister {
     reader: Reader,
     page: Option<u32>,
     namespace: String,
     outbox: Outbox,
     namespaces: OnceCell<Result<Vec<String>, String>>,
     served: OnceCell<Result<ServedKinds, String>>,
-    /// Opens when the volumes are in.
-    gate: watch::Receiver<bool>,
+    /// Whether the list of volumes has ended.
+    volumes_listed: watch::Receiver<bool>,
 }
 
-impl Context {
-    /// Prepares to list; only volumes and pods before `gate` opens.
+impl KindLister {
+    /// Prepares to list. Until `volumes_listed` is true, only volumes and pods are listed.
     pub(super) fn new(
         reader: &Reader,
         page: Option<u32>,
         namespace: &str,
         outbox: Outbox,
-        gate: watch::Receiver<bool>,
+        volumes_listed: watch::Receiver<bool>,
     ) -> Self {
         Self {
             reader: reader.clone(),
@@ -46,35 +44,36 @@ impl Context {
             outbox,
             namespaces: OnceCell::new(),
             served: OnceCell::new(),
-            gate,
+            volumes_listed,
         }
     }
 
-    pub(super) async fn list_kind(self: Arc<Self>, kind: Kind) -> Found {
-        // What volumes name has to be asked for after them. The rest is let in with it, so that the
-        // server does not take its time over volumes while everything else is asked for: only pods,
-        // the longest list by far, begin beside them.
+    /// Lists a kind, and returns the watches that keep current what was listed. A gap has none.
+    pub(super) async fn list_kind(self: Arc<Self>, kind: Kind) -> Vec<ReachWatch> {
+        // What volumes reference has to be listed after them. The rest waits as well, so that the
+        // server is not busy with other lists while it sends the volumes: only pods, by far the
+        // longest list, begin beside them.
         if !matches!(kind, Kind::PersistentVolume | Kind::Pod) {
-            let mut gate = self.gate.clone();
-            // The owner is gone only when reading was given up.
-            let _ = gate.wait_for(|open| *open).await;
+            let mut volumes_listed = self.volumes_listed.clone();
+            // The sender is dropped only when reading is given up.
+            let _ = volumes_listed.wait_for(|listed| *listed).await;
         }
         let version = match self.version_of(kind).await {
             Ok(Some(version)) => version,
             Ok(None) => {
-                self.outbox.tell(Message::Change(Change::NotServed(kind)));
+                self.outbox.send(Message::Change(Change::NotServed(kind)));
                 return Vec::new();
             }
-            Err(reason) => return self.lose(kind, None, reason),
+            Err(reason) => return self.gap(kind, None, reason),
         };
         match objects::decoding(kind) {
             Some(decoding) => self.list(kind, decoding, &version).await,
-            // Listed for their names only, or not at all.
+            // Namespaces are listed for their names only; other kinds without rows are not listed.
             None => Vec::new(),
         }
     }
 
-    /// The version under which a kind is to be read; `None` when it is not served.
+    /// Returns the version in which a kind is read; `None` when it is not served.
     async fn version_of(&self, kind: Kind) -> Result<Option<String>, String> {
         if !kind.is_optional() {
             return Ok(Some(kind.group().version.to_owned()));
@@ -99,52 +98,50 @@ impl Context {
         kind: Kind,
         decoding: Decoding<Box<dyn AnyObject>>,
         version: &str,
-    ) -> Found {
-        let whole = Reach::all(kind);
-        let error = match self.list_within(whole, decoding, version).await {
-            Ok(follow) => return vec![follow],
+    ) -> Vec<ReachWatch> {
+        let error = match self.list_reach(Reach::all(kind), decoding, version).await {
+            Ok(watch) => return vec![watch],
             Err(error) => error,
         };
         let by_namespace = kind.is_namespaced() && kind != Kind::Lease && kind != Kind::Event;
         if !error.is_forbidden() || !by_namespace {
-            return self.lose(kind, None, reason(&error));
+            return self.gap(kind, None, gap_reason(&error));
         }
-        // What may not be seen as a whole may still be seen in parts.
+        // Who may not list a kind in the whole cluster may still list it in a namespace.
         let (namespaces, all) = match self.all_namespaces().await {
             Ok(namespaces) => (namespaces, true),
             Err(_) => (vec![self.namespace.clone()], false),
         };
-        // Parts do not add up to the whole: a namespace may be new since they were listed.
-        let reason_of_whole = match all {
-            true => format!("{}; only each namespace by itself was", reason(&error)),
+        // All namespaces do not add up to the cluster: one may be new since they were listed.
+        let reason = match all {
+            true => format!("{}; only each namespace by itself was", gap_reason(&error)),
             false => format!(
                 "{}; namespaces may not be listed either, so only {} was tried",
-                reason(&error),
+                gap_reason(&error),
                 self.namespace
             ),
         };
-        let mut found = self.lose(kind, None, reason_of_whole);
+        let mut watches = self.gap(kind, None, reason);
         for namespace in namespaces {
-            let part = Reach { kind, namespace: Some(Text::from(namespace.as_str())) };
-            match self.list_within(part, decoding, version).await {
-                Ok(follow) => found.push(follow),
-                Err(error) => {
-                    found.extend(self.lose(kind, Some(namespace.as_str().into()), reason(&error)));
-                }
+            let namespace = Text::from(namespace.as_str());
+            let reach = Reach { kind, namespace: Some(namespace.clone()) };
+            match self.list_reach(reach, decoding, version).await {
+                Ok(watch) => watches.push(watch),
+                Err(error) => watches.extend(self.gap(kind, Some(namespace), gap_reason(&error))),
             }
         }
-        found
+        watches
     }
 
-    async fn list_within(
+    async fn list_reach(
         &self,
         reach: Reach,
         decoding: Decoding<Box<dyn AnyObject>>,
         version: &str,
-    ) -> Result<Follow, ReadError> {
-        let lists = Lists::new(reach, version, self.page, decoding);
-        let versions = lists.read(&self.reader, &self.outbox).await?;
-        Ok(Follow::new(lists, versions))
+    ) -> Result<ReachWatch, ReadError> {
+        let requests = ReachRequests::new(reach, version, self.page, decoding);
+        let versions = requests.list(&self.reader, &self.outbox).await?;
+        Ok(ReachWatch::new(requests, versions))
     }
 
     async fn all_namespaces(&self) -> Result<Vec<String>, String> {
@@ -163,9 +160,9 @@ impl Context {
         self.namespaces.get_or_init(list).await.clone()
     }
 
-    /// Tells of a gap, which nobody watches.
-    fn lose(&self, kind: Kind, namespace: Option<Text>, reason: String) -> Found {
-        self.outbox.lose(&Reach { kind, namespace }, reason);
+    /// Reports a gap, which is not watched.
+    fn gap(&self, kind: Kind, namespace: Option<Text>, reason: String) -> Vec<ReachWatch> {
+        self.outbox.send_gap(&Reach { kind, namespace }, reason);
         Vec::new()
     }
 }

@@ -1,4 +1,4 @@
-//! What a reader may ask, and the check that it asks nothing else.
+//! `ApiRequest`: a request that a reader sends, and the check that it changes nothing.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
@@ -6,54 +6,30 @@ use http::{HeaderValue, Method, Request};
 use kube::client::Body;
 
 use super::read_error::ReadError;
-use super::retry::Patience;
+use super::read_limits::Patience;
 
-/// The forms in which an answer is welcome.
+/// The content types that a request accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accept {
-    /// Protobuf, or JSON from those who do not speak it.
+    /// Protobuf, or JSON from servers without protobuf.
     Either,
     /// JSON.
     Json,
-    /// JSON that is not packed: a packer would keep back what arrives until there is enough of it.
+    /// JSON without compression, which would hold events back until there are enough bytes.
     Watch,
-    /// Aggregated discovery, or the plain old documents.
+    /// Aggregated discovery, or the older documents.
     Discovery,
-    /// The metadata of an object and nothing else of it.
+    /// Only the metadata of an object.
     Metadata,
 }
 
-/// The reviews, which are the only things that are posted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Review {
-    /// May I?
-    SelfSubjectAccess,
-    /// May somebody else?
-    SubjectAccess,
-    /// May somebody else, in this namespace?
-    LocalSubjectAccess(String),
-}
-
-/// A question, kept so that it can be asked again.
-pub(super) struct Question {
+/// A request, kept so that it can be sent again.
+pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) accept: Accept,
     pub(super) body: Bytes,
     pub(super) patience: Patience,
-}
-
-impl Review {
-    pub(super) fn path(&self) -> String {
-        const GROUP: &str = "/apis/authorization.k8s.io/v1";
-        match self {
-            Self::SelfSubjectAccess => format!("{GROUP}/selfsubjectaccessreviews"),
-            Self::SubjectAccess => format!("{GROUP}/subjectaccessreviews"),
-            Self::LocalSubjectAccess(namespace) => {
-                format!("{GROUP}/namespaces/{namespace}/localsubjectaccessreviews")
-            }
-        }
-    }
 }
 
 impl Accept {
@@ -70,7 +46,7 @@ impl Accept {
     }
 }
 
-impl Question {
+impl ApiRequest {
     pub(super) fn get(path: &str, accept: Accept) -> Self {
         Self {
             method: Method::GET,
@@ -81,7 +57,7 @@ impl Question {
         }
     }
 
-    /// Holds the promise of this file: whatever is asked for above, only reads pass here.
+    /// Refuses every request that could change something.
     pub(super) fn check(&self) -> Result<(), ReadError> {
         if reads_only(&self.method, &self.path) {
             return Ok(());
@@ -89,8 +65,8 @@ impl Question {
         Err(ReadError::NotARead { method: self.method.to_string(), path: self.path.clone() })
     }
 
-    /// Builds the request; `unpacked` asks for an answer that is not packed.
-    pub(super) fn request(&self, unpacked: bool) -> Result<Request<Body>, ReadError> {
+    /// Builds the HTTP request; `unpacked` asks for an answer without compression.
+    pub(super) fn build(&self, unpacked: bool) -> Result<Request<Body>, ReadError> {
         let mut request = Request::builder()
             .method(self.method.clone())
             .uri(&self.path)
@@ -101,27 +77,24 @@ impl Question {
         if unpacked || self.accept == Accept::Watch {
             request = request.header(ACCEPT_ENCODING, "identity");
         }
-        request.body(Body::from(self.body.clone())).map_err(|error| ReadError::Undecodable {
-            path: self.path.clone(),
-            detail: error.to_string(),
-        })
+        request
+            .body(Body::from(self.body.clone()))
+            .map_err(|error| ReadError::undecodable(&self.path, &error))
     }
 }
 
-/// Whether a request can change nothing: GET of anything but a way into a container, POST of an access review.
+/// Whether a request can change nothing: GET, except of subresources that reach into containers,
+/// and POST of access reviews.
 fn reads_only(method: &Method, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     if *method == Method::POST {
         return match segments.as_slice() {
-            ["apis", "authorization.k8s.io", _, review]
-            | ["apis", "authorization.k8s.io", _, "namespaces", _, review] => {
-                review.ends_with("accessreviews")
-            }
+            ["apis", "authorization.k8s.io", _, review] => review.ends_with("accessreviews"),
             _ => false,
         };
     }
-    // A GET of these runs a command, opens a tunnel, or does whatever the pod behind the proxy makes of it.
+    // A GET of these runs a command, opens a tunnel, or is a request to the pod behind the proxy.
     let acts = match segments.as_slice() {
         ["api", _, "namespaces", _, "pods", _, action, ..] => {
             matches!(*action, "exec" | "attach" | "portforward" | "proxy")
@@ -136,7 +109,7 @@ fn reads_only(method: &Method, path: &str) -> bool {
 mod tests {
     use http::Method;
 
-    use super::{Review, reads_only};
+    use super::reads_only;
 
     #[test]
     fn only_reads_pass() {
@@ -162,13 +135,16 @@ mod tests {
         ] {
             assert!(!reads_only(&Method::GET, path), "{path}");
         }
-        let local = Review::LocalSubjectAccess("shop".to_owned());
-        for review in [Review::SelfSubjectAccess, Review::SubjectAccess, local] {
-            assert!(reads_only(&Method::POST, &review.path()), "{review:?}");
+        for review in [
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        ] {
+            assert!(reads_only(&Method::POST, review), "{review}");
         }
         for path in [
             "/apis/authorization.k8s.io/v1/roles",
             "/apis/x/v1/accessreviews",
+            "/apis/authorization.k8s.io/v1/namespaces/shop/../../../api/v1/pods?x=/localsubjectaccessreviews",
             "/api/v1/pods?accessreviews",
         ] {
             assert!(!reads_only(&Method::POST, path), "{path}");
