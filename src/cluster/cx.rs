@@ -13,10 +13,11 @@ use std::{
     time::Duration,
 };
 
-use super::{Cluster, Coverage, Reach, Seen, Unseen};
+use super::{Cluster, Coverage, Reach, Seen, Unseen, rows::Stored};
 use crate::model::{
-    Age, Answer, Attachment, BackendKey, Claim, ClaimKey, Event, Fact, FactKey, Kind, ObjectKey,
-    PodUse, Question, Server, Settings, StorageClass, Text, Threshold, Time, Volume,
+    Age, Answer, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, Event, Fact, FactKey,
+    Kind, ObjectId, ObjectKey, PodUse, Question, Server, Settings, StorageClass, Text, Threshold,
+    Time, Volume,
 };
 
 /// The eyes of a judgement: every look at the cluster goes through here.
@@ -226,11 +227,7 @@ impl<'a> Cx<'a> {
     /// When volumes were not seen, or the list began too early to prove the absence.
     pub fn volume(&self, name: &str) -> Seen<Option<&'a Volume>> {
         self.note(|| Lookup::VolumeNamed(name.into()));
-        if let Some(id) = self.cluster.volumes.find(Kind::PersistentVolume, "", name) {
-            return Ok(self.cluster.volumes.get(id));
-        }
-        self.absent(Kind::PersistentVolume, None, name, Kind::PersistentVolumeClaim)?;
-        Ok(None)
+        self.by_name(Kind::PersistentVolume, None, name, Kind::PersistentVolumeClaim)
     }
 
     /// Returns the claim that a volume names; `Ok(None)` when it is known to be absent.
@@ -240,12 +237,8 @@ impl<'a> Cx<'a> {
     /// list of volumes had ended and nobody has asked for this one since.
     pub fn claim(&self, key: &ClaimKey) -> Seen<Option<&'a Claim>> {
         self.note(|| Lookup::Claim(key.clone()));
-        let kind = Kind::PersistentVolumeClaim;
-        if let Some(id) = self.cluster.claims.find(kind, &key.namespace, &key.name) {
-            return Ok(self.cluster.claims.get(id));
-        }
-        self.absent(kind, Some(&key.namespace), &key.name, Kind::PersistentVolume)?;
-        Ok(None)
+        let (kind, namespace) = (Kind::PersistentVolumeClaim, Some(&key.namespace));
+        self.by_name(kind, namespace, &key.name, Kind::PersistentVolume)
     }
 
     /// Returns the claims whose `spec.volumeName` is this volume.
@@ -256,14 +249,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::ClaimsNaming(volume.into()));
         self.all_of(Kind::PersistentVolumeClaim)?;
         let ids = self.cluster.indexes.claims_by_volume.candidates(volume);
-        let mut claims: Vec<_> = ids
-            .filter_map(|id| self.cluster.claims.get(id))
-            .filter(|claim| claim.volume_name.as_deref() == Some(volume))
-            .collect();
-        claims.sort_by(|a, b| {
-            (&a.namespace, &a.metadata.name).cmp(&(&b.namespace, &b.metadata.name))
-        });
-        Ok(claims)
+        Ok(self.matching(ids, |claim: &Claim| claim.volume_name.as_deref() == Some(volume)))
     }
 
     // --- users -----------------------------------------------------------------------------
@@ -276,15 +262,10 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::PodsOf(key.clone()));
         self.cluster.reach(Kind::Pod, Some(&key.namespace))?;
         let ids = self.cluster.indexes.pods_by_claim.candidates((&*key.namespace, &*key.name));
-        let mut pods: Vec<_> = ids
-            .filter_map(|id| self.cluster.pods.get(id))
-            .filter(|pod| {
-                pod.namespace == key.namespace
-                    && pod.claims.iter().any(|mounted| mounted.claim == key.name)
-            })
-            .collect();
-        pods.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(pods)
+        Ok(self.matching(ids, |pod: &PodUse| {
+            pod.namespace == key.namespace
+                && pod.claims.iter().any(|mounted| mounted.claim == key.name)
+        }))
     }
 
     /// Returns the attachments of a volume, in any state.
@@ -295,11 +276,9 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::AttachmentsOf(volume.into()));
         self.all_of(Kind::VolumeAttachment)?;
         let ids = self.cluster.indexes.attachments_by_volume.candidates(volume);
-        let is_of = |row: &&Attachment| matches!(&row.source, crate::model::AttachmentSource::Volume(name) if **name == *volume);
-        let mut rows: Vec<_> =
-            ids.filter_map(|id| self.cluster.attachments.get(id)).filter(is_of).collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &Attachment| {
+            matches!(&row.source, AttachmentSource::Volume(name) if **name == *volume)
+        }))
     }
 
     // --- classes, events, answers -----------------------------------------------------------
@@ -310,8 +289,8 @@ impl<'a> Cx<'a> {
     /// When classes were not seen, or were listed before the volumes.
     pub fn class(&self, name: &Text) -> Seen<Option<&'a StorageClass>> {
         self.note(|| Lookup::Class(Text::clone(name)));
-        if let Some(id) = self.cluster.classes.find(Kind::StorageClass, "", name) {
-            return Ok(self.cluster.classes.get(id));
+        if let Some(class) = self.cluster.tables.classes.named(Kind::StorageClass, "", name) {
+            return Ok(Some(class));
         }
         self.listed_after(Kind::StorageClass, None, Kind::PersistentVolume)?;
         Ok(None)
@@ -326,10 +305,8 @@ impl<'a> Cx<'a> {
         self.all_of(Kind::Event)?;
         let wanted = super::store::object_key(key);
         let ids = self.cluster.indexes.events_by_object.candidates(wanted);
-        let mut events: Vec<_> = ids
-            .filter_map(|id| self.cluster.events.get(id))
-            .filter(|event| super::store::object_key(&event.about) == wanted)
-            .collect();
+        let is_about = |event: &Event| super::store::object_key(&event.about) == wanted;
+        let mut events = self.matching(ids, is_about);
         events.sort_by(|a, b| (a.last_seen, &a.name).cmp(&(b.last_seen, &b.name)));
         Ok(events)
     }
@@ -346,6 +323,38 @@ impl<'a> Cx<'a> {
         let (kind, namespace) = (question.kind(), question.namespace().cloned());
         self.asked.borrow_mut().insert(question);
         Err(Unseen { kind, namespace, reason: "nobody asked".to_owned() })
+    }
+
+    // --- rows of any type ------------------------------------------------------------------
+
+    /// Returns those candidates of an index that really match, in the order of namespace and name.
+    fn matching<R: Stored>(
+        &self,
+        candidates: impl Iterator<Item = ObjectId>,
+        matches: impl Fn(&R) -> bool,
+    ) -> Vec<&'a R> {
+        let table = R::table(&self.cluster.tables);
+        let rows = candidates.filter_map(|id| table.get(id));
+        let mut rows: Vec<_> = rows.filter(|row| matches(row)).collect();
+        rows.sort_by(|a, b| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
+        rows
+    }
+
+    /// Returns an object that an object of the kind `referenced_by` references; `Ok(None)` when it
+    /// is known to be absent.
+    fn by_name<R: Stored>(
+        &self,
+        kind: Kind,
+        namespace: Option<&Text>,
+        name: &str,
+        referenced_by: Kind,
+    ) -> Seen<Option<&'a R>> {
+        let in_namespace = namespace.map_or("", |namespace| namespace);
+        let row = R::table(&self.cluster.tables).named(kind, in_namespace, name);
+        if row.is_none() {
+            self.absent(kind, namespace, name, referenced_by)?;
+        }
+        Ok(row)
     }
 
     // --- absence ---------------------------------------------------------------------------

@@ -4,22 +4,40 @@ use std::collections::BTreeSet;
 
 use crate::model::{BackendKey, ObjectId, Text};
 
-/// What a judgement is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Subject {
-    Volume(ObjectId),
-    Claim(ObjectId),
-    /// By its slot among the workloads.
-    StatefulSet(ObjectId),
-    Attachment(ObjectId),
-    Pod(ObjectId),
-    Class(ObjectId),
-    AttributesClass(ObjectId),
-    Snapshot(ObjectId),
-    Driver(Text),
-    /// A backend volume that was left behind on purpose.
-    Backend(BackendKey),
+/// Calls a macro with one line for each type of row that rules judge: its variant of [`Subject`],
+/// its type, and the methods of [`Cluster`](super::Cluster) that return all of them and one by id.
+macro_rules! for_each_judged_row {
+    ($call:ident) => {
+        $call! {
+            Volume: Volume, volumes, volume_at;
+            Claim: Claim, claims, claim_at;
+            StatefulSet: StatefulSet, sets, set_at;
+            Attachment: Attachment, attachments, attachment_at;
+            Pod: PodUse, pods, pod_at;
+            Class: StorageClass, classes, class_at;
+            AttributesClass: AttributesClass, attributes_classes, attributes_class_at;
+            Snapshot: SnapshotContent, snapshots, snapshot_at;
+        }
+    };
 }
+pub(crate) use for_each_judged_row;
+
+macro_rules! declare_subject {
+    ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
+        /// What a judgement is about.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Subject {
+            // A StatefulSet has the id of its workload.
+            $($subject(ObjectId),)+
+            /// A CSI driver or another provisioner, by its name.
+            Driver(Text),
+            /// A kept backend volume.
+            Backend(BackendKey),
+        }
+    };
+}
+
+for_each_judged_row!(declare_subject);
 
 /// The subjects whose judgement may differ after a change.
 ///

@@ -9,12 +9,15 @@ mod coverage;
 mod cx;
 mod dirty;
 mod index;
-mod lookup;
+mod indexes;
+mod rows;
 mod store;
 mod table;
+mod touch;
 
 pub use change::{Change, Gap, Reach};
 pub use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup};
+pub(crate) use dirty::for_each_judged_row;
 pub use dirty::{Dirty, Subject};
 pub use store::Cluster;

@@ -1,6 +1,6 @@
 //! Storage classes and volume attributes classes.
 
-use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{Metadata, ObjectRef, Text};
 
 /// A `StorageClass`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,10 +22,7 @@ pub struct StorageClass {
 impl StorageClass {
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(Kind::StorageClass, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
@@ -41,9 +38,6 @@ pub struct AttributesClass {
 impl AttributesClass {
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(Kind::VolumeAttributesClass, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }

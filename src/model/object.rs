@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Kind, Text, Uid};
+use super::{Identified, Kind, Text, Uid};
 
 /// The namespace and name of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,6 +69,13 @@ pub struct ObjectRef {
     pub key: ObjectKey,
     /// Which incarnation of that name, when it is known.
     pub uid: Option<Uid>,
+}
+
+impl ObjectRef {
+    /// References the object of a row.
+    pub(super) fn of(row: &impl Identified, uid: Option<&Uid>) -> Self {
+        Self { key: row.object_key(), uid: uid.cloned() }
+    }
 }
 
 impl fmt::Display for ObjectRef {

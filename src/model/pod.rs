@@ -1,6 +1,6 @@
 //! Pods, as far as they use claims, belong to a set or serve drivers.
 
-use super::{Kind, Labels, ObjectKey, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
+use super::{Labels, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
 
 /// A pod that uses a claim, belongs to a `StatefulSet` or runs a storage sidecar. Other pods are
 /// counted, not kept.
@@ -48,14 +48,7 @@ impl PodUse {
 
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::Pod,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.name.clone(),
-            },
-            uid: self.uid.clone(),
-        }
+        ObjectRef::of(self, self.uid.as_ref())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Snapshots of volumes, and of groups of volumes.
 
-use super::{BackendKey, Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text, Uid};
+use super::{BackendKey, Bytes, Kind, Metadata, ObjectRef, Text, Uid};
 
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,10 +49,7 @@ impl SnapshotContent {
 
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(self.kind, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
@@ -76,14 +73,7 @@ pub struct VolumeSnapshot {
 impl VolumeSnapshot {
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::VolumeSnapshot,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.metadata.name.clone(),
-            },
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 

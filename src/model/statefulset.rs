@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Bytes, Kind, Labels, Metadata, ObjectKey, ObjectRef, Text};
+use super::{Bytes, Labels, Metadata, ObjectRef, Text};
 
 /// What makes a workload a `StatefulSet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,14 +37,7 @@ pub struct StatefulSet {
 impl StatefulSet {
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::StatefulSet,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.metadata.name.clone(),
-            },
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 

@@ -3,8 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    BackendKey, Bytes, ClaimKey, Metadata, ObjectKey, ObjectRef, Text, Time, Uid,
-    backend::migrated_driver,
+    BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid, backend::migrated_driver,
 };
 
 /// A `PersistentVolume`.
@@ -81,10 +80,7 @@ impl Volume {
 
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(super::Kind::PersistentVolume, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 

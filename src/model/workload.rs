@@ -1,6 +1,6 @@
 //! Workloads, as far as their templates use claims or would serve drivers.
 
-use super::{Kind, ObjectKey, ObjectRef, OwnerReference, Sidecars, StatefulSet, Text, Uid};
+use super::{Kind, ObjectRef, OwnerReference, Sidecars, StatefulSet, Text, Uid};
 
 /// A workload whose template names a claim or would run storage sidecars, or a `StatefulSet`. Others
 /// are counted, not kept.
@@ -35,14 +35,7 @@ pub struct Workload {
 impl Workload {
     /// How reports name it.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: self.kind,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.name.clone(),
-            },
-            uid: self.uid.clone(),
-        }
+        ObjectRef::of(self, self.uid.as_ref())
     }
 }
 

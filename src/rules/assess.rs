@@ -16,7 +16,7 @@ use scope::{exempt, object_key};
 pub use scope::{in_scope, metadata, subjects};
 pub use share::Share;
 
-use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
+use super::{Judge, Judged, REGISTRY, Rule, SUBJECT_KINDS, Stake, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
     Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
@@ -325,9 +325,9 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
 
 /// The rules about subjects of one kind, in the order of the registry.
 fn about(subject: &Subject) -> &'static [(&'static Rule, Judge)] {
-    static BY_KIND: std::sync::LazyLock<[Vec<(&'static Rule, Judge)>; Judge::KINDS]> =
+    static BY_KIND: std::sync::LazyLock<[Vec<(&'static Rule, Judge)>; SUBJECT_KINDS]> =
         std::sync::LazyLock::new(|| {
-            let mut by_kind = [const { Vec::new() }; Judge::KINDS];
+            let mut by_kind = [const { Vec::new() }; SUBJECT_KINDS];
             for rule in REGISTRY.iter() {
                 for judge in rule.judge {
                     by_kind[judge.kind()].push((*rule, *judge));

@@ -14,11 +14,9 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::InlineAttachmentsOf(backend.clone()));
         self.all_of(Kind::VolumeAttachment)?;
         let ids = self.cluster.indexes.attachments_by_backend.candidates(backend.lookup());
-        let is_of = |row: &&Attachment| row.source.backend().is_some_and(|it| it.same(backend));
-        let mut rows: Vec<_> =
-            ids.filter_map(|id| self.cluster.attachments.get(id)).filter(is_of).collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &Attachment| {
+            row.source.backend().is_some_and(|it| it.same(backend))
+        }))
     }
 
     /// Returns the snapshots and group snapshots that were or are being taken of a volume.
@@ -29,11 +27,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::SnapshotsOf(backend.clone()));
         self.all_of(Kind::VolumeSnapshotContent)?;
         self.all_of(Kind::VolumeGroupSnapshotContent)?;
-        let is_of = |row: &&SnapshotContent| row.backends().any(|it| it.same(backend));
         let ids = self.cluster.indexes.snapshots_by_backend.candidates(backend.lookup());
-        let mut rows: Vec<_> =
-            ids.filter_map(|id| self.cluster.snapshots.get(id)).filter(is_of).collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &SnapshotContent| row.backends().any(|it| it.same(backend))))
     }
 }

@@ -41,11 +41,11 @@ impl<'a> Cx<'a> {
     /// When it was not found and the kind was not seen.
     pub fn csi_driver(&self, name: &Text) -> Seen<Option<&'a CsiDriver>> {
         self.note(|| Lookup::CsiDriver(Text::clone(name)));
-        if let Some(id) = self.cluster.csi_drivers.find(Kind::CsiDriver, "", name) {
-            return Ok(self.cluster.csi_drivers.get(id));
+        let driver = self.cluster.tables.csi_drivers.named(Kind::CsiDriver, "", name);
+        if driver.is_none() {
+            self.all_of(Kind::CsiDriver)?;
         }
-        self.all_of(Kind::CsiDriver)?;
-        Ok(None)
+        Ok(driver)
     }
 
     /// Returns the nodes on which a driver is registered. Only facts may ask.
@@ -55,7 +55,7 @@ impl<'a> Cx<'a> {
     pub fn csi_nodes_of(&self, driver: &str) -> Seen<Vec<&'a CsiNode>> {
         let ids = self.cluster.indexes.csi_nodes_by_driver.candidates(driver);
         let nodes: Vec<_> = ids
-            .filter_map(|id| self.cluster.csi_nodes.get(id))
+            .filter_map(|id| self.cluster.tables.csi_nodes.get(id))
             .filter(|node| node.drivers.iter().any(|known| **known == *driver))
             .collect();
         if nodes.is_empty() {
@@ -70,11 +70,7 @@ impl<'a> Cx<'a> {
     /// When none was found and leases were not seen everywhere.
     pub fn leases_named(&self, name: &str) -> Seen<Vec<&'a Lease>> {
         let ids = self.cluster.indexes.leases_by_name.candidates(name);
-        let mut leases: Vec<_> = ids
-            .filter_map(|id| self.cluster.leases.get(id))
-            .filter(|lease| &*lease.metadata.name == name)
-            .collect();
-        leases.sort_by(|a, b| a.namespace.cmp(&b.namespace));
+        let leases = self.matching(ids, |lease: &Lease| &*lease.metadata.name == name);
         if leases.is_empty() {
             self.all_of(Kind::Lease)?;
         }
@@ -83,13 +79,13 @@ impl<'a> Cx<'a> {
 
     /// Returns the pods that run storage sidecars, as far as pods were seen. Only facts may ask.
     pub fn sidecar_pods(&self) -> impl Iterator<Item = &'a PodUse> {
-        self.cluster.indexes.sidecar_pods.iter().filter_map(|id| self.cluster.pods.get(*id))
+        self.cluster.indexes.sidecar_pods.iter().filter_map(|id| self.cluster.tables.pods.get(*id))
     }
 
     /// Returns the workloads that would run storage sidecars. Only facts may ask.
     pub fn sidecar_workloads(&self) -> impl Iterator<Item = &'a Workload> {
         let ids = self.cluster.indexes.sidecar_workloads.iter();
-        ids.filter_map(|id| self.cluster.workloads.get(*id))
+        ids.filter_map(|id| self.cluster.tables.workloads.get(*id))
     }
 
     /// Returns the volumes that name a driver. Only facts may ask.
@@ -100,13 +96,13 @@ impl<'a> Cx<'a> {
         ids.sort_unstable();
         let driver: Box<str> = driver.into();
         ids.into_iter()
-            .filter_map(|id| self.cluster.volumes.get(id))
+            .filter_map(|id| self.cluster.tables.volumes.get(id))
             .filter(move |volume| volume.drivers().any(|known| *known == *driver))
     }
 
     /// Returns all events, for what drivers were last heard to do. Only facts may ask.
     pub fn events(&self) -> impl Iterator<Item = &'a Event> {
-        self.cluster.events.iter().map(|(_, event)| event)
+        self.cluster.tables.events.iter().map(|(_, event)| event)
     }
 
     /// Returns since when earlier runs found nothing of a controller. Only facts may ask.

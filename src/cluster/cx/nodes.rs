@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
-use crate::cluster::{Seen, lookup::on_node};
+use crate::cluster::{Seen, touch::on_node};
 use crate::model::{BackendKey, Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
 
 impl<'a> Cx<'a> {
@@ -15,12 +15,8 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::NodesHolding(backend.clone()));
         self.all_of(Kind::Node)?;
         let ids = self.cluster.indexes.nodes_by_backend.candidates(backend.lookup());
-        let nodes = ids.filter_map(|id| self.cluster.nodes.get(id));
-        let names = |known: &str| on_node(known).is_some_and(|held| held.same(backend));
-        let holds = |node: &&Node| node.volumes.iter().any(|known| names(known));
-        let mut nodes: Vec<_> = nodes.filter(holds).collect();
-        nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(nodes)
+        let is_it = |entry: &str| on_node(entry).is_some_and(|known| known.same(backend));
+        Ok(self.matching(ids, |node: &Node| node.volumes.iter().any(|entry| is_it(entry))))
     }
 
     /// Returns a node by name, which an object of the kind `named_by` names; `Ok(None)` when it is
@@ -30,11 +26,7 @@ impl<'a> Cx<'a> {
     /// When nodes were not seen, or the absence is not proven.
     pub fn node(&self, name: &str, named_by: Kind) -> Seen<Option<&'a Node>> {
         self.note(|| Lookup::Node(name.into(), named_by));
-        if let Some(id) = self.cluster.nodes.find(Kind::Node, "", name) {
-            return Ok(self.cluster.nodes.get(id));
-        }
-        self.absent(Kind::Node, None, name, named_by)?;
-        Ok(None)
+        self.by_name(Kind::Node, None, name, named_by)
     }
 
     /// Whether any node satisfies an affinity; `false` only when it is known that none does.
@@ -85,9 +77,9 @@ impl<'a> Cx<'a> {
             Some(wanted) => wanted.values.iter().find_map(|value| {
                 let key = (&*wanted.key, &**value);
                 let ids = self.cluster.indexes.nodes_by_label.candidates(key);
-                ids.filter_map(|id| self.cluster.nodes.get(id)).find(matches)
+                ids.filter_map(|id| self.cluster.tables.nodes.get(id)).find(matches)
             }),
-            None => self.cluster.nodes.iter().map(|(_, node)| node).find(matches),
+            None => self.cluster.tables.nodes.iter().map(|(_, node)| node).find(matches),
         }
     }
 }

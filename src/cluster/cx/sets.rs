@@ -11,7 +11,7 @@ impl<'a> Cx<'a> {
     /// When sets of that namespace were not seen.
     pub fn set(&self, namespace: &Text, name: &str) -> Seen<Option<&'a StatefulSet>> {
         self.note(|| Lookup::Set(Text::clone(namespace), name.into()));
-        if let Some(id) = self.cluster.workloads.find(Kind::StatefulSet, namespace, name) {
+        if let Some(id) = self.cluster.tables.workloads.find(Kind::StatefulSet, namespace, name) {
             return Ok(self.cluster.set_at(id));
         }
         self.cluster.reach(Kind::StatefulSet, Some(namespace))?;
@@ -53,7 +53,7 @@ impl<'a> Cx<'a> {
         self.cluster.reach(Kind::PersistentVolumeClaim, Some(namespace))?;
         let ids = self.cluster.indexes.claims_by_stem.candidates((&**namespace, stem));
         let mut claims: Vec<_> = ids
-            .filter_map(|id| self.cluster.claims.get(id))
+            .filter_map(|id| self.cluster.tables.claims.get(id))
             .filter(|claim| claim.namespace == *namespace)
             .filter_map(|claim| match split_ordinal(&claim.metadata.name) {
                 Some((known, ordinal)) if known == stem => Some((ordinal, claim)),
@@ -73,8 +73,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::ClaimsOfStem(Text::clone(namespace), stem.into()));
         let kind = Kind::PersistentVolumeClaim;
         self.cluster.reach(kind, Some(namespace))?;
-        let id = self.cluster.claims.find(kind, namespace, &format!("{stem}-{ordinal}"));
-        Ok(id.and_then(|id| self.cluster.claims.get(id)))
+        Ok(self.cluster.tables.claims.named(kind, namespace, &format!("{stem}-{ordinal}")))
     }
 
     /// Returns a pod that is kept, by name: one that uses claims, belongs to a set, or runs a
@@ -84,11 +83,11 @@ impl<'a> Cx<'a> {
     /// When pods of that namespace were not seen.
     pub fn pod(&self, namespace: &Text, name: &str) -> Seen<Option<&'a PodUse>> {
         self.note(|| Lookup::Pod(Text::clone(namespace), name.into()));
-        if let Some(id) = self.cluster.pods.find(Kind::Pod, namespace, name) {
-            return Ok(self.cluster.pods.get(id));
+        let pod = self.cluster.tables.pods.named(Kind::Pod, namespace, name);
+        if pod.is_none() {
+            self.cluster.reach(Kind::Pod, Some(namespace))?;
         }
-        self.cluster.reach(Kind::Pod, Some(namespace))?;
-        Ok(None)
+        Ok(pod)
     }
 
     /// Returns the pods called `<set>-<ordinal>`, in the order of their ordinals, whoever made them.
@@ -100,7 +99,7 @@ impl<'a> Cx<'a> {
         self.cluster.reach(Kind::Pod, Some(namespace))?;
         let ids = self.cluster.indexes.pods_by_set.candidates((&**namespace, set));
         let mut pods: Vec<_> = ids
-            .filter_map(|id| self.cluster.pods.get(id))
+            .filter_map(|id| self.cluster.tables.pods.get(id))
             .filter(|pod| pod.namespace == *namespace)
             .filter_map(|pod| match split_ordinal(&pod.name) {
                 Some((known, ordinal)) if known == set => Some((ordinal, pod)),
@@ -120,15 +119,8 @@ impl<'a> Cx<'a> {
         self.cluster.reach(Kind::HorizontalPodAutoscaler, Some(namespace))?;
         let kind = Kind::StatefulSet.name();
         let ids = self.cluster.indexes.autoscalers_by_target.candidates((&**namespace, kind, name));
-        let mut rows: Vec<_> = ids
-            .filter_map(|id| self.cluster.autoscalers.get(id))
-            .filter(|row| {
-                row.namespace == *namespace
-                    && &*row.target_kind == kind
-                    && &*row.target_name == name
-            })
-            .collect();
-        rows.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &Autoscaler| {
+            row.namespace == *namespace && &*row.target_kind == kind && &*row.target_name == name
+        }))
     }
 }

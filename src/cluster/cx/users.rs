@@ -15,16 +15,15 @@ impl<'a> Cx<'a> {
     pub fn workloads_of(&self, key: &ClaimKey) -> Seen<Vec<&'a Workload>> {
         self.note(|| Lookup::WorkloadsOf(key.clone()));
         let ids = self.cluster.indexes.workloads_by_claim.candidates((&*key.namespace, &*key.name));
-        let mut rows: Vec<_> = ids
-            .filter_map(|id| self.cluster.workloads.get(id))
-            .filter(|row| row.namespace == key.namespace && row.claims.contains(&key.name))
-            .collect();
+        let mut rows = self.matching(ids, |row: &Workload| {
+            row.namespace == key.namespace && row.claims.contains(&key.name)
+        });
         if rows.is_empty() {
             for kind in Kind::WORKLOADS {
                 self.cluster.reach(kind, Some(&key.namespace))?;
             }
         }
-        rows.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        rows.sort_by_key(|row| row.kind);
         Ok(rows)
     }
 
@@ -38,18 +37,12 @@ impl<'a> Cx<'a> {
         let kind = Kind::PersistentVolumeClaim.name();
         let wanted = (kind, &*key.namespace, &*key.name);
         let ids = self.cluster.indexes.claims_by_source.candidates(wanted);
-        let is_from = |claim: &&Claim| {
+        Ok(self.matching(ids, |claim: &Claim| {
             claim.source.as_ref().is_some_and(|source| {
                 let namespace = source.namespace.as_ref().unwrap_or(&claim.namespace);
                 &*source.kind == kind && source.name == key.name && *namespace == key.namespace
             })
-        };
-        let mut claims: Vec<_> =
-            ids.filter_map(|id| self.cluster.claims.get(id)).filter(is_from).collect();
-        claims.sort_by(|a, b| {
-            (&a.namespace, &a.metadata.name).cmp(&(&b.namespace, &b.metadata.name))
-        });
-        Ok(claims)
+        }))
     }
 
     /// Returns the `VolumeSnapshot`s that are or were taken of a claim.
@@ -61,13 +54,9 @@ impl<'a> Cx<'a> {
         self.cluster.reach(Kind::VolumeSnapshot, Some(&key.namespace))?;
         let wanted = (&*key.namespace, &*key.name);
         let ids = self.cluster.indexes.volume_snapshots_by_claim.candidates(wanted);
-        let is_of = |row: &&VolumeSnapshot| {
+        Ok(self.matching(ids, |row: &VolumeSnapshot| {
             row.namespace == key.namespace && row.source_claim.as_deref() == Some(&*key.name)
-        };
-        let mut rows: Vec<_> =
-            ids.filter_map(|id| self.cluster.volume_snapshots.get(id)).filter(is_of).collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
+        }))
     }
 
     /// Returns a `VolumeSnapshot` by name; `Ok(None)` when it is known to be absent.
@@ -80,12 +69,7 @@ impl<'a> Cx<'a> {
         name: &str,
     ) -> Seen<Option<&'a VolumeSnapshot>> {
         self.note(|| Lookup::VolumeSnapshot(Text::clone(namespace), name.into()));
-        let kind = Kind::VolumeSnapshot;
-        if let Some(id) = self.cluster.volume_snapshots.find(kind, namespace, name) {
-            return Ok(self.cluster.volume_snapshots.get(id));
-        }
-        self.absent(kind, Some(namespace), name, Kind::VolumeSnapshotContent)?;
-        Ok(None)
+        self.by_name(Kind::VolumeSnapshot, Some(namespace), name, Kind::VolumeSnapshotContent)
     }
 
     /// Returns the attachments to a node, in any state.
@@ -96,12 +80,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::AttachmentsOn(node.into()));
         self.all_of(Kind::VolumeAttachment)?;
         let ids = self.cluster.indexes.attachments_by_node.candidates(node);
-        let mut rows: Vec<_> = ids
-            .filter_map(|id| self.cluster.attachments.get(id))
-            .filter(|row| &*row.node == node)
-            .collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &Attachment| &*row.node == node))
     }
 
     /// Returns the volume that an attachment names; `Ok(None)` when it is known to be absent.
@@ -110,12 +89,7 @@ impl<'a> Cx<'a> {
     /// When volumes were not seen, or the absence is not proven.
     pub fn attached_volume(&self, name: &str) -> Seen<Option<&'a Volume>> {
         self.note(|| Lookup::AttachedVolume(name.into()));
-        let kind = Kind::PersistentVolume;
-        if let Some(id) = self.cluster.volumes.find(kind, "", name) {
-            return Ok(self.cluster.volumes.get(id));
-        }
-        self.absent(kind, None, name, Kind::VolumeAttachment)?;
-        Ok(None)
+        self.by_name(Kind::PersistentVolume, None, name, Kind::VolumeAttachment)
     }
 
     // --- classes ---------------------------------------------------------------------------
@@ -126,12 +100,7 @@ impl<'a> Cx<'a> {
     /// When classes were not seen, or the absence is not proven.
     pub fn claimed_class(&self, name: &Text) -> Seen<Option<&'a StorageClass>> {
         self.note(|| Lookup::ClaimedClass(Text::clone(name)));
-        let kind = Kind::StorageClass;
-        if let Some(id) = self.cluster.classes.find(kind, "", name) {
-            return Ok(self.cluster.classes.get(id));
-        }
-        self.absent(kind, None, name, Kind::PersistentVolumeClaim)?;
-        Ok(None)
+        self.by_name(Kind::StorageClass, None, name, Kind::PersistentVolumeClaim)
     }
 
     /// Returns all storage classes, in the order of their names.
@@ -141,7 +110,7 @@ impl<'a> Cx<'a> {
     pub fn all_classes(&self) -> Seen<Vec<&'a StorageClass>> {
         self.note(|| Lookup::Classes);
         self.all_of(Kind::StorageClass)?;
-        let mut rows: Vec<_> = self.cluster.classes.iter().map(|(_, row)| row).collect();
+        let mut rows: Vec<_> = self.cluster.tables.classes.iter().map(|(_, row)| row).collect();
         rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(rows)
     }
@@ -154,7 +123,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::ClasslessClaims);
         self.all_of(Kind::PersistentVolumeClaim)?;
         let ids = self.cluster.indexes.classless_claims.iter();
-        Ok(ids.filter_map(|id| self.cluster.claims.get(*id)).collect())
+        Ok(ids.filter_map(|id| self.cluster.tables.claims.get(*id)).collect())
     }
 
     /// Returns the claims and the volumes that name a volume attributes class.
@@ -167,17 +136,11 @@ impl<'a> Cx<'a> {
         self.all_of(Kind::PersistentVolume)?;
         let indexes = &self.cluster.indexes;
         let claims = indexes.claims_by_attributes.candidates(name);
-        let mut claims: Vec<_> = claims
-            .filter_map(|id| self.cluster.claims.get(id))
-            .filter(|claim| claim.attributes_class.as_deref() == Some(name))
-            .collect();
-        claims.sort_by_key(|claim| claim.key());
+        let claims =
+            self.matching(claims, |row: &Claim| row.attributes_class.as_deref() == Some(name));
         let volumes = indexes.volumes_by_attributes.candidates(name);
-        let mut volumes: Vec<_> = volumes
-            .filter_map(|id| self.cluster.volumes.get(id))
-            .filter(|volume| volume.attributes_class.as_deref() == Some(name))
-            .collect();
-        volumes.sort_by(|a, b| a.name().cmp(b.name()));
+        let volumes =
+            self.matching(volumes, |row: &Volume| row.attributes_class.as_deref() == Some(name));
         Ok((claims, volumes))
     }
 }

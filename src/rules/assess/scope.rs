@@ -2,59 +2,53 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::{Cluster, Subject};
-use crate::model::{Kind, Metadata, ObjectKey, RuleId, Settings, Text};
+use crate::cluster::{Cluster, Subject, for_each_judged_row};
+use crate::model::{Identified as _, Kind, Metadata, ObjectKey, RuleId, Settings, Text};
+
+macro_rules! declare_access {
+    ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
+        /// Every row that can be judged.
+        fn rows(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
+            let none = std::iter::empty();
+            none$(.chain(cluster.$all().map(|(id, _)| Subject::$subject(id))))+
+        }
+
+        /// Kind, namespace and name of a subject.
+        pub(super) fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectKey> {
+            Some(match subject {
+                $(Subject::$subject(id) => cluster.$at(*id)?.object_key(),)+
+                Subject::Driver(name) => ObjectKey::cluster_wide(Kind::CsiDriver, name),
+                Subject::Backend(key) => cluster.kept_backend(key)?.object().key,
+            })
+        }
+
+        /// The metadata of a subject, of kinds of which that is kept: of pods it is not, and of
+        /// what does not exist there is none.
+        pub fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
+            match subject {
+                $(Subject::$subject(id) => cluster.$at(*id)?.metadata(),)+
+                Subject::Driver(_) | Subject::Backend(_) => None,
+            }
+        }
+    };
+}
+
+for_each_judged_row!(declare_access);
 
 /// Everything that can be judged.
 pub fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
-    let volumes = cluster.volumes().map(|(id, _)| Subject::Volume(id));
     let drivers = cluster.drivers().into_iter().map(Subject::Driver);
-    volumes.chain(subjects_but_volumes(cluster)).chain(drivers).collect()
+    rows(cluster).chain(kept_backends(cluster)).chain(drivers).collect()
 }
 
-/// Everything that can be judged, but for volumes and drivers.
+/// Everything that can be judged, except volumes and drivers.
 pub(super) fn subjects_but_volumes(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
-    let claims = cluster.claims().map(|(id, _)| Subject::Claim(id));
-    let sets = cluster.sets().map(|(id, _)| Subject::StatefulSet(id));
-    let attachments = cluster.attachments().map(|(id, _)| Subject::Attachment(id));
-    let pods = cluster.pods().map(|(id, _)| Subject::Pod(id));
-    let classes = cluster.classes().map(|(id, _)| Subject::Class(id));
-    let attributes = cluster.attributes_classes().map(|(id, _)| Subject::AttributesClass(id));
-    let snapshots = cluster.snapshots().map(|(id, _)| Subject::Snapshot(id));
-    let of_claims = claims.chain(sets).chain(attachments).chain(pods);
-    let kept = cluster.kept_backends().map(|it| Subject::Backend(it.backend.clone()));
-    of_claims.chain(classes).chain(attributes).chain(snapshots).chain(kept)
+    let rows = rows(cluster).filter(|subject| !matches!(subject, Subject::Volume(_)));
+    rows.chain(kept_backends(cluster))
 }
 
-/// Which object a subject is.
-pub(super) fn object_key(cluster: &Cluster, subject: &Subject) -> Option<ObjectKey> {
-    Some(match subject {
-        Subject::Volume(id) => cluster.volume_at(*id)?.object().key,
-        Subject::Claim(id) => cluster.claim_at(*id)?.object().key,
-        Subject::StatefulSet(id) => cluster.set_at(*id)?.object().key,
-        Subject::Attachment(id) => cluster.attachment_at(*id)?.object().key,
-        Subject::Pod(id) => cluster.pod_at(*id)?.object().key,
-        Subject::Class(id) => cluster.class_at(*id)?.object().key,
-        Subject::AttributesClass(id) => cluster.attributes_class_at(*id)?.object().key,
-        Subject::Snapshot(id) => cluster.snapshot_at(*id)?.object().key,
-        Subject::Driver(name) => ObjectKey::cluster_wide(Kind::CsiDriver, name),
-        Subject::Backend(key) => cluster.kept_backend(key)?.object().key,
-    })
-}
-
-/// The metadata of a subject, where it is kept.
-pub fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
-    match subject {
-        Subject::Volume(id) => cluster.volume_at(*id).map(|it| &it.metadata),
-        Subject::Claim(id) => cluster.claim_at(*id).map(|it| &it.metadata),
-        Subject::StatefulSet(id) => cluster.set_at(*id).map(|it| &it.metadata),
-        Subject::Attachment(id) => cluster.attachment_at(*id).map(|it| &it.metadata),
-        Subject::Class(id) => cluster.class_at(*id).map(|it| &it.metadata),
-        Subject::AttributesClass(id) => cluster.attributes_class_at(*id).map(|it| &it.metadata),
-        Subject::Snapshot(id) => cluster.snapshot_at(*id).map(|it| &it.metadata),
-        // Of pods neither labels nor annotations are kept; of what is gone there are none.
-        Subject::Pod(_) | Subject::Driver(_) | Subject::Backend(_) => None,
-    }
+fn kept_backends(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
+    cluster.kept_backends().map(|kept| Subject::Backend(kept.backend.clone()))
 }
 
 /// The namespace that a subject belongs to: its own, or that of the claim it has to do with.
