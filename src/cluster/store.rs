@@ -11,8 +11,8 @@ use super::{
     rows::{Linked, Tables},
 };
 use crate::model::{
-    Answer, BackendKey, KeptBackend, Kind, ObjectId, ObjectKey, Question, Role, Row, Server,
-    Sighting, Text, Time, for_each_row,
+    Answer, BackendKey, ControllerRole, KeptBackend, Kind, ObjectId, ObjectKey, Question, Row,
+    Server, Sighting, Text, Time, for_each_row,
 };
 
 /// A cluster as far as it was read: rows, coverage, answers, and the server's clock.
@@ -21,7 +21,7 @@ pub struct Cluster {
     pub(super) tables: Tables,
     pub(super) indexes: Indexes,
     pub(super) answers: BTreeMap<Question, Answer>,
-    pub(super) sightings: BTreeMap<(Role, Text), Time>,
+    pub(super) sightings: BTreeMap<(ControllerRole, Text), Time>,
     pub(super) kept: BTreeMap<BackendKey, KeptBackend>,
     pub(super) coverages: Coverages,
     pub(super) server: Option<Server>,

@@ -8,7 +8,7 @@ use crate::model::{Identified, Kind, ObjectId};
 
 /// The rows of one type, in slots with small ids, and an index of their names.
 #[derive(Debug)]
-pub(super) struct Table<R> {
+pub(super) struct RowTable<R> {
     slots: Vec<Option<Slot<R>>>,
     free: Vec<ObjectId>,
     names: HashTable<ObjectId>,
@@ -22,7 +22,7 @@ struct Slot<R> {
     row: Box<R>,
 }
 
-impl<R> Default for Table<R> {
+impl<R> Default for RowTable<R> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
@@ -33,7 +33,7 @@ impl<R> Default for Table<R> {
     }
 }
 
-impl<R: Identified> Table<R> {
+impl<R: Identified> RowTable<R> {
     pub(super) fn find(&self, kind: Kind, namespace: &str, name: &str) -> Option<ObjectId> {
         let hash = self.hasher.hash_one((kind, namespace, name));
         let is_it = |id: &ObjectId| {

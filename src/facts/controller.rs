@@ -11,17 +11,18 @@ use sign::Sign;
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
-    ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Role, Text, Threshold, Time, Volume,
+    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Text, Threshold,
+    Time, Volume,
 };
 
 /// Returns the state of a driver's provisioner.
 pub fn provisioner(cx: &Cx, driver: &Text) -> ControllerState {
-    state(cx, Role::Provisioner, driver)
+    state(cx, ControllerRole::Provisioner, driver)
 }
 
 /// Returns the state of a driver's attacher.
 pub fn attacher(cx: &Cx, driver: &Text) -> ControllerState {
-    state(cx, Role::Attacher, driver)
+    state(cx, ControllerRole::Attacher, driver)
 }
 
 /// What `--driver-absent` calls the cluster's snapshot-controller.
@@ -29,15 +30,15 @@ pub const SNAPSHOT_CONTROLLER: &str = "snapshot-controller";
 
 /// Returns the state of the cluster's snapshot-controller, which serves all drivers.
 pub fn snapshotter(cx: &Cx) -> ControllerState {
-    state(cx, Role::Snapshotter, &Text::from(""))
+    state(cx, ControllerRole::Snapshotter, &Text::from(""))
 }
 
 /// Returns the state of kube-controller-manager.
 pub fn controller_manager(cx: &Cx) -> ControllerState {
-    state(cx, Role::ControllerManager, &Text::from(""))
+    state(cx, ControllerRole::ControllerManager, &Text::from(""))
 }
 
-fn state(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
+fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     let key = FactKey::Controller(role, Text::clone(driver));
     match &*cx.fact(key, || Fact::Controller(derive(cx, role, driver))) {
         Fact::Controller(state) => state.clone(),
@@ -65,7 +66,7 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
 }
 
 /// Derives the state of a controller from what is seen now.
-pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
+pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     Search {
         cx,
         role,
@@ -82,7 +83,7 @@ pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
 
 struct Search<'a, 'b> {
     cx: &'b Cx<'a>,
-    role: Role,
+    role: ControllerRole,
     driver: &'b Text,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
@@ -152,18 +153,20 @@ impl Search<'_, '_> {
     fn absent(&self) -> (Liveness, &'static str) {
         let settings = self.cx.settings();
         let name = match self.role {
-            Role::ControllerManager => Role::ControllerManager.name(),
-            Role::Snapshotter => SNAPSHOT_CONTROLLER,
-            Role::Provisioner | Role::Attacher => self.driver,
+            ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
+            ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
+            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
         };
-        if self.role == Role::Provisioner && !is_csi(self.cx, self.driver) {
+        if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
             // local-path, nfs-subdir…: their pods look like any other pod (SEMANTICS 0.2).
             return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
         }
         if settings.absent_drivers.contains(name) {
             return (Liveness::Absent, "nothing of it was found, and --driver-absent says so");
         }
-        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) && !self.lease {
+        if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
+            && !self.lease
+        {
             // It can be told to keep no Lease, and run where nobody sees its pods: then it leaves no
             // trace.
             return (Liveness::Unknown, "it keeps no Lease that was seen");

@@ -6,14 +6,14 @@ use crate::model::{Kind, Node, NodeAffinity, NodeTerm, Volume};
 /// What is wrong with a node that somebody names: what runs there cannot be told, and may go on
 /// writing (SEMANTICS T32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plight {
+pub enum NodeProblem {
     /// There is no such node.
     Missing,
     /// Its kubelet does not report, or reports that it is not ready.
     NotReady,
 }
 
-impl Plight {
+impl NodeProblem {
     /// In words that follow the node's name.
     pub const fn describe(self) -> &'static str {
         match self {
@@ -27,10 +27,10 @@ impl Plight {
 ///
 /// # Errors
 /// When nodes were not seen, or were listed before what names it.
-pub fn node_plight(cx: &Cx, node: &str, named_by: Kind) -> Seen<Option<Plight>> {
+pub fn node_problem(cx: &Cx, node: &str, named_by: Kind) -> Seen<Option<NodeProblem>> {
     Ok(match cx.node(node, named_by)? {
-        None => Some(Plight::Missing),
-        Some(node) => (!node.ready).then_some(Plight::NotReady),
+        None => Some(NodeProblem::Missing),
+        Some(node) => (!node.ready).then_some(NodeProblem::NotReady),
     })
 }
 

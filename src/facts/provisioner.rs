@@ -8,8 +8,8 @@ use semver::Version;
 use super::names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, Question, Role, Sidecars,
-    Text, image_name,
+    Answer, ClaimedVersion, ControllerRole, Fact, FactKey, Kind, ObjectRef, Question,
+    SidecarContainer, Sidecars, Text, image_name,
 };
 
 /// Returns what everything that runs a driver's csi-provisioner claims to run.
@@ -85,9 +85,9 @@ fn claimed(
     object: ObjectRef,
     namespace: &Text,
     sidecars: &Sidecars,
-    container: &Container,
+    container: &SidecarContainer,
 ) -> Option<ClaimedVersion> {
-    if !container.plays(Role::Provisioner) {
+    if !container.plays(ControllerRole::Provisioner) {
         return None;
     }
     let named = sidecars.service_account.clone().filter(|account| !account.is_empty());

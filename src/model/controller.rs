@@ -8,7 +8,7 @@ use super::{Kind, ObjectRef, Text, Time};
 
 /// What a controller does for volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
+pub enum ControllerRole {
     /// csi-provisioner, or another external provisioner: makes and deletes backend volumes.
     Provisioner,
     /// external-attacher.
@@ -19,7 +19,7 @@ pub enum Role {
     ControllerManager,
 }
 
-impl Role {
+impl ControllerRole {
     /// As evidence and journals write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Role {
     }
 }
 
-impl Role {
+impl ControllerRole {
     /// All roles.
     pub const ALL: [Self; 4] =
         [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::ControllerManager];
@@ -200,7 +200,7 @@ impl Probe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
     /// Which controller.
-    pub role: Role,
+    pub role: ControllerRole,
     /// Of which driver; empty for the controller manager.
     pub driver: Text,
     /// When all probes were first seen to be negative, without a positive one since.
@@ -234,11 +234,12 @@ mod tests {
             for b in &parts {
                 for c in &parts {
                     for name in [(*a).to_owned(), format!("{a}-{b}"), format!("{a}-{b}-{c}")] {
-                        let known =
-                            |role: Role| role.may_be_played_by(&name) || role.is_called(&name);
-                        if Role::ALL.into_iter().any(known) {
+                        let known = |role: ControllerRole| {
+                            role.may_be_played_by(&name) || role.is_called(&name)
+                        };
+                        if ControllerRole::ALL.into_iter().any(known) {
                             names += 1;
-                            assert!(Role::may_be_meant(&name), "{name}");
+                            assert!(ControllerRole::may_be_meant(&name), "{name}");
                         }
                     }
                 }
@@ -258,7 +259,7 @@ mod tests {
             ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
             ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
         ] {
-            assert_eq!(Role::Provisioner.is_played_by(image), is_provisioner, "{image}");
+            assert_eq!(ControllerRole::Provisioner.is_played_by(image), is_provisioner, "{image}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use semver::Version;
 
-use super::{ControllerState, ObjectRef, Role, Text};
+use super::{ControllerRole, ControllerState, ObjectRef, Text};
 
 /// Names a fact that is derived once and compared across changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FactKey {
     /// Whether a controller is alive; the driver is empty for the controller manager.
-    Controller(Role, Text),
+    Controller(ControllerRole, Text),
     /// Whether any volume of a driver names a deletion secret.
     DeletionSecrets(Text),
     /// What runs as csi-provisioner of a driver.

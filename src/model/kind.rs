@@ -4,30 +4,31 @@ use std::fmt;
 
 /// An API group with the version that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Group {
+pub struct ApiGroup {
     /// The group's name, empty for the core group.
     pub name: &'static str,
     /// The preferred version. Custom resources may be served under another: discovery decides.
     pub version: &'static str,
 }
 
-const CORE: Group = Group { name: "", version: "v1" };
-const APPS: Group = Group { name: "apps", version: "v1" };
-const BATCH: Group = Group { name: "batch", version: "v1" };
-const AUTOSCALING: Group = Group { name: "autoscaling", version: "v2" };
-const STORAGE: Group = Group { name: "storage.k8s.io", version: "v1" };
-const COORDINATION: Group = Group { name: "coordination.k8s.io", version: "v1" };
-const SNAPSHOT: Group = Group { name: "snapshot.storage.k8s.io", version: "v1" };
-const GROUP_SNAPSHOT: Group = Group { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
-const META: Group = Group { name: "meta.k8s.io", version: "v1" };
-const AUTHORIZATION: Group = Group { name: "authorization.k8s.io", version: "v1" };
+const CORE: ApiGroup = ApiGroup { name: "", version: "v1" };
+const APPS: ApiGroup = ApiGroup { name: "apps", version: "v1" };
+const BATCH: ApiGroup = ApiGroup { name: "batch", version: "v1" };
+const AUTOSCALING: ApiGroup = ApiGroup { name: "autoscaling", version: "v2" };
+const STORAGE: ApiGroup = ApiGroup { name: "storage.k8s.io", version: "v1" };
+const COORDINATION: ApiGroup = ApiGroup { name: "coordination.k8s.io", version: "v1" };
+const SNAPSHOT: ApiGroup = ApiGroup { name: "snapshot.storage.k8s.io", version: "v1" };
+const GROUP_SNAPSHOT: ApiGroup =
+    ApiGroup { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
+const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
+const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
 
 /// How the API names a kind.
 struct KindNames {
     kind: &'static str,
     plural: &'static str,
     short: &'static str,
-    group: Group,
+    group: ApiGroup,
     namespaced: bool,
 }
 
@@ -136,13 +137,13 @@ impl Kind {
     }
 
     /// The API group and version.
-    pub const fn group(self) -> Group {
+    pub const fn group(self) -> ApiGroup {
         self.names().group
     }
 
     /// `v1`, `apps/v1`…
     pub fn api_version(self) -> String {
-        let Group { name, version } = self.group();
+        let ApiGroup { name, version } = self.group();
         if name.is_empty() { version.to_owned() } else { format!("{name}/{version}") }
     }
 

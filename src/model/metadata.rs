@@ -27,7 +27,7 @@ pub struct Metadata {
     /// `metadata.ownerReferences`.
     pub owners: Box<[OwnerReference]>,
     /// Who last changed which of the few fields that matter, from `metadata.managedFields`.
-    pub managers: Managers,
+    pub managers: FieldManagers,
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
@@ -89,7 +89,7 @@ pub struct FieldOwner {
 
 /// The owners of the fields that matter, sixteen bytes each: of many objects only the times differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Managers(Box<[(Arc<FieldManager>, Moment)]>);
+pub struct FieldManagers(Box<[(Arc<FieldManager>, EntryTime)]>);
 
 /// A field, and the name of one of its managers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,7 +102,7 @@ pub struct FieldManager {
 
 /// Microseconds since 1970; Kubernetes stamps managers in whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Moment(i64);
+struct EntryTime(i64);
 
 /// A [`FieldOwner`], where it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,40 +115,43 @@ pub struct Managed<'a> {
     pub time: Option<Time>,
 }
 
-impl Managers {
+impl FieldManagers {
     fn last_change(&self, field: &ManagedField) -> Option<Time> {
-        let moments = self.0.iter().filter(|(owner, _)| owner.field == *field);
+        let times = self.0.iter().filter(|(owner, _)| owner.field == *field);
         // Asked for every volume: numbers are compared, and only one of them becomes a date.
-        moments.map(|(_, moment)| *moment).max().and_then(Moment::time)
+        times.map(|(_, time)| *time).max().and_then(EntryTime::time)
     }
 
     /// Returns all of them, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Managed<'_>> {
-        self.0.iter().map(|(owner, moment)| Managed {
+        self.0.iter().map(|(owner, time)| Managed {
             field: &owner.field,
             manager: &owner.manager,
-            time: moment.time(),
+            time: time.time(),
         })
     }
 }
 
-impl Moment {
+impl EntryTime {
     const NONE: Self = Self(i64::MIN);
+
+    fn of(time: Option<Time>) -> Self {
+        time.map_or(Self::NONE, |time| Self(time.timestamp_micros()))
+    }
 
     fn time(self) -> Option<Time> {
         if self == Self::NONE { None } else { Time::from_timestamp_micros(self.0) }
     }
 }
 
-impl FromIterator<(Arc<FieldManager>, Option<Time>)> for Managers {
+impl FromIterator<(Arc<FieldManager>, Option<Time>)> for FieldManagers {
     fn from_iter<I: IntoIterator<Item = (Arc<FieldManager>, Option<Time>)>>(owners: I) -> Self {
-        let moment = |time: Time| Moment(time.timestamp_micros());
         let owners = owners.into_iter();
-        Self(owners.map(|(owner, time)| (owner, time.map_or(Moment::NONE, moment))).collect())
+        Self(owners.map(|(owner, time)| (owner, EntryTime::of(time))).collect())
     }
 }
 
-impl FromIterator<FieldOwner> for Managers {
+impl FromIterator<FieldOwner> for FieldManagers {
     fn from_iter<I: IntoIterator<Item = FieldOwner>>(owners: I) -> Self {
         let one =
             |FieldOwner { field, manager, time }| (Arc::new(FieldManager { field, manager }), time);
@@ -156,7 +159,7 @@ impl FromIterator<FieldOwner> for Managers {
     }
 }
 
-impl<const N: usize> From<[FieldOwner; N]> for Managers {
+impl<const N: usize> From<[FieldOwner; N]> for FieldManagers {
     fn from(owners: [FieldOwner; N]) -> Self {
         owners.into_iter().collect()
     }
@@ -187,7 +190,7 @@ mod tests {
     fn managers_come_back_as_they_were_given() {
         let time = Time::from_timestamp(1_700_000_000, 0);
         let owner = |field, time| FieldOwner { field, manager: "m".into(), time };
-        let managers: Managers =
+        let managers: FieldManagers =
             [owner(ManagedField::Phase, time), owner(ManagedField::ReclaimPolicy, None)].into();
         let found: Vec<_> = managers.iter().collect();
         let expected = |field, time| Managed { field, manager: "m", time };

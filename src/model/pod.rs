@@ -30,7 +30,7 @@ pub struct PodUse {
     /// `spec.nodeName`, once it is scheduled.
     pub node: Option<Text>,
     /// The claims that its volumes name.
-    pub claims: Box<[Mounted]>,
+    pub claims: Box<[MountedClaim]>,
     /// Its storage sidecars, if it runs any.
     pub sidecars: Option<Box<Sidecars>>,
 }
@@ -54,7 +54,7 @@ impl PodUse {
 
 /// One claim that a pod's volume names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountedClaim {
     /// The claim's name, in the pod's namespace.
     pub claim: Box<str>,
     /// Whether it is a generic ephemeral volume: the claim counts only if this pod controls it.

@@ -36,14 +36,14 @@ pub struct Settings {
     /// The one finalizer of others that is to be removed, by its name.
     pub remove_finalizer: Option<Text>,
     /// What the user said of the secret for `DeleteVolume`.
-    pub secret: SecretWord,
+    pub secret: SecretAssertion,
     /// Where kept backends are recorded, besides the journal.
     pub recording: Recording,
 }
 
 /// What the user said of the secret for `DeleteVolume`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum SecretWord {
+pub enum SecretAssertion {
     /// Nothing.
     #[default]
     Unsaid,

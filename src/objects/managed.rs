@@ -140,7 +140,7 @@ slim! {
 pub(super) fn fold(
     entries: &[ManagedFieldsEntry],
     folder: &mut Folder,
-) -> Result<model::Managers, Problem> {
+) -> Result<model::FieldManagers, Problem> {
     let mut owners = Vec::with_capacity(entries.len());
     for entry in entries {
         let manager = folder.text(&entry.manager);

@@ -8,7 +8,7 @@ use super::about::{cluster_identity, thresholds, tool};
 use crate::cluster::Cluster;
 use crate::model::format_bytes;
 use crate::model::{self, Settings, Severity, Time, format_time};
-use crate::rules::{Blind, Tally};
+use crate::rules::{Totals, UnreadGap};
 
 /// Version of every shape in this file.
 pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
@@ -266,7 +266,7 @@ pub struct About {
 }
 
 /// Builds the head of a report.
-pub fn head(cluster: &Cluster, settings: &Settings, tally: &Tally, about: About) -> ReportHead {
+pub fn head(cluster: &Cluster, settings: &Settings, tally: &Totals, about: About) -> ReportHead {
     ReportHead {
         api_version: API_VERSION,
         kind: "AuditReport",
@@ -288,7 +288,7 @@ pub fn metadata(cluster: &Cluster, settings: &Settings, about: About) -> ReportM
 }
 
 /// Builds the end of a report.
-pub fn tail(blind: &[Blind]) -> ReportTail {
+pub fn tail(blind: &[UnreadGap]) -> ReportTail {
     ReportTail { gaps: blind.iter().map(gap).collect() }
 }
 
@@ -354,7 +354,7 @@ pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     }
 }
 
-pub(super) fn gap(Blind { gap, rules }: &Blind) -> Gap {
+pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> Gap {
     Gap {
         resource: gap.kind.plural().to_owned(),
         namespace: gap.namespace.as_ref().map(ToString::to_string),
@@ -363,7 +363,7 @@ pub(super) fn gap(Blind { gap, rules }: &Blind) -> Gap {
     }
 }
 
-fn summary(tally: &Tally) -> Summary {
+fn summary(tally: &Totals) -> Summary {
     let (volumes, claims) = tally.in_scope;
     let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
     Summary {

@@ -13,7 +13,9 @@ mod undo;
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Seen, Subject};
-use crate::facts::{Holder, holders_of_attachment, holders_of_claim, holders_of_volume};
+use crate::facts::{
+    BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
+};
 use crate::model::{
     Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text,
     Time, Volume, VolumeColumns,
@@ -76,7 +78,7 @@ pub struct About {
     /// What it names at the storage backend.
     pub backend: Option<BackendKey>,
     /// Who holds it by a finalizer, where that is what a change is about.
-    pub held: Vec<Holder>,
+    pub held: Vec<BlockingFinalizer>,
 }
 
 /// An object of which nothing is changed.
@@ -258,10 +260,12 @@ impl About {
     fn with_holders(mut self, cx: &Cx, object: &ObjectRef) -> Self {
         let cluster = cx.cluster();
         self.held = match cluster.subject(&object.key) {
-            Some(Subject::Volume(id)) => cluster.volume_at(id).map(|it| holders_of_volume(cx, it)),
-            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| holders_of_claim(cx, it)),
+            Some(Subject::Volume(id)) => {
+                cluster.volume_at(id).map(|it| finalizers_of_volume(cx, it))
+            }
+            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| finalizers_of_claim(cx, it)),
             Some(Subject::Attachment(id)) => {
-                cluster.attachment_at(id).map(|it| holders_of_attachment(cx, it))
+                cluster.attachment_at(id).map(|it| finalizers_of_attachment(cx, it))
             }
             _ => None,
         }

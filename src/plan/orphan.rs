@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{About, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Backend, Entry, History, Outcome};
-use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretWord, Text};
+use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
 use crate::remedies::{Orphan, tombstone};
 
 /// Which backend volume.
@@ -20,7 +20,7 @@ pub enum Which {
 }
 
 /// Plans to have a driver delete a backend volume that no volume names.
-pub fn orphan(cx: &Cx, history: &History, which: &Which, secret: &SecretWord) -> Plan {
+pub fn orphan(cx: &Cx, history: &History, which: &Which, secret: &SecretAssertion) -> Plan {
     let mut plan = Plan::new(tombstone::ID, cx);
     let object = |name: &str| ObjectRef {
         key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
@@ -64,7 +64,7 @@ fn build(
     history: &History,
     entry: Option<&Entry>,
     which: &Which,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
 ) -> Result<Orphan, String> {
     let mut relies_on = Vec::new();
     let (backend, kept) = match which {

@@ -6,34 +6,34 @@ use std::{
     sync::Arc,
 };
 
-mod blind;
+mod unread;
 mod scope;
-mod share;
+mod partial;
 
-pub use blind::Blind;
-use blind::is_single;
+pub use partial::PartialAssessment;
 use scope::{exempt, object_key};
 pub use scope::{in_scope, metadata, subjects};
-pub use share::Share;
+pub use unread::UnreadGap;
+use unread::is_single;
 
-use super::{Judge, Judged, REGISTRY, Rule, SUBJECT_KINDS, Stake, kind_of};
+use super::{CapacityRisk, Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
-    Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
-    VerdictState,
+    Bytes, ControllerRole, Fact, FactKey, Finding, Phase, Question, RuleId, Settings, Severity,
+    Text, Time, VerdictState,
 };
 
 /// Keeps what was found, without keeping the findings: they are judged again when printed.
 #[derive(Debug, Default)]
 pub struct Assessor {
     facts: RefCell<Facts>,
-    cases: BTreeMap<Subject, Noted>,
+    cases: BTreeMap<Subject, SubjectNotes>,
     questions: BTreeSet<Question>,
 }
 
 /// What is kept of a subject about which there is anything to keep.
 #[derive(Debug, Default)]
-struct Noted {
+struct SubjectNotes {
     found: Vec<(&'static Rule, Severity)>,
     /// What could not be judged, and why.
     unseen: Vec<(RuleId, Unseen)>,
@@ -42,7 +42,7 @@ struct Noted {
 
 /// What the findings add up to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Totals {
     /// How many of each severity.
     pub by_severity: BTreeMap<Severity, usize>,
     /// How many of each rule.
@@ -74,7 +74,7 @@ impl Assessor {
         settings: &Settings,
         subject: &Subject,
         rule: &Rule,
-    ) -> Judged {
+    ) -> Judgement {
         let cx = Cx::new(cluster, settings, &self.facts);
         judge(&cx, cluster, subject, rule)
     }
@@ -96,12 +96,12 @@ impl Assessor {
     /// Takes in what changed: judges what is dirty, and what time has made due.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = self.begin(cluster, settings, dirty);
-        let mut share = Share::new(self.facts.take());
+        let mut share = PartialAssessment::new(self.facts.take());
         share.judge(cluster, settings, &subjects);
         self.end(cluster, [share]);
     }
 
-    /// Begins an update: says what has to be judged. Each of it belongs into one [`Share`] that begins
+    /// Begins an update: says what has to be judged. Each of it belongs into one [`PartialAssessment`] that begins
     /// with the [facts](Self::facts); with these shares the update [ends](Self::end).
     pub fn begin(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) -> Vec<Subject> {
         let subjects = if dirty.everything {
@@ -124,7 +124,7 @@ impl Assessor {
     }
 
     /// Ends an update with what came of its subjects.
-    pub fn end(&mut self, cluster: &Cluster, shares: impl IntoIterator<Item = Share>) {
+    pub fn end(&mut self, cluster: &Cluster, shares: impl IntoIterator<Item = PartialAssessment>) {
         for mut share in shares {
             self.cases.append(&mut share.cases);
             self.questions.append(&mut share.questions);
@@ -177,8 +177,8 @@ impl Assessor {
     }
 
     /// Adds up the findings in scope.
-    pub fn tally(&self, cluster: &Cluster, settings: &Settings) -> Tally {
-        let mut tally = Tally::default();
+    pub fn tally(&self, cluster: &Cluster, settings: &Settings) -> Totals {
+        let mut tally = Totals::default();
         let cx = Cx::new(cluster, settings, &self.facts);
         for (subject, noted) in &self.cases {
             if !in_scope(cluster, settings, subject) {
@@ -208,10 +208,10 @@ impl Assessor {
                 }
                 *tally.by_severity.entry(*severity).or_default() += 1;
                 *tally.by_rule.entry(rule.id).or_default() += 1;
-                match rule.stake {
-                    Stake::None => {}
-                    Stake::Leak => leaks = true,
-                    Stake::Data => risks = true,
+                match rule.capacity_risk {
+                    CapacityRisk::None => {}
+                    CapacityRisk::Leak => leaks = true,
+                    CapacityRisk::Data => risks = true,
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {
@@ -244,7 +244,7 @@ impl Assessor {
     }
 
     /// Controllers all of whose probes were made: which they are, and whether nothing was found.
-    pub fn absences(&self) -> Vec<(Role, Text, bool)> {
+    pub fn absences(&self) -> Vec<(ControllerRole, Text, bool)> {
         let of = |(key, (fact, _)): (&FactKey, &(Arc<Fact>, Option<Time>))| match (key, &**fact) {
             (FactKey::Controller(role, driver), Fact::Controller(state)) => {
                 let seen = state.unseen.is_none();
@@ -306,12 +306,12 @@ impl Assessor {
 }
 
 /// Judges one rule on one subject, with eyes that are open already.
-pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judged {
+pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judgement {
     judge(cx, cx.cluster(), subject, rule)
 }
 
-fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
-    let mut judged = Judged::default();
+fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judgement {
+    let mut judged = Judgement::default();
     for judge in rule.judge {
         match judge.on(cx, cluster, subject) {
             None | Some(Ok(None)) => {}

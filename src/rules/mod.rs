@@ -10,15 +10,17 @@ mod claim;
 mod class;
 mod driver;
 mod explain;
-mod judged;
+mod finding;
 mod pod;
 mod snapshot;
 mod statefulset;
 mod volume;
 
-pub use assess::{Assessor, Blind, Share, Tally, in_scope, judge_with, metadata, subjects};
-pub use explain::{Explanation, Outcome, User, explain};
-pub use judged::Judged;
+pub use assess::{
+    Assessor, PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata, subjects,
+};
+pub use explain::{Explanation, ObjectEffect, User, explain};
+pub use finding::Judgement;
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{
@@ -35,7 +37,7 @@ pub struct Rule {
     /// The severity, or the worst one where it depends.
     pub severity: Severity,
     /// What is lost when nobody acts, for the summary in bytes.
-    pub stake: Stake,
+    pub capacity_risk: CapacityRisk,
     /// What detecting looks at.
     pub needs: &'static [Kind],
     /// What the verdict may ask.
@@ -54,7 +56,7 @@ pub struct Rule {
 
 /// What a finding means for the capacity of its volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stake {
+pub enum CapacityRisk {
     /// Nothing.
     None,
     /// The backend volume is, or is about to be, known to nobody and billed for ever.

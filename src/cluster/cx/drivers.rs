@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
 use crate::model::{
-    CsiDriver, CsiNode, Event, Fact, FactKey, Kind, Lease, PodUse, Role, Text, Time, Volume,
-    Workload,
+    ControllerRole, CsiDriver, CsiNode, Event, Fact, FactKey, Kind, Lease, PodUse, Text, Time,
+    Volume, Workload,
 };
 
 impl<'a> Cx<'a> {
@@ -106,7 +106,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Returns since when earlier runs found nothing of a controller. Only facts may ask.
-    pub fn sighting(&self, role: Role, driver: &Text) -> Option<Time> {
+    pub fn sighting(&self, role: ControllerRole, driver: &Text) -> Option<Time> {
         self.cluster.sightings.get(&(role, Text::clone(driver))).copied()
     }
 }

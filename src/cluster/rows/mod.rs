@@ -7,17 +7,17 @@ mod users;
 use super::{
     Cluster, Dirty,
     indexes::{EntryChange, Indexes},
-    table::Table,
+    table::RowTable,
 };
 use crate::model::{Identified, ObjectId, for_each_row};
 
 /// A row that has a table.
 pub(super) trait Stored: Identified + PartialEq + Sized {
     /// The table of such rows.
-    fn table(tables: &Tables) -> &Table<Self>;
+    fn table(tables: &Tables) -> &RowTable<Self>;
 
     /// The table of such rows, to change it.
-    fn table_mut(tables: &mut Tables) -> &mut Table<Self>;
+    fn table_mut(tables: &mut Tables) -> &mut RowTable<Self>;
 }
 
 /// A row with what leads to it and from it.
@@ -36,15 +36,15 @@ macro_rules! declare_tables {
         /// One table for each type of row.
         #[derive(Debug, Default)]
         pub(super) struct Tables {
-            $(pub(super) $table: Table<crate::model::$row>,)+
+            $(pub(super) $table: RowTable<crate::model::$row>,)+
         }
 
         $(impl Stored for crate::model::$row {
-            fn table(tables: &Tables) -> &Table<Self> {
+            fn table(tables: &Tables) -> &RowTable<Self> {
                 &tables.$table
             }
 
-            fn table_mut(tables: &mut Tables) -> &mut Table<Self> {
+            fn table_mut(tables: &mut Tables) -> &mut RowTable<Self> {
                 &mut tables.$table
             }
         })+

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Says, Search, Sign};
 use crate::facts::names::{provisioner_leases, sanitize};
 use crate::model::{
-    Kind, ObjectRef, PodPhase, Role, Sidecars, Threshold, Time, Workload, format_time,
+    ControllerRole, Kind, ObjectRef, PodPhase, Sidecars, Threshold, Time, Workload, format_time,
 };
 
 /// A Lease counts as renewed for this many times its own duration.
@@ -25,10 +25,12 @@ fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
 impl Search<'_, '_> {
     pub(super) fn lease(&mut self) -> Says {
         let mut names = match self.role {
-            Role::Provisioner => provisioner_leases(self.driver),
-            Role::Attacher => vec![format!("external-attacher-leader-{}", sanitize(self.driver))],
-            Role::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
-            Role::ControllerManager => vec!["kube-controller-manager".to_owned()],
+            ControllerRole::Provisioner => provisioner_leases(self.driver),
+            ControllerRole::Attacher => {
+                vec![format!("external-attacher-leader-{}", sanitize(self.driver))]
+            }
+            ControllerRole::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
+            ControllerRole::ControllerManager => vec!["kube-controller-manager".to_owned()],
         };
         names.dedup();
         let (mut stale, mut odd): (Option<(String, String)>, Option<_>) = (None, None);
@@ -41,7 +43,7 @@ impl Search<'_, '_> {
             };
             for lease in leases {
                 let system = &*lease.namespace == "kube-system";
-                if self.role == Role::ControllerManager && !system {
+                if self.role == ControllerRole::ControllerManager && !system {
                     continue;
                 }
                 let object = format!("lease/{}/{name}", lease.namespace);
@@ -137,12 +139,14 @@ impl Search<'_, '_> {
 
     /// `CSIDriver` and `CSINode`: a driver that is registered is not absent.
     pub(super) fn registration(&mut self) -> Says {
-        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) {
+        if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter) {
             return Says::Nothing;
         }
         match self.cx.csi_driver(self.driver) {
             // Its volumes are not attached: that the driver is there says nothing of an attacher.
-            Ok(Some(driver)) if self.role == Role::Attacher && !driver.attach_required => {
+            Ok(Some(driver))
+                if self.role == ControllerRole::Attacher && !driver.attach_required =>
+            {
                 let found = format!("CSIDriver {} needs no attacher", self.driver);
                 return self.probe("registration", found, Says::Nothing);
             }
@@ -172,10 +176,10 @@ impl Search<'_, '_> {
     pub(super) fn recent_action(&mut self) -> Says {
         let within = self.cx.settings().thresholds.get(Threshold::DriverAction);
         let manager = match self.role {
-            Role::Provisioner => "csi-provisioner",
-            Role::Attacher => "csi-attacher",
-            Role::Snapshotter => "snapshot-controller",
-            Role::ControllerManager => "kube-controller-manager",
+            ControllerRole::Provisioner => "csi-provisioner",
+            ControllerRole::Attacher => "csi-attacher",
+            ControllerRole::Snapshotter => "snapshot-controller",
+            ControllerRole::ControllerManager => "kube-controller-manager",
         };
         let writes = self.cx.volumes_of_driver(self.driver).flat_map(|volume| {
             let own = volume.metadata.managers.iter().filter(|it| it.manager.contains(manager));
@@ -216,13 +220,13 @@ impl Search<'_, '_> {
     fn speaks_as(&self, component: &str) -> bool {
         match self.role {
             // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
-            Role::Provisioner => {
+            ControllerRole::Provisioner => {
                 component.strip_prefix(&**self.driver).is_some_and(|rest| rest.starts_with('_'))
             }
             // It writes none about volumes and claims.
-            Role::Attacher => false,
-            Role::Snapshotter => component == "snapshot-controller",
-            Role::ControllerManager => {
+            ControllerRole::Attacher => false,
+            ControllerRole::Snapshotter => component == "snapshot-controller",
+            ControllerRole::ControllerManager => {
                 matches!(component, "persistentvolume-controller" | "attachdetach-controller")
             }
         }

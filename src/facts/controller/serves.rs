@@ -4,21 +4,23 @@ use std::collections::BTreeSet;
 
 use super::{Search, is_registered};
 use crate::facts::names::{mentions, named_driver, words};
-use crate::model::{Container, Role, Sidecars};
+use crate::model::{ControllerRole, SidecarContainer, Sidecars};
 
 impl Search<'_, '_> {
     /// Whether these sidecars play the role for the driver, as far as they say whose they are.
     pub(super) fn names_driver(&self, sidecars: &Sidecars) -> bool {
         sidecars.containers.iter().any(|it| it.plays(self.role))
-            && (matches!(self.role, Role::ControllerManager | Role::Snapshotter)
-                || sidecars.mentions.iter().any(|text| mentions(text, self.driver)))
+            && (matches!(
+                self.role,
+                ControllerRole::ControllerManager | ControllerRole::Snapshotter
+            ) || sidecars.mentions.iter().any(|text| mentions(text, self.driver)))
     }
 
     /// Whether these sidecars may play the role for the driver: they name it, or do not say for
     /// whom. Each of them serves one driver, so where more of them run than drivers are named, one
     /// may be this driver's. A driver that is registered is named by any word of theirs.
     pub(super) fn may_serve(&self, sidecars: &Sidecars) -> bool {
-        let plays = |container: &&Container| container.may_play(self.role);
+        let plays = |container: &&SidecarContainer| container.may_play(self.role);
         let running = sidecars.containers.iter().filter(plays).count();
         if running == 0 {
             return false;
@@ -27,7 +29,8 @@ impl Search<'_, '_> {
             sidecars.mentions.iter().filter_map(|it| named_driver(it)).collect();
         let registered = |word: &&str| word.contains('.') && is_registered(self.cx, word);
         named.extend(sidecars.mentions.iter().flat_map(|it| words(it)).filter(registered));
-        let of_all = matches!(self.role, Role::ControllerManager | Role::Snapshotter);
+        let of_all =
+            matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter);
         let mentioned = || sidecars.mentions.iter().any(|text| mentions(text, self.driver));
         running > named.len() || of_all || mentioned()
     }

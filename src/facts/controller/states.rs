@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Container, CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata,
-    ObjectKey, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, Sidecars, Sighting,
+    CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, ObjectKey,
+    Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer, Sidecars, Sighting,
     VolumeSource, Workload,
 };
 
@@ -67,8 +67,12 @@ fn csi_volume(driver: &str) -> Row {
 
 fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     Sidecars {
-        containers: [Container { name: "c".into(), image: image.into(), args: Box::default() }]
-            .into(),
+        containers: [SidecarContainer {
+            name: "c".into(),
+            image: image.into(),
+            args: Box::default(),
+        }]
+        .into(),
         mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
         service_account: None,
     }
@@ -151,7 +155,7 @@ fn event(component: &str, seconds: i64) -> Row {
     }))
 }
 
-fn sighting(role: Role, driver: &str, seconds: i64) -> Row {
+fn sighting(role: ControllerRole, driver: &str, seconds: i64) -> Row {
     Row::Sighting(Sighting { role, driver: driver.into(), absent_since: ago(seconds) })
 }
 
@@ -173,7 +177,12 @@ fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
     cluster
 }
 
-fn state_of(cluster: &Cluster, settings: &Settings, role: Role, driver: &str) -> ControllerState {
+fn state_of(
+    cluster: &Cluster,
+    settings: &Settings,
+    role: ControllerRole,
+    driver: &str,
+) -> ControllerState {
     let facts = RefCell::default();
     state(&Cx::new(cluster, settings, &facts), role, &driver.into())
 }
@@ -247,10 +256,10 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
     for declared in [false, true] {
         for seen_so in [None, Some(HOUR), Some(2 * DAY)] {
             let (mut rows, blind) = self::scene(scene);
-            rows.extend(seen_so.map(|age| sighting(Role::Provisioner, DRIVER, age)));
+            rows.extend(seen_so.map(|age| sighting(ControllerRole::Provisioner, DRIVER, age)));
             let cluster = cluster(rows, &blind);
             let settings = if declared { declaring(DRIVER) } else { Settings::default() };
-            let state = state_of(&cluster, &settings, Role::Provisioner, DRIVER);
+            let state = state_of(&cluster, &settings, ControllerRole::Provisioner, DRIVER);
             let expected = if any(Alive) {
                 Liveness::Alive
             } else if any(Blind) || any(Trace) {
@@ -284,9 +293,10 @@ fn an_old_sign_of_life_is_no_trace_but_starts_the_wait_anew() {
         let said = event("disk.csi.example.com_host_0d9e5b6c", last_sign + HOUR);
         for sign in [vec![old], vec![said.clone()]] {
             let rows = sign.into_iter().chain([csi_volume(DRIVER)]);
-            let sightings = seen_so.map(|age| sighting(Role::Provisioner, DRIVER, age));
+            let sightings = seen_so.map(|age| sighting(ControllerRole::Provisioner, DRIVER, age));
             let cluster = cluster(rows.chain(sightings), &[]);
-            let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+            let state =
+                state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
             assert_eq!(state.liveness, expected, "{last_sign} {seen_so:?}: {state:?}");
             assert!(state.all_negative);
         }
@@ -303,7 +313,7 @@ fn a_lease_whose_holder_let_go_is_not_held() {
     ] {
         let lease = lease("disk-csi-example-com", "any", ago(renewed), holder);
         let cluster = cluster([csi_volume(DRIVER), lease], &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.liveness, expected, "{holder:?} {renewed}");
     }
 }
@@ -322,7 +332,7 @@ fn a_pod_that_does_not_say_whose_it_is_may_be_anybodys() {
         (&[], Liveness::Unknown),
     ] {
         let cluster = cluster([csi_volume(DRIVER), pod(true, sidecars(image, mentions))], &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.liveness, expected, "{mentions:?}: {state:?}");
     }
 }
@@ -331,10 +341,11 @@ fn a_pod_that_does_not_say_whose_it_is_may_be_anybodys() {
 fn a_provisioner_that_is_not_csi_is_never_absent() {
     let local_path = "rancher.io/local-path";
     let row = volume(local_path, VolumeSource::HostPath("/opt/pvc-1".into()));
-    let rows = [Row::Volume(Box::new(row)), sighting(Role::Provisioner, local_path, 2 * DAY)];
+    let rows =
+        [Row::Volume(Box::new(row)), sighting(ControllerRole::Provisioner, local_path, 2 * DAY)];
     let cluster = cluster(rows, &[]);
     for settings in [Settings::default(), declaring(local_path)] {
-        let state = state_of(&cluster, &settings, Role::Provisioner, local_path);
+        let state = state_of(&cluster, &settings, ControllerRole::Provisioner, local_path);
         assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
     }
 }
@@ -345,9 +356,10 @@ fn a_driver_that_needs_no_attacher_is_no_sign_of_one() {
         let driver = CsiDriver { metadata: metadata(DRIVER), attach_required };
         let rows = [csi_volume(DRIVER), Row::CsiDriver(Box::new(driver))];
         let cluster = cluster(rows, &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Attacher, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Attacher, DRIVER);
         assert_eq!(state.liveness, expected, "{state:?}");
-        let provisioner = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let provisioner =
+            state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         assert_eq!(provisioner.liveness, Liveness::Unknown, "{provisioner:?}");
     }
 }
@@ -357,7 +369,7 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
     let old = || lease("kube-controller-manager", "kube-system", ago(9 * DAY), Some("a"));
     let foreign = lease("kube-controller-manager", "elsewhere", ago(5), Some("a"));
     let fresh = lease("kube-controller-manager", "kube-system", ago(5), Some("a"));
-    let long_ago = || sighting(Role::ControllerManager, "", 2 * DAY);
+    let long_ago = || sighting(ControllerRole::ControllerManager, "", 2 * DAY);
     let manager = "kube-controller-manager";
     for (rows, declared, expected) in [
         (vec![fresh, long_ago()], true, Liveness::Alive),
@@ -370,7 +382,7 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
     ] {
         let settings = if declared { declaring(manager) } else { Settings::default() };
         let case = format!("{rows:?} {declared}");
-        let state = state_of(&cluster(rows, &[]), &settings, Role::ControllerManager, "");
+        let state = state_of(&cluster(rows, &[]), &settings, ControllerRole::ControllerManager, "");
         assert_eq!(state.liveness, expected, "{case}: {state:?}");
     }
 }
@@ -378,8 +390,8 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
 #[test]
 fn an_old_lease_proves_nothing_while_others_of_its_name_may_be_unseen() {
     for (role, name) in [
-        (Role::Provisioner, "disk-csi-example-com"),
-        (Role::Attacher, "external-attacher-leader-disk-csi-example-com"),
+        (ControllerRole::Provisioner, "disk-csi-example-com"),
+        (ControllerRole::Attacher, "external-attacher-leader-disk-csi-example-com"),
     ] {
         let old = lease(name, "storage", ago(9 * DAY), Some("a"));
         let cluster = cluster([csi_volume(DRIVER), old], &[Kind::Lease]);
@@ -398,7 +410,7 @@ fn what_a_wrong_clock_stamped_is_neither_life_nor_death() {
         [(of_tomorrow, Liveness::Unknown), (ahead, Liveness::Alive), (said, Liveness::Unknown)]
     {
         let cluster = cluster([csi_volume(DRIVER), row], &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.liveness, expected, "{state:?}");
         assert!(!state.all_negative);
     }
@@ -414,7 +426,7 @@ fn without_a_clock_nothing_is_alive_or_absent() {
     for kind in Kind::ALL {
         cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
     }
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
@@ -424,7 +436,7 @@ fn a_pod_with_more_provisioners_than_named_drivers_may_serve_anybody() {
     let mut both = sidecars(image, &["--drivername=other.csi.example.com"]);
     both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
     let cluster = cluster([csi_volume(DRIVER), pod(true, both)], &[]);
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
@@ -433,7 +445,7 @@ fn an_image_of_an_unusual_name_keeps_its_driver_from_being_absent_but_proves_no_
     let image = "mirror.example.com/csi-provisioner-arm64:v6.3.0";
     let pod = pod(true, sidecars(image, &["--drivername=disk.csi.example.com"]));
     let cluster = cluster([csi_volume(DRIVER), pod], &[]);
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
@@ -454,7 +466,7 @@ fn a_pod_that_names_another_registered_driver_in_any_way_is_that_ones() {
         let case = format!("{mention} {rows:?}");
         let pod = pod(true, sidecars(image, &[mention]));
         let cluster = cluster([csi_volume(DRIVER), pod].into_iter().chain(rows), &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         let liveness = if expected { Liveness::Absent } else { Liveness::Unknown };
         assert_eq!(state.liveness, liveness, "{case}: {state:?}");
     }
@@ -462,13 +474,13 @@ fn a_pod_that_names_another_registered_driver_in_any_way_is_that_ones() {
     let mut both = sidecars(image, &["--csi-address=/run/other.csi.example.com/csi.sock"]);
     both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
     let cluster = cluster([csi_volume(DRIVER), pod(true, both), registered(other)], &[]);
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
 #[test]
 fn a_sidecar_whose_image_says_nothing_is_known_by_its_name() {
-    use Role::{Attacher, Provisioner};
+    use ControllerRole::{Attacher, Provisioner};
     let own = &["--drivername=disk.csi.example.com"][..];
     for (role, container, mentions, ready, expected) in [
         (Provisioner, "csi-provisioner", own, true, Liveness::Alive),
@@ -535,7 +547,7 @@ fn whoever_is_alive_is_so_by_evidence() {
     ] {
         let case = format!("{rows:?}");
         let cluster = cluster([csi_volume(DRIVER)].into_iter().chain(rows), &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.describe(), expected, "{case}");
     }
 }
@@ -561,7 +573,7 @@ fn a_lease_says_when_it_was_renewed_last() {
         ),
     ] {
         let cluster = cluster([csi_volume(DRIVER), row], &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.probes[0].describe(), expected);
     }
 }
@@ -573,7 +585,7 @@ fn the_latest_evidence_is_no_other_state() {
         state_of(
             &cluster([csi_volume(DRIVER), row], &[]),
             &Settings::default(),
-            Role::Provisioner,
+            ControllerRole::Provisioner,
             DRIVER,
         )
     };
@@ -604,7 +616,7 @@ fn a_provisioner_is_scaled_to_zero_when_nothing_else_runs_it() {
     ] {
         let case = format!("{rows:?}");
         let cluster = cluster([csi_volume(DRIVER)].into_iter().chain(rows), &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         let scaled = state.scaled_to_zero.map(|it| it.to_string());
         assert_eq!(scaled.as_deref(), expected, "{case}");
     }

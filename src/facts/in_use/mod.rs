@@ -4,13 +4,13 @@
 //! [`upstream_in_use`]: scheduled pods and nothing else. And may the claim be deleted? That is
 //! [`unsafe_to_delete`], which is stricter: whoever will want the data counts, running or not.
 
-mod fate;
+mod data_effect;
 mod pods;
 mod unsafe_to_delete;
 
-pub use fate::{ClaimFate, fate, fate_with};
-pub use pods::{PodUser, Why, conflicting_pods, pod_users, upstream_in_use};
-pub use unsafe_to_delete::{Reason, SetTemplate, Unsafe, template_of, unsafe_to_delete};
+pub use data_effect::{ClaimDataEffect, data_effect, data_effect_with};
+pub use pods::{PodUsage, PodUser, conflicting_pods, pod_users, upstream_in_use};
+pub use unsafe_to_delete::{SetTemplate, Unsafe, UnsafeReason, template_of, unsafe_to_delete};
 
 use crate::model::Kind;
 

@@ -10,12 +10,12 @@ pub struct PodUser<'a> {
     /// The pod, in any phase, scheduled or not.
     pub pod: &'a PodUse,
     /// How it uses the claim.
-    pub why: Why,
+    pub usage: PodUsage,
 }
 
 /// How a pod uses a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum PodUsage {
     /// A volume of it names the claim (`persistentVolumeClaim.claimName`).
     Named,
     /// The claim was made for an ephemeral volume of it, and is controlled by it.
@@ -28,9 +28,9 @@ impl PodUser<'_> {
     /// that its object is there (`pvc_protection_controller.go`, `podUsesPVCForDeletion`).
     pub const fn holds_protection(&self) -> bool {
         self.pod.node.is_some()
-            && match self.why {
-                Why::Named => true,
-                Why::Ephemeral => !self.pod.is_shut_down(),
+            && match self.usage {
+                PodUsage::Named => true,
+                PodUsage::Ephemeral => !self.pod.is_shut_down(),
             }
     }
 }
@@ -75,10 +75,10 @@ pub fn conflicting_pods<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<&'a PodUse>>
 fn user<'a>(pod: &'a PodUse, claim: &Claim) -> Option<PodUser<'a>> {
     let mut mounted = pod.claims.iter().filter(|it| it.claim == claim.metadata.name);
     if mounted.clone().any(|it| !it.ephemeral) {
-        return Some(PodUser { pod, why: Why::Named });
+        return Some(PodUser { pod, usage: PodUsage::Named });
     }
     (mounted.next().is_some() && controls(pod, claim))
-        .then_some(PodUser { pod, why: Why::Ephemeral })
+        .then_some(PodUser { pod, usage: PodUsage::Ephemeral })
 }
 
 /// Whether a pod is the managing controller of a claim (component-helpers `storage/ephemeral`,

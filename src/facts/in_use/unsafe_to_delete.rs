@@ -1,10 +1,10 @@
-//! Why a claim must not be deleted (R-PVCP-9).
+//! PodUsage a claim must not be deleted (R-PVCP-9).
 
-use super::{ClaimFate, PodUser, Why, fate, pod_users};
+use super::{ClaimDataEffect, PodUsage, PodUser, data_effect, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
     Ownership, PVC_PROTECTION, controller_of, ownership,
-    retention::{Member, membership},
+    retention::{TemplateClaim, membership},
 };
 use crate::model::{
     Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectRef, OwnerReference, ReclaimPolicy,
@@ -16,7 +16,7 @@ const CHANGING: [&str; 3] = ["Resizing", "FileSystemResizePending", "ModifyingVo
 
 /// One reason not to delete a claim, with the object that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason<'a> {
+pub enum UnsafeReason<'a> {
     /// A pod uses it, in whatever phase, scheduled or not.
     Pod(PodUser<'a>),
     /// A workload's template names it, at any number of replicas, suspended or not.
@@ -52,7 +52,7 @@ pub struct SetTemplate<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unsafe<'a> {
     /// The reasons that were found, pods first.
-    pub reasons: Vec<Reason<'a>>,
+    pub reasons: Vec<UnsafeReason<'a>>,
     /// What was not seen, and might hold another one.
     pub unseen: Vec<Unseen>,
 }
@@ -66,8 +66,8 @@ impl Unsafe<'_> {
     fn take<'a, T>(
         unseen: &mut Vec<Unseen>,
         seen: Seen<impl IntoIterator<Item = T>>,
-        reason: impl Fn(T) -> Reason<'a>,
-    ) -> Vec<Reason<'a>> {
+        reason: impl Fn(T) -> UnsafeReason<'a>,
+    ) -> Vec<UnsafeReason<'a>> {
         match seen {
             Ok(found) => found.into_iter().map(reason).collect(),
             Err(what) => {
@@ -78,7 +78,7 @@ impl Unsafe<'_> {
     }
 }
 
-impl Reason<'_> {
+impl UnsafeReason<'_> {
     /// Whether saying what is to become of the data is enough to lift it.
     pub const fn is_lifted_by_choice(&self) -> bool {
         matches!(self, Self::DataLost(_))
@@ -101,10 +101,10 @@ impl Reason<'_> {
     /// In words, as a refusal would say it.
     pub fn words(&self) -> String {
         match self {
-            Self::Pod(PodUser { pod, why }) => {
-                let how = match why {
-                    Why::Named => "names it",
-                    Why::Ephemeral => "has it as an ephemeral volume",
+            Self::Pod(PodUser { pod, usage }) => {
+                let how = match usage {
+                    PodUsage::Named => "names it",
+                    PodUsage::Ephemeral => "has it as an ephemeral volume",
                 };
                 let scheduled = if pod.node.is_some() { "" } else { ", not scheduled yet" };
                 let shut_down = if pod.is_shut_down() { ", shut down" } else { "" };
@@ -145,47 +145,49 @@ impl Reason<'_> {
 pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut unseen = Vec::new();
     let key = claim.key();
-    let mut reasons = Unsafe::take(&mut unseen, pod_users(cx, claim), Reason::Pod);
+    let mut reasons = Unsafe::take(&mut unseen, pod_users(cx, claim), UnsafeReason::Pod);
     let workloads = cx.workloads_of(&key);
-    reasons.extend(Unsafe::take(&mut unseen, workloads, Reason::Workload));
-    reasons.extend(Unsafe::take(&mut unseen, template_wanting(cx, claim), Reason::Template));
+    reasons.extend(Unsafe::take(&mut unseen, workloads, UnsafeReason::Workload));
+    reasons.extend(Unsafe::take(&mut unseen, template_wanting(cx, claim), UnsafeReason::Template));
     let clones = cx
         .claims_from(&key)
         .map(|claims| claims.into_iter().filter(|claim| claim.phase == ClaimPhase::Pending));
-    reasons.extend(Unsafe::take(&mut unseen, clones, Reason::Clone));
+    reasons.extend(Unsafe::take(&mut unseen, clones, UnsafeReason::Clone));
     let snapshots = cx
         .volume_snapshots_of(&key)
         .map(|snapshots| snapshots.into_iter().filter(|snapshot| !snapshot.ready));
-    reasons.extend(Unsafe::take(&mut unseen, snapshots, Reason::Snapshot));
+    reasons.extend(Unsafe::take(&mut unseen, snapshots, UnsafeReason::Snapshot));
     if let Some(volume) = &claim.volume_name {
         let attached =
             cx.attachments_of(volume).map(|rows| rows.into_iter().filter(|row| row.attached));
-        reasons.extend(Unsafe::take(&mut unseen, attached, Reason::Attached));
+        reasons.extend(Unsafe::take(&mut unseen, attached, UnsafeReason::Attached));
     }
     if let Some(owner) = controller_of(&claim.metadata) {
         match ownership(cx, claim, owner) {
-            Ok(Ownership::Solid) => reasons.push(Reason::Owned(owner.clone())),
+            Ok(Ownership::Solid) => reasons.push(UnsafeReason::Owned(owner.clone())),
             Ok(Ownership::Dangling) => {}
             Err(what) => unseen.push(what),
         }
     }
     if !claim.metadata.has_finalizer(PVC_PROTECTION) {
-        reasons.push(Reason::Unprotected);
+        reasons.push(UnsafeReason::Unprotected);
     }
-    match fate(cx, claim) {
+    match data_effect(cx, claim) {
         // The policy is enough, whether or not somebody can act on it now.
-        ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) | ClaimFate::Kept(volume) => {
+        ClaimDataEffect::Destroyed(volume)
+        | ClaimDataEffect::Scrubbed(volume)
+        | ClaimDataEffect::Kept(volume) => {
             if matches!(volume.reclaim_policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) {
-                reasons.push(Reason::DataLost(volume));
+                reasons.push(UnsafeReason::DataLost(volume));
             }
         }
-        ClaimFate::NoVolume => {}
-        ClaimFate::Unseen(reason) => {
+        ClaimDataEffect::NoVolume => {}
+        ClaimDataEffect::Unseen(reason) => {
             unseen.push(Unseen { kind: Kind::PersistentVolume, namespace: None, reason });
         }
     }
     let changing = CHANGING.iter().find_map(|kind| claim.condition(kind));
-    reasons.extend(changing.cloned().map(Reason::Changing));
+    reasons.extend(changing.cloned().map(UnsafeReason::Changing));
     Unsafe { reasons, unseen }
 }
 
@@ -193,7 +195,7 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
 /// ordinal now. Where it cannot be told whose it is, all of them (R-PVCP-9 c, R-1847-4).
 fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let found = membership(cx, claim)?;
-    let leaves = |it: &Member| {
+    let leaves = |it: &TemplateClaim| {
         !it.is_wanted() && it.set.retention.as_ref().is_some_and(|it| it.when_scaled.deletes())
     };
     if found.decided.as_ref().is_some_and(leaves) {

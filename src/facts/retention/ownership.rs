@@ -8,7 +8,7 @@ use crate::model::{OwnerReference, RetentionPolicy, Server, Uid};
 
 /// How a server's controller writes its references (R-1847-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ReferenceForm {
     /// With `controller` and `blockOwnerDeletion`, and with respect for what others wrote: 1.31 on.
     Controller,
     /// Without either, whatever others wrote: up to 1.29.
@@ -17,7 +17,7 @@ pub enum Form {
     Unknown,
 }
 
-impl Form {
+impl ReferenceForm {
     /// The form that a server uses.
     pub fn of(server: Option<&Server>) -> Self {
         let at_least = |minor| server.and_then(|server| server.at_least(1, minor));
@@ -31,14 +31,14 @@ impl Form {
 
 /// What an owner is called, and which one of that name it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity<'a> {
+pub struct OwnerIdentity<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its uid; `None` while the object is not there.
     pub uid: Option<&'a Uid>,
 }
 
-impl Identity<'_> {
+impl OwnerIdentity<'_> {
     /// Whether the reference names exactly this object.
     pub fn is_named_by(&self, reference: &OwnerReference) -> bool {
         self.uid.is_some() && reference.uid.as_ref() == self.uid
@@ -59,20 +59,20 @@ pub fn names_pod(reference: &OwnerReference, name: &str) -> bool {
 
 /// A claim's pod, as the controller of its set sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum ClaimPod<'a> {
     /// There is none: the controller never looks at the claim (R-1847-8).
     Podless,
     /// Its ordinal is wanted.
-    InRange(Identity<'a>),
+    InRange(OwnerIdentity<'a>),
     /// Its ordinal is wanted, but it is on its way out, and the controller waits (R-1847-12).
-    Leaving(Identity<'a>),
+    Leaving(OwnerIdentity<'a>),
     /// Its ordinal is not wanted.
-    Condemned(Identity<'a>),
+    Condemned(OwnerIdentity<'a>),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ClaimPod<'a> {
     /// The pod, if there is one.
-    pub fn pod(&self) -> Option<Identity<'a>> {
+    pub fn pod(&self) -> Option<OwnerIdentity<'a>> {
         match self {
             Self::Podless => None,
             Self::InRange(pod) | Self::Leaving(pod) | Self::Condemned(pod) => Some(*pod),
@@ -82,16 +82,16 @@ impl<'a> Place<'a> {
 
 /// What the controller does next about a claim's references.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum ReferenceUpdate {
     /// Nothing.
-    Leaves(Because),
+    Leaves(NoUpdateReason),
     /// It replaces all references by these.
     Writes(Vec<OwnerReference>),
 }
 
 /// Why the controller does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Because {
+pub enum NoUpdateReason {
     /// They are as the policy wants them.
     Matches,
     /// Nobody visits a claim without a pod.
@@ -108,7 +108,7 @@ pub enum Because {
 
 /// What a policy wants of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedOwners {
     /// A reference to the set.
     pub set: bool,
     /// A reference to the pod.
@@ -123,63 +123,63 @@ pub fn retains(policy: Option<&RetentionPolicy>) -> bool {
 }
 
 /// Returns the row of the matrix (R-1847-5). One unknown value makes the whole policy retain.
-pub fn wanted(policy: Option<&RetentionPolicy>, condemned: bool) -> Wanted {
+pub fn wanted_owners(policy: Option<&RetentionPolicy>, condemned: bool) -> WantedOwners {
     use crate::model::Retention::{Delete, Other, Retain};
-    let nothing = Wanted { set: false, pod: false };
+    let nothing = WantedOwners { set: false, pod: false };
     let Some(policy) = policy else { return nothing };
     match (&policy.when_deleted, &policy.when_scaled) {
         (Other(_), _) | (_, Other(_)) | (Retain, Retain) => nothing,
-        (Delete, Retain) => Wanted { set: true, pod: false },
-        (Retain, Delete) => Wanted { set: false, pod: condemned },
-        (Delete, Delete) => Wanted { set: !condemned, pod: condemned },
+        (Delete, Retain) => WantedOwners { set: true, pod: false },
+        (Retain, Delete) => WantedOwners { set: false, pod: condemned },
+        (Delete, Delete) => WantedOwners { set: !condemned, pod: condemned },
     }
 }
 
 /// Returns what the controller of the set does next about a claim's references.
 pub fn expected_ownership(
     references: &[OwnerReference],
-    set: Identity,
+    set: OwnerIdentity,
     policy: Option<&RetentionPolicy>,
-    place: &Place,
-    form: Form,
-) -> Next {
+    place: &ClaimPod,
+    form: ReferenceForm,
+) -> ReferenceUpdate {
     let (pod, condemned) = match place {
-        Place::Podless => return Next::Leaves(Because::Podless),
-        Place::Leaving(_) => return Next::Leaves(Because::Waits),
-        Place::InRange(pod) => (*pod, false),
-        Place::Condemned(pod) => (*pod, true),
+        ClaimPod::Podless => return ReferenceUpdate::Leaves(NoUpdateReason::Podless),
+        ClaimPod::Leaving(_) => return ReferenceUpdate::Leaves(NoUpdateReason::Waits),
+        ClaimPod::InRange(pod) => (*pod, false),
+        ClaimPod::Condemned(pod) => (*pod, true),
     };
-    let wanted = wanted(policy, condemned);
+    let wanted = wanted_owners(policy, condemned);
     let owned_by_set = references.iter().any(|it| set.is_named_by(it));
     let owned_by_pod = references.iter().any(|it| pod.is_named_by(it));
     let matches = owned_by_set == wanted.set && owned_by_pod == wanted.pod;
-    if form == Form::Plain {
+    if form == ReferenceForm::Plain {
         if matches {
-            return Next::Leaves(Because::Matches);
+            return ReferenceUpdate::Leaves(NoUpdateReason::Matches);
         }
         let ours = |it: &OwnerReference| set.is_named_by(it) || pod.is_named_by(it);
         return write(references, ours, false, wanted, set, pod);
     }
     if is_stale(references, set, pod) {
-        return Next::Leaves(Because::Stale);
+        return ReferenceUpdate::Leaves(NoUpdateReason::Stale);
     }
     let ours = |it: &OwnerReference| names_set(it, set.name) || names_pod(it, pod.name);
     if foreign_controller(references, set, pod, policy).is_some() {
         if !owned_by_set && !owned_by_pod {
-            return Next::Leaves(Because::ForeignController);
+            return ReferenceUpdate::Leaves(NoUpdateReason::ForeignController);
         }
-        return write(references, ours, true, Wanted { set: false, pod: false }, set, pod);
+        return write(references, ours, true, WantedOwners { set: false, pod: false }, set, pod);
     }
     let without_flag =
         |it: &OwnerReference| (set.is_named_by(it) || pod.is_named_by(it)) && !it.controller;
     if matches && !references.iter().any(without_flag) {
-        return Next::Leaves(Because::Matches);
+        return ReferenceUpdate::Leaves(NoUpdateReason::Matches);
     }
     write(references, ours, true, wanted, set, pod)
 }
 
 /// Whether the first reference to something called like the set, or like the pod, names another one.
-pub fn is_stale(references: &[OwnerReference], set: Identity, pod: Identity) -> bool {
+pub fn is_stale(references: &[OwnerReference], set: OwnerIdentity, pod: OwnerIdentity) -> bool {
     let first_set = references.iter().find(|it| names_set(it, set.name));
     let first_pod = references.iter().find(|it| names_pod(it, pod.name));
     first_set.is_some_and(|it| !set.is_named_by(it))
@@ -190,8 +190,8 @@ pub fn is_stale(references: &[OwnerReference], set: Identity, pod: Identity) -> 
 /// claims: another managing controller, or an earlier set or pod of that name.
 pub fn foreign_controller<'a>(
     references: &'a [OwnerReference],
-    set: Identity,
-    pod: Identity,
+    set: OwnerIdentity,
+    pod: OwnerIdentity,
     policy: Option<&RetentionPolicy>,
 ) -> Option<&'a OwnerReference> {
     if retains(policy) {
@@ -212,12 +212,12 @@ fn write(
     references: &[OwnerReference],
     ours: impl Fn(&OwnerReference) -> bool,
     flags: bool,
-    wanted: Wanted,
-    set: Identity,
-    pod: Identity,
-) -> Next {
+    wanted: WantedOwners,
+    set: OwnerIdentity,
+    pod: OwnerIdentity,
+) -> ReferenceUpdate {
     let mut kept: Vec<_> = references.iter().filter(|it| !ours(it)).cloned().collect();
-    let mut add = |owner: Identity, api_version: &str, kind: &str| {
+    let mut add = |owner: OwnerIdentity, api_version: &str, kind: &str| {
         // One with the uid under another name is left alone, and takes the place.
         if !kept.iter().any(|it| owner.is_named_by(it)) {
             kept.push(OwnerReference {
@@ -237,9 +237,9 @@ fn write(
         add(set, "apps/v1", "StatefulSet");
     }
     if kept == references {
-        return Next::Leaves(Because::Unrecognised);
+        return ReferenceUpdate::Leaves(NoUpdateReason::Unrecognised);
     }
-    Next::Writes(kept)
+    ReferenceUpdate::Writes(kept)
 }
 
 #[cfg(test)]

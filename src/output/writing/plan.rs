@@ -10,9 +10,9 @@ use super::super::wire::{
     API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, reference, volume,
 };
 use crate::cluster::Cluster;
-use crate::facts::Holder;
+use crate::facts::BlockingFinalizer;
 use crate::model::{
-    Action, Guard, ReclaimPolicy, SecretWord, Settings, Time, Undo, format_bytes, format_time,
+    Action, Guard, ReclaimPolicy, SecretAssertion, Settings, Time, Undo, format_bytes, format_time,
 };
 use crate::plan::{self as inner, About};
 
@@ -254,9 +254,9 @@ fn settings(settings: &Settings) -> SavedSettings {
         keep_data: settings.keep_data,
         remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
         secret: match &settings.secret {
-            SecretWord::Unsaid => None,
-            SecretWord::None => Some(String::new()),
-            SecretWord::Named { namespace, name } => Some(format!("{namespace}/{name}")),
+            SecretAssertion::Unsaid => None,
+            SecretAssertion::None => Some(String::new()),
+            SecretAssertion::Named { namespace, name } => Some(format!("{namespace}/{name}")),
         },
         record_namespace: settings.recording.namespace.to_string(),
         journal_only: settings.recording.journal_only,
@@ -301,7 +301,7 @@ pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
     }
 }
 
-fn held(holder: &Holder) -> Held {
+fn held(holder: &BlockingFinalizer) -> Held {
     let state = holder.state.as_ref();
     let because = match state {
         Some(state) => state.because.clone(),

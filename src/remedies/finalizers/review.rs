@@ -8,8 +8,8 @@ use super::{Asked, claim};
 use crate::cluster::{Change, Cx, Dirty};
 use crate::facts::{IN_TREE, PV_PROTECTION, PVC_PROTECTION};
 use crate::model::{
-    Liveness, Phase, PodPhase, PodUse, Proposal, ReclaimPolicy, Row, SecretWord, Server, Settings,
-    Text, Volume,
+    Liveness, Phase, PodPhase, PodUse, Proposal, ReclaimPolicy, Row, SecretAssertion, Server,
+    Settings, Text, Volume,
 };
 
 /// A volume of policy Delete that was Released, is being deleted, and is guarded by nobody.
@@ -23,7 +23,7 @@ fn hangs(finalizers: &[&str]) -> Volume {
 
 /// What `--reclaim` does about it.
 fn reclaimed(volume: &Volume, others: &[Row]) -> Result<Proposal, String> {
-    let settings = Settings { reclaim: true, secret: SecretWord::None, ..Settings::default() };
+    let settings = Settings { reclaim: true, secret: SecretAssertion::None, ..Settings::default() };
     let stage = Stage {
         rows: others.to_vec(),
         manager: Liveness::Alive,

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::model::{
     Age, Attachment, AttachmentSource, Finding, Kind, Phase, Severity, Threshold, Trust,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-not-referenced",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolume,
         Kind::PersistentVolumeClaim,

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Attachment, AttachmentSource, Finding, Kind, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-orphan-pv-missing",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolume,
         Kind::Pod,

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-stuck-detaching",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolume,
         Kind::Pod,

@@ -2,14 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Age, Finding, KeptBackend, Kind, Severity, Trust, VolumeColumns, format_bytes};
-use crate::rules::judged::time;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::finding::time;
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "journal-kept-backend",
     severity: Severity::Info,
     // Somebody knows of it, and wished it so.
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
     title: "A backend volume was left behind on purpose, and no volume names it any more",

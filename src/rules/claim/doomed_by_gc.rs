@@ -1,15 +1,15 @@
 //! F51: the garbage collector is about to delete a claim.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimFate};
+use crate::facts::{self, ClaimDataEffect};
 use crate::model::{Claim, Finding, Kind, ManagedField, OwnerReference, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-doomed-by-gc",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
@@ -33,7 +33,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if claim.metadata.deleting.is_some() || !facts::is_doomed(cx, claim)? {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let wanted = claim.metadata.owners.iter().all(|owner| is_ephemeral(claim, owner));
     let consequence = fate.words("the garbage collector has deleted it");
     let summary = if wanted {
@@ -56,7 +56,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = finding.shows_manager(&claim.metadata, &field, "managers of the references");
     Ok(Some(if wanted {
         finding.severe(Severity::Info).report_only("nothing: this is how ephemeral volumes end")
-    } else if let ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) = fate {
+    } else if let ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) = fate {
         finding.remedied_by(cx, volume, &remedies::RETAIN)
     } else {
         finding.report_only("remove these references at once if the claim is to stay")

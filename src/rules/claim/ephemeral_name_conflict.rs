@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-ephemeral-name-conflict",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[],
     title: "A pod cannot have its ephemeral volume, because a claim of that name is not its own",

@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::said};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-lost",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod, Kind::Event],
     remedies: &[],
     title: "A claim was bound to a volume that is gone",

@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::said, judged::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::said, finding::uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-misbound",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Event],
     remedies: &[],
     title: "A claim was bound to a volume that another claim has, too",

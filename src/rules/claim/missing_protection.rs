@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-missing-protection",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
@@ -40,7 +40,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !missing || !cx.older_than(&age, Threshold::ClaimProtection) {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, "no pod uses it now, but nothing would keep it from going at once")
         .severe(Severity::Medium)

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, CLONE_SOURCE, SNAPSHOT_SOURCE};
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-source-finalizer-stuck",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
@@ -57,7 +57,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if stuck.is_empty() {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, "cannot go: it is kept as the source of a copy that nobody makes")
         .aged(age)

@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
-use crate::rules::{Judge, Rule, Stake, judged::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::said};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-stale-selected-node",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::Node, Kind::Event],
     remedies: &[],
     title: "A Pending claim waits for a volume on a node that is gone or cordoned",

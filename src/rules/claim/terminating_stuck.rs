@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-terminating-stuck",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
@@ -48,7 +48,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     } else {
         "only finalizers of others hold it, and they do not let it go"
     };
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, summary)
         .aged(age)

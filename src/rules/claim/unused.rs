@@ -1,14 +1,14 @@
 //! F46: nobody would miss a claim, as far as can be seen.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimFate, Ownership};
+use crate::facts::{self, ClaimDataEffect, Ownership};
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-unused",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
@@ -53,8 +53,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if facts::is_doomed(cx, claim) == Ok(true) {
         return Ok(None); // on its way out
     }
-    let fate = facts::fate(cx, claim);
-    if fate == ClaimFate::NoVolume {
+    let fate = facts::data_effect(cx, claim);
+    if fate == ClaimDataEffect::NoVolume {
         return Ok(None); // lost or misbound, which other rules tell
     }
     let unused = claim.condition("Unused").and_then(|condition| condition.since);

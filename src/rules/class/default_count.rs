@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, StorageClass};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "class-default-count",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StorageClass],
     remedies: &[],
     title: "Claims wait for the default storage class, and there is not exactly one",

@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::VAC_PROTECTION;
 use crate::model::{Age, AttributesClass, Claim, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "vac-terminating-in-use",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttributesClass],
     remedies: &[],
     title: "A volume attributes class is being deleted while claims or volumes name it",

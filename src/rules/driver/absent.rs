@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Severity, Text};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "provisioner-absent",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[],
     title: "Volumes name a CSI driver whose provisioner is gone",

@@ -1,17 +1,17 @@
 //! Explaining a claim.
 
-use super::{Draft, Explanation, User, set};
+use super::{Explanation, ExplanationDraft, User, set};
 use crate::cluster::Cx;
 use crate::facts::{
-    self, Ownership, PVC_PROTECTION, Reason,
-    retention::{self, Member, Operation, Propagation, Situation},
+    self, Ownership, PVC_PROTECTION, UnsafeReason,
+    retention::{self, Operation, Propagation, SetSituation, TemplateClaim},
 };
 use crate::model::{Claim, ClaimPhase, Kind, Volume, format_time};
 
 const DELETED: &str = "it is deleted";
 
 pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
-    let mut draft = Draft::new(claim.object());
+    let mut draft = ExplanationDraft::new(claim.object());
     let volume = state(cx, claim, &mut draft);
     why(cx, claim, &mut draft);
     users(cx, claim, &mut draft);
@@ -41,7 +41,7 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
     draft.done()
 }
 
-fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut Draft) -> Option<&'a Volume> {
+fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option<&'a Volume> {
     draft.show("status.phase", claim.phase.to_string());
     draft.show("spec.volumeName", claim.volume_name.as_deref().unwrap_or("<none>"));
     let volume = claim.volume_name.as_deref().and_then(|it| draft.seen(cx.volume(it)).flatten());
@@ -61,7 +61,7 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut Draft) -> Option<&'a Volume
     volume
 }
 
-fn why(cx: &Cx, claim: &Claim, draft: &mut Draft) {
+fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     match &claim.phase {
         ClaimPhase::Lost => {
             draft.because("the volume that it was bound to is gone, or belongs to another claim");
@@ -96,7 +96,7 @@ fn why(cx: &Cx, claim: &Claim, draft: &mut Draft) {
 }
 
 /// Everything that R-PVCP-9 counts as a user.
-fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
+fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let found = facts::unsafe_to_delete(cx, claim);
     draft.explanation.looked_at = [Kind::Pod]
         .into_iter()
@@ -104,9 +104,11 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
         .chain([Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::VolumeAttachment])
         .collect();
     for reason in &found.reasons {
-        let holds = matches!(reason, Reason::Pod(user) if user.holds_protection());
+        let holds = matches!(reason, UnsafeReason::Pod(user) if user.holds_protection());
         // The volume is no user of its claim.
-        if let (Some(object), false) = (reason.object(), matches!(reason, Reason::DataLost(_))) {
+        if let (Some(object), false) =
+            (reason.object(), matches!(reason, UnsafeReason::DataLost(_)))
+        {
             // The object is named beside it.
             let words = reason.words();
             let how = words.strip_prefix(&format!("{object} ")).unwrap_or(&words).to_owned();
@@ -124,7 +126,7 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
     }
 }
 
-fn belongs(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
+fn belongs(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
     let set = member.set;
     let range = set::range(set);
     let wanted = if member.is_wanted() { "wants" } else { "does not want" };
@@ -139,14 +141,14 @@ fn belongs(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
             &claim.metadata.owners,
             member.owner(),
             set.retention.as_ref(),
-            &member.place(&pod.name, Some(pod)),
-            retention::Form::of(cx.server()),
+            &member.pod_state(&pod.name, Some(pod)),
+            retention::ReferenceForm::of(cx.server()),
         );
         draft.because(set::next(&next));
     }
 }
 
-fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Draft) {
+fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     if claim.metadata.deleting.is_some() {
         draft.outcome(DELETED, None, "unaffected", "it is being deleted already");
     } else if let Some(holders) = draft.seen(facts::upstream_in_use(cx, claim)) {
@@ -178,16 +180,16 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Draft) {
     }
     match volume {
         Some(volume) => {
-            let then = facts::when_claim_goes(cx, volume);
-            draft.fate(DELETED, Some(volume.object()), then);
+            let then = facts::when_claim_is_deleted(cx, volume);
+            draft.deletion_effect(DELETED, Some(volume.object()), then);
         }
         None => draft.outcome(DELETED, None, "no-data", "no volume is known that would go with it"),
     }
 }
 
 /// What a set's doings mean for it.
-fn foretold(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
-    let Some(situation) = draft.seen(Situation::of(cx, member.set)) else { return };
+fn foretold(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
+    let Some(situation) = draft.seen(SetSituation::of(cx, member.set)) else { return };
     let replicas = i64::from(member.set.replicas.unwrap_or(1));
     let mut operations = vec![
         ("its pod is deleted".to_owned(), Operation::DeletePod(member.ordinal)),
@@ -219,13 +221,13 @@ fn foretold(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
 }
 
 /// What becomes of a claim that is no set's when the pods that use it are deleted.
-fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Draft) {
+fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     const WHEN: &str = "the pods that use it are deleted";
     let Some(pods) = draft.seen(facts::pod_users(cx, claim)) else { return };
     if pods.is_empty() {
         return;
     }
-    let ephemeral = pods.iter().any(|it| it.why == facts::Why::Ephemeral);
+    let ephemeral = pods.iter().any(|it| it.usage == facts::PodUsage::Ephemeral);
     if ephemeral {
         draft.outcome(
             WHEN,
@@ -240,6 +242,10 @@ fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Dra
         return;
     }
     if let Some(volume) = volume {
-        draft.fate(WHEN, Some(volume.object()), facts::when_claim_goes(cx, volume));
+        draft.deletion_effect(
+            WHEN,
+            Some(volume.object()),
+            facts::when_claim_is_deleted(cx, volume),
+        );
     }
 }

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 use super::Assessor;
 use crate::cluster::{Cluster, Cx, Seen, Subject, Unseen};
-use crate::facts::Consequence;
+use crate::facts::DeletionEffect;
 use crate::model::{Evidence, Kind, ObjectRef, Settings};
 
 /// Everything there is to say about one object.
@@ -27,7 +27,7 @@ pub struct Explanation {
     /// The kinds of users that were looked at; others may use it too.
     pub looked_at: Vec<Kind>,
     /// What would happen if.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ObjectEffect>,
     /// What could not be told, because it was not seen.
     pub unseen: Vec<Unseen>,
 }
@@ -45,7 +45,7 @@ pub struct User {
 
 /// What would happen to one object if something were done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ObjectEffect {
     /// What is done, in the form "it is deleted".
     pub when: String,
     /// What it happens to, where that is not the object itself.
@@ -92,12 +92,12 @@ impl Assessor {
 }
 
 /// An explanation in the making.
-struct Draft {
+struct ExplanationDraft {
     explanation: Explanation,
     shown: String,
 }
 
-impl Draft {
+impl ExplanationDraft {
     fn new(object: ObjectRef) -> Self {
         let shown = object.to_string();
         let explanation = Explanation {
@@ -129,11 +129,11 @@ impl Draft {
         because: impl Into<String>,
     ) {
         let (when, because) = (when.to_owned(), because.into());
-        self.explanation.outcomes.push(Outcome { when, object, then, because });
+        self.explanation.outcomes.push(ObjectEffect { when, object, then, because });
     }
 
-    fn fate(&mut self, when: &str, object: Option<ObjectRef>, consequence: Consequence) {
-        self.outcome(when, object, consequence.fate.name(), consequence.because);
+    fn deletion_effect(&mut self, when: &str, object: Option<ObjectRef>, effect: DeletionEffect) {
+        self.outcome(when, object, effect.data.name(), effect.because);
     }
 
     /// Takes what was seen; notes what was not.

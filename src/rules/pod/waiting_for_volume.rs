@@ -6,12 +6,12 @@ use crate::model::{
     Age, Attachment, Claim, ClaimKey, Event, Finding, Kind, ObjectRef, PodPhase, PodUse, Severity,
     Text, Threshold,
 };
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pod-waiting-for-volume",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::Pod,

@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Finding, Kind, Severity, SnapshotContent, VolumeSnapshot};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "snapshot-content-orphan",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolume,
         Kind::Pod,
@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// What became of the `VolumeSnapshot` of a content.
-enum Snapshot {
+enum BoundSnapshot {
     /// It is there, or not yet bound.
     There,
     Gone,
@@ -50,14 +50,14 @@ fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
     let retained = content.deletion_policy.as_deref() == Some("Retain");
     let orphan = match retained {
         true => snapshot(cx, content)?,
-        false => Snapshot::There, // Or its controller is about to delete the content.
+        false => BoundSnapshot::There, // Or its controller is about to delete the content.
     };
     let (summary, reason) = match orphan {
-        Snapshot::Gone => ("its VolumeSnapshot is gone, and its policy keeps it", UNWANTED),
-        Snapshot::Replaced => {
+        BoundSnapshot::Gone => ("its VolumeSnapshot is gone, and its policy keeps it", UNWANTED),
+        BoundSnapshot::Replaced => {
             ("another VolumeSnapshot has the name of its own, and its policy keeps it", UNWANTED)
         }
-        Snapshot::There => {
+        BoundSnapshot::There => {
             let state = facts::provisioner(cx, &content.driver);
             if !facts::is_absent(cx, &state, &content.driver)? {
                 return Ok(None);
@@ -86,16 +86,16 @@ fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
 const UNWANTED: &str =
     "if nobody needs it, set its deletionPolicy to Delete and delete the VolumeSnapshotContent";
 
-fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<Snapshot> {
+fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<BoundSnapshot> {
     // Unbound, it may have been made by hand for a `VolumeSnapshot` that is yet to come.
     let (Some((namespace, name)), Some(uid)) = (&content.snapshot, &content.snapshot_uid) else {
-        return Ok(Snapshot::There);
+        return Ok(BoundSnapshot::There);
     };
     let other =
         |found: &VolumeSnapshot| found.metadata.uid.as_ref().is_some_and(|known| known != uid);
     Ok(match cx.volume_snapshot(namespace, name)? {
-        None => Snapshot::Gone,
-        Some(found) if other(found) => Snapshot::Replaced,
-        Some(_) => Snapshot::There,
+        None => BoundSnapshot::Gone,
+        Some(found) if other(found) => BoundSnapshot::Replaced,
+        Some(_) => BoundSnapshot::There,
     })
 }

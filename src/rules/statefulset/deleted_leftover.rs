@@ -1,14 +1,14 @@
 //! F63: claims that a set left when it was deleted.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{membership, volume_fate};
+use crate::facts::retention::{membership, volume_effect};
 use crate::model::{Age, Claim, Finding, Kind, Severity, split_ordinal};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-deleted-leftover",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::StatefulSet,
@@ -63,7 +63,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         parses.iter().map(|(template, set)| format!("{template} of {set}")).collect();
     let labels: Vec<_> =
         metadata.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let (fate, volume) = volume_fate(cx, claim);
+    let (fate, volume) = volume_effect(cx, claim);
     let finding = RULE
         .on_claim(claim, "has the name and the labels of a deleted set's claims, and no user")
         .aged(Age::stamped(metadata.created))

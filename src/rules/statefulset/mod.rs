@@ -14,9 +14,9 @@ mod template_drift;
 mod unknown_policy;
 
 use super::Rule;
-use super::judged::{time, uid};
+use super::finding::{time, uid};
 use crate::cluster::Cx;
-use crate::facts::retention::{self, Member, Ordinals, VolumeFate};
+use crate::facts::retention::{self, Ordinals, TemplateClaim, VolumeEffect};
 use crate::model::{
     Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet, Verdict,
     VerdictState,
@@ -85,7 +85,7 @@ impl Finding {
     }
 
     /// Shows whose a claim is, and what decides about it.
-    fn shows_member(self, claim: &Claim, member: &Member) -> Self {
+    fn shows_member(self, claim: &Claim, member: &TemplateClaim) -> Self {
         let parsed = format!(
             "template {}, set {}, ordinal {}",
             member.template, member.set.metadata.name, member.ordinal
@@ -116,16 +116,18 @@ impl Finding {
     /// Offers to keep the data of a claim that is about to be deleted, where it would be destroyed.
     /// Where it would not, the finding is less severe.
     fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
-        let (fate, volume) = retention::volume_fate(cx, claim);
+        let (fate, volume) = retention::volume_effect(cx, claim);
         let finding = self.shows("consequence", fate.describe()).about_volume(volume);
         let mut finding = finding.relates(volume.map(crate::model::Volume::object));
         finding.severity = match fate {
-            VolumeFate::Destroyed | VolumeFate::Scrubbed | VolumeFate::Unknown => finding.severity,
-            VolumeFate::Released => finding.severity.max(Severity::High),
-            VolumeFate::None => Severity::Low,
+            VolumeEffect::Destroyed | VolumeEffect::Scrubbed | VolumeEffect::Unknown => {
+                finding.severity
+            }
+            VolumeEffect::Released => finding.severity.max(Severity::High),
+            VolumeEffect::None => Severity::Low,
         };
         match (fate, volume) {
-            (VolumeFate::Destroyed | VolumeFate::Scrubbed, Some(volume)) => {
+            (VolumeEffect::Destroyed | VolumeEffect::Scrubbed, Some(volume)) => {
                 finding.remedied_by(cx, volume, &remedies::RETAIN)
             }
             _ => finding.report_only(otherwise),

@@ -1,16 +1,19 @@
 //! F71: nobody makes a set's claims the set's.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{Because, Form, Next, Place, expected_ownership, membership, wanted};
+use crate::facts::retention::{
+    ClaimPod, NoUpdateReason, ReferenceForm, ReferenceUpdate, expected_ownership, membership,
+    wanted_owners,
+};
 use crate::model::{
     Age, Claim, Finding, Kind, ManagedField, Severity, StatefulSet, Threshold, Time,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-retention-not-enforced",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
     title: "A set's retention policy has no effect: it was dropped, or no claim is owned as it says",
@@ -26,7 +29,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     if set.retention.is_none() {
         return Ok(dropped(cx, set));
     }
-    if set.metadata.deleting.is_some() || !wanted(set.retention.as_ref(), false).set {
+    if set.metadata.deleting.is_some() || !wanted_owners(set.retention.as_ref(), false).set {
         return Ok(None);
     }
     let mut late = Vec::new();
@@ -34,14 +37,14 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     for template in &set.templates {
         let stem = format!("{}-{}", template.name, set.metadata.name);
         for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
-            match state(cx, set, claim)? {
-                State::Late(changed) => {
+            match enforcement(cx, set, claim)? {
+                Enforcement::Late(changed) => {
                     late.push(claim);
                     since = since.max(changed);
                 }
                 // One is enough to show that somebody does it.
-                State::Done => return Ok(None),
-                State::Nothing => {}
+                Enforcement::Done => return Ok(None),
+                Enforcement::Nothing => {}
             }
         }
     }
@@ -85,7 +88,7 @@ fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
 /// How many claims are named: one is as good as all.
 const SHOWN: usize = 3;
 
-enum State {
+enum Enforcement {
     /// Somebody should have changed its owners, since then.
     Late(Option<Time>),
     /// Somebody has.
@@ -94,17 +97,19 @@ enum State {
     Nothing,
 }
 
-fn state(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<State> {
+fn enforcement(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<Enforcement> {
     let member = membership(cx, claim)?.decided;
     let Some(member) = member.filter(|it| it.set.metadata.name == set.metadata.name) else {
-        return Ok(State::Nothing);
+        return Ok(Enforcement::Nothing);
     };
     let name = member.pod_name();
     // In order, the controller waits for each pod to be ready.
-    let Some(pod) = member.pod(cx)?.filter(|pod| pod.ready) else { return Ok(State::Nothing) };
-    let place = member.place(&name, Some(pod));
-    if !matches!(place, Place::InRange(_)) || claim.metadata.deleting.is_some() {
-        return Ok(State::Nothing);
+    let Some(pod) = member.pod(cx)?.filter(|pod| pod.ready) else {
+        return Ok(Enforcement::Nothing);
+    };
+    let place = member.pod_state(&name, Some(pod));
+    if !matches!(place, ClaimPod::InRange(_)) || claim.metadata.deleting.is_some() {
+        return Ok(Enforcement::Nothing);
     }
     let changed = set.metadata.last_change(&ManagedField::RetentionPolicy);
     let since = claim.metadata.created.max(changed).max(pod.created);
@@ -112,13 +117,15 @@ fn state(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<State> {
     let next =
         |form| expected_ownership(&claim.metadata.owners, member.owner(), policy, &place, form);
     // Which form a server of 1.30 uses is not known: either will do.
-    let form = Form::of(cx.server());
-    if form == Form::Unknown && next(Form::Plain) == Next::Leaves(Because::Matches) {
-        return Ok(State::Done);
+    let form = ReferenceForm::of(cx.server());
+    if form == ReferenceForm::Unknown
+        && next(ReferenceForm::Plain) == ReferenceUpdate::Leaves(NoUpdateReason::Matches)
+    {
+        return Ok(Enforcement::Done);
     }
     Ok(match next(form) {
-        Next::Writes(_) => State::Late(since),
-        Next::Leaves(Because::Matches) => State::Done,
-        Next::Leaves(_) => State::Nothing,
+        ReferenceUpdate::Writes(_) => Enforcement::Late(since),
+        ReferenceUpdate::Leaves(NoUpdateReason::Matches) => Enforcement::Done,
+        ReferenceUpdate::Leaves(_) => Enforcement::Nothing,
     })
 }

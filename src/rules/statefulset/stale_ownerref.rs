@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{is_held, membership, names_pod, names_set};
 use crate::model::{Claim, Finding, Kind, ObjectRef, OwnerReference, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-stale-ownerref",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::StatefulSet,

@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume, VolumeSource};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-available-was-bound",
     severity: Severity::High,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
     title: "A volume that was made for a claim, or was attached once, is free for any claim",

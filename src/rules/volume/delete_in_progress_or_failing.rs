@@ -5,12 +5,12 @@ use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{
     Age, ControllerState, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: VolumeAttachment, SubjectAccessReview],
     remedies: &[],
     title: "A volume is being deleted, and its finalizer waits for the disk to be deleted first",

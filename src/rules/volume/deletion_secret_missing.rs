@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, SecretState};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-deletion-secret-missing",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::StorageClass, Kind::Secret],
     remedies: &[],
     title: "The secret with which a volume's disk would be deleted does not exist",

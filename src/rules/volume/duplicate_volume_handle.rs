@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 /// There may be thousands, and each of them would show all others.
 const SHOWN: usize = 20;
@@ -11,7 +11,7 @@ const SHOWN: usize = 20;
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-volume-handle",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "Several volumes name the same backend volume",

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
 use crate::model::{Finding, ManagedField, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-ext-finalizer-orphaned-driver",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "A volume carries the finalizer of a provisioner that is gone",

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, FAILED_RECYCLE, Owner, UNKNOWN_POLICY};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-failed",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::Event],
     remedies: &[&remedies::RETAIN],
     title: "A volume is Failed: its controller could not reclaim it",

@@ -85,7 +85,7 @@ fn pod(claim: &str) -> Row {
         phase: crate::model::PodPhase::Running,
         ready: true,
         node: Some("node-1".into()),
-        claims: [crate::model::Mounted { claim: claim.into(), ephemeral: false }].into(),
+        claims: [crate::model::MountedClaim { claim: claim.into(), ephemeral: false }].into(),
         sidecars: None,
     }))
 }

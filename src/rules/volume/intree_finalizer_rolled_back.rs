@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE, Owner};
 use crate::model::{Age, Finding, Kind, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-intree-finalizer-rolled-back",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::VolumeAttachment, Kind::Event],
     remedies: &[&remedies::REMOVE_IN_TREE_FINALIZER],
     title: "An in-tree volume hangs on a finalizer that its controller manager seems not to know any more",

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE, Owner};
 use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-intree-plugin-removed",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume belongs to an in-tree plugin that this Kubernetes no longer has",

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{Age, Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-leak-imminent",
     severity: Severity::Critical,
-    stake: Stake::Leak,
+    capacity_risk: CapacityRisk::Leak,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
     title: "A volume is being deleted before its claim, and nothing protects its backend from being leaked",

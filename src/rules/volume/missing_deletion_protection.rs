@@ -5,12 +5,12 @@ use crate::facts::{self, Defect, EXTERNAL_PROVISIONER};
 use crate::model::{
     ClaimedVersion, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-missing-deletion-protection",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: SubjectAccessReview],
     remedies: &[],
     title: "A bound CSI volume with policy Delete lacks the finalizer that keeps its disk from being leaked",

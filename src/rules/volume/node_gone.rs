@@ -5,12 +5,12 @@ use crate::facts;
 use crate::model::{
     Finding, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase, Severity, Text, Volume,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-node-gone",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::Pod, Kind::Node, Kind::VolumeAttachment],
     remedies: &[],
     title: "A volume can be reached from certain nodes only, and none of them exists",

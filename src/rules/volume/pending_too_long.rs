@@ -3,12 +3,12 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, LastTransition};
 use crate::model::{Age, Finding, Phase, Severity, Threshold, Trust, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-pending-too-long",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager],
     remedies: &[],
     title: "A new volume has been Pending for longer than the threshold",

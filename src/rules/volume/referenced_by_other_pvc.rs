@@ -2,12 +2,12 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, ClaimPhase, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-referenced-by-other-pvc",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[],
     title: "A claim asks by name for a volume that belongs to another claim, or to none",

@@ -5,14 +5,14 @@ use crate::facts::{self, ClaimState};
 use crate::model::{Finding, Kind, Phase, PodUse, Severity, Threshold, Volume};
 use crate::remedies;
 use crate::rules::{
-    Judge, Rule, Stake,
-    judged::{time, uid},
+    CapacityRisk, Judge, Rule,
+    finding::{time, uid},
 };
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-claim-recreated",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RESERVE],
     title: "A volume belonged to a claim that was deleted and created again under the same name",

@@ -6,12 +6,12 @@ use crate::model::{
     Attachment, Finding, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
     title: "A Released volume should be deleted, and nobody deletes it",

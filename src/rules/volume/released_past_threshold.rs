@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-past-threshold",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[&remedies::RECLAIM],
     title: "A Released volume has been kept by its Retain policy for longer than the threshold",
@@ -38,7 +38,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let claim = match facts::claim_state(cx, volume)? {
         ClaimState::Recreated(claim) => format!(
             "another claim has its name, uid {}",
-            crate::rules::judged::uid(&claim.metadata)
+            crate::rules::finding::uid(&claim.metadata)
         ),
         ClaimState::Live(_) => "bound to another volume".to_owned(),
         ClaimState::None | ClaimState::Reserved | ClaimState::Absent => "gone".to_owned(),

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Trust, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-unknown-age",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RECLAIM],
     title: "A Released volume does not tell since when it has been Released",

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
 use crate::model::{Age, Finding, ManagedField, ReclaimPolicy, Severity, Threshold, Trust, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-stale-ext-finalizer-retain",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "A volume that is to be kept still carries the finalizer of a provisioner that would delete it",

@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
 use crate::model::{Age, Finding, Phase, ReclaimPolicy, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-stuck-attacher-finalizer",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: VolumeAttachment],
     remedies: &[&remedies::REMOVE_ATTACHER_FINALIZER],
     title: "A volume cannot be deleted, because the attacher's finalizer is still on it",

@@ -6,12 +6,12 @@ use crate::model::{
     Age, Claim, Finding, Kind, ManagedField, Metadata, Severity, Text, Threshold, Volume,
 };
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-or-pvc-unknown-finalizer",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[&remedies::REMOVE_FOREIGN_FINALIZER, &remedies::FIX_CLAIM],
     title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",

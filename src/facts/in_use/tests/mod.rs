@@ -11,8 +11,8 @@ use rows::{
 use super::*;
 use crate::facts::{Ownership, is_doomed, ownership};
 use crate::model::{
-    Answer, Claim, ClaimCondition, ClaimPhase, Metadata, Mounted, OwnerReference, PodPhase, PodUse,
-    ReclaimPolicy, Row, Uid, Workload,
+    Answer, Claim, ClaimCondition, ClaimPhase, Metadata, MountedClaim, OwnerReference, PodPhase,
+    PodUse, ReclaimPolicy, Row, Uid, Workload,
 };
 
 #[test]
@@ -71,7 +71,7 @@ fn which_pods_wait_for_a_name_that_is_taken() {
     let of_pod = |uid| owner("Pod", "web", Some(uid), true);
     let both = PodUse {
         claims: [true, false]
-            .map(|ephemeral| Mounted { claim: "web-data".into(), ephemeral })
+            .map(|ephemeral| MountedClaim { claim: "web-data".into(), ephemeral })
             .into(),
         ..pod("web")
     };
@@ -112,7 +112,7 @@ fn reasons(rows: Vec<Row>, blind: &[Kind], claim: &Claim) -> (Vec<String>, usize
         assert_eq!(found.is_safe(), found.reasons.is_empty() && found.unseen.is_empty());
         for reason in &found.reasons {
             assert!(!reason.words().is_empty());
-            assert_eq!(reason.is_lifted_by_choice(), matches!(reason, Reason::DataLost(_)));
+            assert_eq!(reason.is_lifted_by_choice(), matches!(reason, UnsafeReason::DataLost(_)));
         }
         let names = found.reasons.iter().map(|reason| {
             let text = format!("{reason:?}");
@@ -342,10 +342,12 @@ fn what_becomes_of_the_data() {
         (ReclaimPolicy::Delete, Some("x"), "no volume goes with it when it goes"),
     ] {
         let cluster = cluster([volume(policy.clone(), "data", uid)], &[]);
-        let found = look(&cluster, |cx| fate(cx, &claim("data", &[])).words("it goes"));
+        let found = look(&cluster, |cx| data_effect(cx, &claim("data", &[])).words("it goes"));
         assert_eq!(found, words, "{policy} {uid:?}");
     }
     let blind = cluster([], &[Kind::PersistentVolume]);
-    let unseen = look(&blind, |cx| matches!(fate(cx, &claim("data", &[])), ClaimFate::Unseen(_)));
+    let unseen = look(&blind, |cx| {
+        matches!(data_effect(cx, &claim("data", &[])), ClaimDataEffect::Unseen(_))
+    });
     assert!(unseen);
 }

@@ -6,8 +6,8 @@ use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach};
 use crate::facts::PVC_PROTECTION;
 use crate::model::{
     Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef, ClaimTemplate,
-    DataSource, Kind, Labels, Metadata, Mounted, OwnerKey, OwnerReference, Phase, PodPhase, PodUse,
-    Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
+    DataSource, Kind, Labels, Metadata, MountedClaim, OwnerKey, OwnerReference, Phase, PodPhase,
+    PodUse, Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
     VolumeSource, Workload,
 };
 
@@ -67,13 +67,13 @@ pub(super) fn pod(name: &str) -> PodUse {
         phase: PodPhase::Running,
         ready: true,
         node: Some("node-1".into()),
-        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
+        claims: [MountedClaim { claim: "data".into(), ephemeral: false }].into(),
         sidecars: None,
     }
 }
 
 pub(super) fn ephemeral(pod: PodUse, claim: &str) -> PodUse {
-    PodUse { claims: [Mounted { claim: claim.into(), ephemeral: true }].into(), ..pod }
+    PodUse { claims: [MountedClaim { claim: claim.into(), ephemeral: true }].into(), ..pod }
 }
 
 pub(super) fn unscheduled(pod: PodUse) -> PodUse {

@@ -10,7 +10,7 @@ mod words;
 use super::super::{Remedy, checks};
 use super::Asked;
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, FinalizerOwner, Remover};
+use crate::facts::{self, FinalizerController, FinalizerOwner};
 use crate::model::{
     Action, Age, Attachment, AttachmentSource, Kind, ObjectRef, PodUse, Proposal, Refusal, Text,
     Threshold, Undo, Volume,
@@ -99,7 +99,7 @@ fn own_finalizer(attachment: &Attachment) -> Option<Text> {
 struct Look {
     row: Row,
     pod: Option<ObjectRef>,
-    attacher: Remover,
+    attacher: FinalizerController,
 }
 
 impl Look {
@@ -114,7 +114,7 @@ impl Look {
             AttachmentSource::None => (Source::Nameless, None),
         };
         let held = held(attachment);
-        let attacher = Remover::attacher(cx, &attachment.attacher);
+        let attacher = FinalizerController::attacher(cx, &attachment.attacher);
         // What does not bear on the decision need not be seen.
         let asks_node = match (terminating, source) {
             (false, Source::There | Source::Missing) | (true, Source::Missing) => true,

@@ -1,6 +1,6 @@
 //! What is said about an attachment.
 
-use super::{Decision, Look, Remover, Why, own_finalizer};
+use super::{Decision, FinalizerController, Look, Why, own_finalizer};
 use crate::cluster::Cx;
 use crate::facts::{self, FinalizerOwner};
 use crate::model::{Attachment, AttachmentSource, Effect, Text, Threshold, format_duration};
@@ -145,13 +145,13 @@ pub(super) fn left(cx: &Cx, attachment: &Attachment, look: &Look, why: Why) -> S
 pub(super) fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> String {
     let who = match facts::owner_of(finalizer) {
         FinalizerOwner::Attacher(_) if own_finalizer(attachment).as_ref() == Some(finalizer) => {
-            Remover::attacher(cx, &attachment.attacher).describe()
+            FinalizerController::attacher(cx, &attachment.attacher).describe()
         }
         FinalizerOwner::Attacher(_) => {
             "the attacher of another driver removes it, and of which is not known".to_owned()
         }
         FinalizerOwner::GarbageCollector => {
-            let state = Remover::controller_manager(cx).describe();
+            let state = FinalizerController::controller_manager(cx).describe();
             format!("the garbage collector removes it, and {state}")
         }
         FinalizerOwner::Provisioner

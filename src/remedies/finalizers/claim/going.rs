@@ -4,30 +4,30 @@ use super::super::super::checks;
 use super::decision::{Danger, Data, DataWord, Stake, data};
 use super::{held::Held, unseen_volume};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimFate, Fate};
+use crate::facts::{self, ClaimDataEffect, DataEffect};
 use crate::model::{Action, Claim, Effect, Kind, Phase, ReclaimPolicy, Volume};
 
 /// The claim's volume, and what its policy makes of the claim's going.
 #[derive(Debug)]
 pub(super) struct Going<'a> {
-    fate: ClaimFate<'a>,
+    fate: ClaimDataEffect<'a>,
     /// What becomes of the volume, where it is the claim's own.
-    of_volume: Option<Fate>,
+    of_volume: Option<DataEffect>,
     /// Whether the volume names the claim, and the claim does not name it yet.
     half_bound: bool,
 }
 
 impl<'a> Going<'a> {
     pub(super) fn of(cx: &Cx<'a>, claim: &Claim) -> Self {
-        let mut fate = facts::fate(cx, claim);
+        let mut fate = facts::data_effect(cx, claim);
         let mut half_bound = false;
-        if fate == ClaimFate::NoVolume
+        if fate == ClaimDataEffect::NoVolume
             && let Some(half) = lost_with(cx, claim)
         {
             half_bound = half.volume().is_some();
             fate = half;
         }
-        let of_volume = fate.volume().map(|volume| facts::fate_without_claim(cx, volume));
+        let of_volume = fate.volume().map(|volume| facts::data_effect_without_claim(cx, volume));
         Self { fate, of_volume, half_bound }
     }
 
@@ -36,7 +36,7 @@ impl<'a> Going<'a> {
     /// # Errors
     /// When its volume, or who shares its backend volume, was not seen.
     pub(super) fn decide(&self, cx: &Cx, goes: bool) -> Seen<Result<Data, String>> {
-        if let ClaimFate::Unseen(reason) = &self.fate {
+        if let ClaimDataEffect::Unseen(reason) = &self.fate {
             return Err(unseen_volume(reason.clone()));
         }
         let settings = cx.settings();
@@ -75,7 +75,7 @@ impl<'a> Going<'a> {
             return Stake::Nothing;
         };
         match (fate, &volume.reclaim_policy) {
-            (Fate::Leaked | Fate::Forgotten, _) => Stake::Leaked,
+            (DataEffect::Leaked | DataEffect::Forgotten, _) => Stake::Leaked,
             // The policy is enough, whether or not somebody can act on it now.
             (_, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) => {
                 match (volume.metadata.deleting.is_some(), &volume.phase) {
@@ -171,12 +171,12 @@ impl<'a> Going<'a> {
 /// A volume that is lost with a claim that does not name it: the volume controller binds the volume
 /// first, and looks at nothing but that when the claim is gone (`pv_controller.go`, `bind`,
 /// `syncVolume`).
-fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimFate<'a>> {
+fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimDataEffect<'a>> {
     let uid = claim.metadata.uid.as_ref()?;
     if let Err(unseen) = cx.all_of(Kind::PersistentVolume) {
-        return Some(ClaimFate::Unseen(unseen.reason));
+        return Some(ClaimDataEffect::Unseen(unseen.reason));
     }
     let names_it = |it: &&Volume| it.claim_ref.as_ref().and_then(|it| it.uid.as_ref()) == Some(uid);
     let volumes = cx.cluster().volumes().map(|(_, volume)| volume).filter(names_it);
-    volumes.map(|volume| facts::fate_with(cx, volume)).find(ClaimFate::loses_data)
+    volumes.map(|volume| facts::data_effect_with(cx, volume)).find(ClaimDataEffect::loses_data)
 }

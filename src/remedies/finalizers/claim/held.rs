@@ -3,7 +3,7 @@
 use super::super::{Asked, remover::whoever_set};
 use super::decision::{Decision, Keeper, Row, Whose, Why, Word, decide};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Remover};
+use crate::facts::{self, FinalizerController};
 use crate::model::{Age, Claim, Liveness, Text, Threshold, format_duration};
 
 /// The order in which finalizers are removed: the protection goes last.
@@ -21,7 +21,7 @@ pub(super) struct Held<'a> {
     pub(super) finalizer: Text,
     pub(super) whose: Whose,
     claim: &'a Claim,
-    remover: Option<Remover>,
+    remover: Option<FinalizerController>,
 }
 
 impl<'a> Held<'a> {
@@ -34,11 +34,12 @@ impl<'a> Held<'a> {
             .map(|finalizer| {
                 let whose = Whose::of(finalizer);
                 let remover = match whose {
-                    Whose::Protection | Whose::Collector => Some(Remover::controller_manager(cx)),
-                    Whose::CloneSource => {
-                        facts::copier_of(cx, claim).map(|driver| Remover::provisioner(cx, &driver))
+                    Whose::Protection | Whose::Collector => {
+                        Some(FinalizerController::controller_manager(cx))
                     }
-                    Whose::SnapshotSource => Some(Remover::snapshot_controller(cx)),
+                    Whose::CloneSource => facts::copier_of(cx, claim)
+                        .map(|driver| FinalizerController::provisioner(cx, &driver)),
+                    Whose::SnapshotSource => Some(FinalizerController::snapshot_controller(cx)),
                     Whose::Foreign => None,
                 };
                 Self { finalizer: Text::clone(finalizer), whose, claim, remover }
@@ -81,7 +82,7 @@ impl<'a> Held<'a> {
     }
 
     fn keeper(&self) -> Keeper {
-        match self.remover.as_ref().map(Remover::liveness) {
+        match self.remover.as_ref().map(FinalizerController::liveness) {
             Some(Liveness::Alive) => Keeper::Alive,
             Some(Liveness::Absent) => Keeper::Absent,
             Some(Liveness::Unknown) => Keeper::Unknown,
@@ -126,7 +127,8 @@ impl<'a> Held<'a> {
 
     /// Why it is left, and what to do instead.
     pub(super) fn left(&self, cx: &Cx, why: Why) -> String {
-        let flag = || self.remover.as_ref().map_or_else(String::new, Remover::absent_flag);
+        let flag =
+            || self.remover.as_ref().map_or_else(String::new, FinalizerController::absent_flag);
         let instead = match why {
             Why::InUse => return self.described(),
             Why::TooSoon => {

@@ -12,7 +12,7 @@ mod held;
 use super::super::{Remedy, checks};
 use super::Asked;
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::{self, PVC_PROTECTION, Reason, Unsafe};
+use crate::facts::{self, PVC_PROTECTION, Unsafe, UnsafeReason};
 use crate::model::{Action, Claim, Effect, Guard, Kind, Proposal, Refusal, Text, Threshold, Undo};
 use decision::{Data, Decision};
 use going::Going;
@@ -153,11 +153,11 @@ fn proposal(
 /// counts by its finalizer too (R-SUP-1).
 fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut found = facts::unsafe_to_delete(cx, claim);
-    found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != Reason::Unprotected);
+    found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != UnsafeReason::Unprotected);
     let attached = claim.volume_name.as_deref().map_or(Ok(Vec::new()), |it| cx.attachments_of(it));
     // What was not seen is among the others already.
     for row in attached.unwrap_or_default() {
-        let reason = Reason::Attached(row);
+        let reason = UnsafeReason::Attached(row);
         if facts::may_be_attached(row) && !found.reasons.contains(&reason) {
             found.reasons.push(reason);
         }
@@ -165,8 +165,8 @@ fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     found
 }
 
-fn users(reasons: &[Reason]) -> String {
-    let named: Vec<_> = reasons.iter().take(NAMED).map(Reason::words).collect();
+fn users(reasons: &[UnsafeReason]) -> String {
+    let named: Vec<_> = reasons.iter().take(NAMED).map(UnsafeReason::words).collect();
     let others = reasons.len().saturating_sub(NAMED);
     let others = if others == 0 { String::new() } else { format!(" and {others} more") };
     format!("it is in use, and nothing lifts that: {}{others}", named.join(", "))

@@ -148,7 +148,7 @@ impl<'a> Case<'a> {
         let owner = facts::owner(self.volume);
         match (self.situation.which, owner) {
             (Which::External, Owner::Csi(driver)) => {
-                self.is_sidecar(facts::Remover::provisioner(cx, &driver));
+                self.is_sidecar(facts::FinalizerController::provisioner(cx, &driver));
             }
             (Which::External | Which::InTree, Owner::InTree(_)) => self.is_manager(cx),
             // Nobody removes that from a volume that is CSI, whoever is there.
@@ -164,7 +164,7 @@ impl<'a> Case<'a> {
                 Owner::Csi(_) | Owner::InTree(_) | Owner::External(_) | Owner::StaticInTree(_),
             ) => {
                 if let Some(driver) = facts::attacher_with(self.volume, self.finalizer) {
-                    self.is_sidecar(facts::Remover::attacher(cx, &driver));
+                    self.is_sidecar(facts::FinalizerController::attacher(cx, &driver));
                 } else {
                     "an external-attacher".clone_into(&mut self.who);
                     self.situation.remover = Remover::Nameless;
@@ -183,7 +183,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn is_sidecar(&mut self, sidecar: facts::Remover) {
+    fn is_sidecar(&mut self, sidecar: facts::FinalizerController) {
         self.situation.remover = match (sidecar.liveness(), sidecar.was_seen()) {
             (Liveness::Alive, _) => Remover::Alive,
             (Liveness::Absent, _) => Remover::Absent,
@@ -193,7 +193,7 @@ impl<'a> Case<'a> {
                 Remover::Unseen
             }
         };
-        let facts::Remover { who, name, state } = sidecar;
+        let facts::FinalizerController { who, name, state } = sidecar;
         self.who = who;
         self.driver = Some(name);
         self.state = Some(state);

@@ -10,7 +10,7 @@ use crate::rules::{Judge, REGISTRY, Rule};
 
 /// Something that was not seen, with the rules that it blinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blind {
+pub struct UnreadGap {
     /// What was not seen.
     pub gap: Gap,
     /// Which findings could therefore not be judged, everywhere or for some objects.
@@ -22,8 +22,9 @@ impl Assessor {
     /// verdicts would have to know.
     ///
     /// Of many single objects of one kind that blind the same rules, the first is named.
-    pub fn blind(&self, cluster: &Cluster) -> Vec<Blind> {
-        let of_kinds = cluster.gaps().map(|gap| Blind { gap: gap.clone(), rules: blinded(gap) });
+    pub fn blind(&self, cluster: &Cluster) -> Vec<UnreadGap> {
+        let of_kinds =
+            cluster.gaps().map(|gap| UnreadGap { gap: gap.clone(), rules: blinded(gap) });
         let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
         for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
             let Unseen { kind, namespace, reason } = unseen.clone();
@@ -38,7 +39,7 @@ impl Assessor {
             if others > 0 {
                 gap.reason.push_str(" (and more of the kind)");
             }
-            Blind { gap, rules: rules.into_iter().collect() }
+            UnreadGap { gap, rules: rules.into_iter().collect() }
         });
         let mut blind: Vec<_> = of_kinds.chain(single).collect();
         for (question, answer) in cluster.answers() {
@@ -48,7 +49,7 @@ impl Assessor {
                     Question::KeptBackends { .. } => about_backends(),
                     _ => blinded(&gap),
                 };
-                blind.push(Blind { gap, rules });
+                blind.push(UnreadGap { gap, rules });
             }
         }
         blind

@@ -1,10 +1,10 @@
 //! How far the controller of a set gets through its pods, and what stops it.
 
-use super::{Claim, World, names_pod};
+use super::{SimulatedClaim, Simulation, names_pod};
 use crate::model::Retention;
 
 /// Why a pod cannot be made.
-pub(super) enum Obstacle {
+pub(super) enum PodObstacle {
     /// A claim belongs to an earlier pod of its name (`PodClaimIsStale`): the controller waits.
     Stale,
     /// Somebody else's pod has its name, or a claim is being deleted: the controller fails.
@@ -12,14 +12,14 @@ pub(super) enum Obstacle {
 }
 
 /// How far the controller gets.
-pub(super) struct Front {
+pub(super) struct ControllerProgress {
     /// The wanted ordinal at which it stops, if it does.
     first: Option<i64>,
     /// From here on it visits nothing.
     end: i64,
 }
 
-impl Front {
+impl ControllerProgress {
     const NONE: Self = Self { first: None, end: i64::MAX };
 
     /// Whether it gets past an ordinal; to those that are not wanted only if nothing stops it.
@@ -33,39 +33,42 @@ impl Front {
     }
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// Returns what keeps the controller from making the pod of an ordinal that has none of its own.
-    pub(super) fn obstacle(&self, ordinal: i32) -> Option<Obstacle> {
+    pub(super) fn pod_obstacle(&self, ordinal: i32) -> Option<PodObstacle> {
         let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
         let name = format!("{}-{ordinal}", self.name);
         let places = self.by_ordinal.get(&ordinal).map_or(&[][..], Vec::as_slice);
         let of_pod = || places.iter().map(|it| &self.claims[*it]).filter(|it| it.exists());
-        let names = |claim: &Claim| claim.owners.iter().any(|it| names_pod(&it.reference, &name));
+        let names =
+            |claim: &SimulatedClaim| claim.owners.iter().any(|it| names_pod(&it.reference, &name));
         if careful && of_pod().any(names) {
-            return Some(Obstacle::Stale);
+            return Some(PodObstacle::Stale);
         }
         let taken = self.pods.contains_key(&ordinal);
-        (taken || of_pod().any(|it| it.fate.deleted.is_some())).then_some(Obstacle::Error)
+        (taken || of_pod().any(|it| it.outcome.deleted.is_some())).then_some(PodObstacle::Error)
     }
 
     /// Returns how far the controller gets through the pods that it wants (`processReplica`,
     /// `runForAll`, `slowStartBatch`).
-    pub(super) fn front(&self) -> Front {
+    pub(super) fn progress(&self) -> ControllerProgress {
         let ordinals = self.ordinals();
         let known = self.pods.keys().chain(self.by_ordinal.keys()).copied();
         let stops = |ordinal: &i32| {
             let own = self.pods.get(ordinal).filter(|pod| pod.member);
-            match own.map_or_else(|| self.obstacle(*ordinal), |_| None) {
-                Some(Obstacle::Error) => true,
-                Some(Obstacle::Stale) => self.guess.ordered,
-                None => self.guess.ordered && own.is_some_and(|pod| pod.finished || pod.leaving),
+            match own.map_or_else(|| self.pod_obstacle(*ordinal), |_| None) {
+                Some(PodObstacle::Error) => true,
+                Some(PodObstacle::Stale) => self.assumptions.ordered,
+                None => {
+                    self.assumptions.ordered && own.is_some_and(|pod| pod.finished || pod.leaving)
+                }
             }
         };
         let first = known.filter(|it| ordinals.contains(*it)).filter(stops).min();
-        let Some(first) = first else { return Front::NONE };
+        let Some(first) = first else { return ControllerProgress::NONE };
         let first = i64::from(first);
         // In their order nobody comes after it; else whoever is in the same batch does.
-        let end = if self.guess.ordered { first } else { ordinals.end_of_batch(first) };
-        Front { first: Some(first), end }
+        let end = if self.assumptions.ordered { first } else { ordinals.end_of_batch(first) };
+        ControllerProgress { first: Some(first), end }
     }
 }

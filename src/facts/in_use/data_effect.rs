@@ -1,12 +1,12 @@
 //! What becomes of a claim's data when the claim goes.
 
 use crate::cluster::Cx;
-use crate::facts::{Fate, fate_without_claim};
+use crate::facts::{DataEffect, data_effect_without_claim};
 use crate::model::{Claim, Volume};
 
 /// What becomes of a claim's data when the claim goes, as the volume stands now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClaimFate<'a> {
+pub enum ClaimDataEffect<'a> {
     /// It is destroyed, or may be.
     Destroyed(&'a Volume),
     /// The policy is Recycle: its files are removed.
@@ -19,7 +19,7 @@ pub enum ClaimFate<'a> {
     Unseen(String),
 }
 
-impl<'a> ClaimFate<'a> {
+impl<'a> ClaimDataEffect<'a> {
     /// The claim's volume.
     pub const fn volume(&self) -> Option<&'a Volume> {
         match self {
@@ -47,12 +47,12 @@ impl<'a> ClaimFate<'a> {
 
 /// Returns what becomes of a claim's data when the claim goes. A volume that names another claim
 /// is not its own: upstream looks at the uid (`pv_controller.go`, `syncVolume`).
-pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimFate<'a> {
-    let Some(name) = &claim.volume_name else { return ClaimFate::NoVolume };
+pub fn data_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimDataEffect<'a> {
+    let Some(name) = &claim.volume_name else { return ClaimDataEffect::NoVolume };
     let volume = match cx.volume(name) {
         Ok(Some(volume)) => volume,
-        Ok(None) => return ClaimFate::NoVolume,
-        Err(unseen) => return ClaimFate::Unseen(unseen.reason),
+        Ok(None) => return ClaimDataEffect::NoVolume,
+        Err(unseen) => return ClaimDataEffect::Unseen(unseen.reason),
     };
     let is_its_own = volume.claim_ref.as_ref().is_some_and(|claim_ref| {
         match (&claim_ref.uid, &claim.metadata.uid) {
@@ -61,19 +61,23 @@ pub fn fate<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimFate<'a> {
         }
     });
     if !is_its_own {
-        return ClaimFate::NoVolume;
+        return ClaimDataEffect::NoVolume;
     }
-    fate_with(cx, volume)
+    data_effect_with(cx, volume)
 }
 
 /// The same, of a claim whose own this volume is.
-pub fn fate_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimFate<'a> {
-    match fate_without_claim(cx, volume) {
+pub fn data_effect_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimDataEffect<'a> {
+    match data_effect_without_claim(cx, volume) {
         // What may be destroyed counts as if it were.
-        Fate::Destroyed | Fate::Waiting | Fate::Unknown => ClaimFate::Destroyed(volume),
-        Fate::Scrubbed => ClaimFate::Scrubbed(volume),
-        Fate::Released | Fate::Forgotten | Fate::Leaked | Fate::Failed | Fate::Unaffected => {
-            ClaimFate::Kept(volume)
+        DataEffect::Destroyed | DataEffect::Waiting | DataEffect::Unknown => {
+            ClaimDataEffect::Destroyed(volume)
         }
+        DataEffect::Scrubbed => ClaimDataEffect::Scrubbed(volume),
+        DataEffect::Released
+        | DataEffect::Forgotten
+        | DataEffect::Leaked
+        | DataEffect::Failed
+        | DataEffect::Unaffected => ClaimDataEffect::Kept(volume),
     }
 }

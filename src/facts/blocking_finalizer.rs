@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{FinalizerOwner, IN_TREE, Remover, attacher_with, fate, owner, owner_of};
+use super::{
+    FinalizerController, FinalizerOwner, IN_TREE, attacher_with, data_effect, owner, owner_of,
+};
 use crate::cluster::Cx;
 use crate::model::{
     Attachment, Claim, ControllerState, Liveness, ManagedField, Metadata, Text, Volume,
@@ -11,7 +13,7 @@ use crate::model::{
 
 /// A finalizer, who should remove it, and what is known of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct BlockingFinalizer {
     /// The finalizer.
     pub finalizer: Text,
     /// Who should remove it.
@@ -23,7 +25,7 @@ pub struct Holder {
 }
 
 /// Returns who holds a volume.
-pub fn holders_of_volume(cx: &Cx, volume: &Volume) -> Vec<Holder> {
+pub fn finalizers_of_volume(cx: &Cx, volume: &Volume) -> Vec<BlockingFinalizer> {
     let owner = owner(volume);
     let attacher = |finalizer: &str| attacher_with(volume, finalizer);
     let mut holders = holders(cx, &volume.metadata, owner.csi(), attacher);
@@ -39,12 +41,12 @@ pub fn holders_of_volume(cx: &Cx, volume: &Volume) -> Vec<Holder> {
 }
 
 /// Returns who holds a claim.
-pub fn holders_of_claim(cx: &Cx, claim: &Claim) -> Vec<Holder> {
+pub fn finalizers_of_claim(cx: &Cx, claim: &Claim) -> Vec<BlockingFinalizer> {
     holders(cx, &claim.metadata, copier_of(cx, claim).as_ref(), |_| None)
 }
 
 /// Returns who holds an attachment.
-pub fn holders_of_attachment(cx: &Cx, attachment: &Attachment) -> Vec<Holder> {
+pub fn finalizers_of_attachment(cx: &Cx, attachment: &Attachment) -> Vec<BlockingFinalizer> {
     let attacher = |_: &str| Some(Text::clone(&attachment.attacher));
     holders(cx, &attachment.metadata, None, attacher)
 }
@@ -52,7 +54,7 @@ pub fn holders_of_attachment(cx: &Cx, attachment: &Attachment) -> Vec<Holder> {
 /// Returns the driver whose csi-provisioner copied from a claim: that of its volume, which clones
 /// share; else the one that its provisioner was migrated to.
 pub fn copier_of(cx: &Cx, claim: &Claim) -> Option<Text> {
-    if let Some(owner) = fate(cx, claim).volume().map(owner) {
+    if let Some(owner) = data_effect(cx, claim).volume().map(owner) {
         return owner.csi().cloned();
     }
     let named = claim.provisioner.as_ref()?;
@@ -72,34 +74,34 @@ fn holders(
     metadata: &Metadata,
     provisioned_by: Option<&Text>,
     attached_by: impl Fn(&str) -> Option<Text>,
-) -> Vec<Holder> {
-    let known = |remover: Remover| (remover.who, Some(remover.state));
+) -> Vec<BlockingFinalizer> {
+    let known = |remover: FinalizerController| (remover.who, Some(remover.state));
     let driverless = |who: &str| (format!("{who} of a driver that is not known"), None);
     let holder = |finalizer: &Text| {
         let (by, state) = match owner_of(finalizer) {
             FinalizerOwner::Provisioner | FinalizerOwner::Cloning => match provisioned_by {
-                Some(driver) => known(Remover::provisioner(cx, driver)),
+                Some(driver) => known(FinalizerController::provisioner(cx, driver)),
                 None => driverless("csi-provisioner"),
             },
             FinalizerOwner::Attacher(_) => match attached_by(finalizer) {
-                Some(driver) => known(Remover::attacher(cx, &driver)),
+                Some(driver) => known(FinalizerController::attacher(cx, &driver)),
                 None => driverless("external-attacher"),
             },
-            FinalizerOwner::ControllerManager => known(Remover::controller_manager(cx)),
-            FinalizerOwner::Snapshotter => known(Remover::snapshot_controller(cx)),
+            FinalizerOwner::ControllerManager => known(FinalizerController::controller_manager(cx)),
+            FinalizerOwner::Snapshotter => known(FinalizerController::snapshot_controller(cx)),
             FinalizerOwner::GarbageCollector => {
-                let Remover { state, .. } = Remover::controller_manager(cx);
+                let FinalizerController { state, .. } = FinalizerController::controller_manager(cx);
                 ("the garbage collector".to_owned(), Some(state))
             }
             FinalizerOwner::Unknown => ("whoever set it".to_owned(), None),
         };
         let managers = managers_of(metadata, finalizer);
-        Holder { finalizer: Text::clone(finalizer), by, state, managers }
+        BlockingFinalizer { finalizer: Text::clone(finalizer), by, state, managers }
     };
     metadata.finalizers.iter().map(holder).collect()
 }
 
-impl Holder {
+impl BlockingFinalizer {
     /// Whether they are there, as far as that can be known.
     pub fn liveness(&self) -> Liveness {
         self.state.as_ref().map_or(Liveness::Unknown, |it| it.liveness)

@@ -5,22 +5,22 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::{Noted, about, is_single};
+use super::{SubjectNotes, about, is_single};
 use crate::cluster::{Cluster, Cx, Facts, Subject};
 use crate::model::{Question, Settings};
 
 /// What came of judging some subjects. Shares may be judged at the same time.
 #[derive(Debug, Default)]
-pub struct Share {
+pub struct PartialAssessment {
     /// Those about which there is anything to keep.
-    pub(super) cases: BTreeMap<Subject, Noted>,
+    pub(super) cases: BTreeMap<Subject, SubjectNotes>,
     pub(super) questions: BTreeSet<Question>,
     /// What was known, and what was derived meanwhile. It rests on the cluster alone: where two
     /// shares derive the same fact, they agree.
     pub(super) facts: Facts,
 }
 
-impl Share {
+impl PartialAssessment {
     /// Begins with the facts that are known.
     pub fn new(known: Facts) -> Self {
         Self { facts: known, ..Self::default() }
@@ -41,8 +41,8 @@ impl Share {
 }
 
 /// Judges one subject by every rule about its kind; `None` when there is nothing to keep.
-fn note(cx: &Cx, cluster: &Cluster, subject: &Subject) -> Option<Noted> {
-    let mut noted = Noted::default();
+fn note(cx: &Cx, cluster: &Cluster, subject: &Subject) -> Option<SubjectNotes> {
+    let mut noted = SubjectNotes::default();
     // Nearly all of these answers are that nothing is wrong: they are not put into boxes.
     for (rule, judge) in about(subject) {
         match judge.on(cx, cluster, subject) {

@@ -13,7 +13,7 @@ use crate::model::{Liveness, Phase, ReclaimPolicy, Volume};
 
 /// What becomes of the data of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum DataEffect {
     /// The backend volume is deleted with everything on it.
     Destroyed,
     /// The backend volume stays, and so does its volume, which becomes Released.
@@ -36,14 +36,14 @@ pub enum Fate {
 
 /// What becomes of a volume, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consequence {
+pub struct DeletionEffect {
     /// What becomes of the data.
-    pub fate: Fate,
+    pub data: DataEffect,
     /// One sentence without a full stop.
     pub because: String,
 }
 
-impl Fate {
+impl DataEffect {
     /// Whether the data may be gone afterwards.
     pub const fn may_destroy(self) -> bool {
         match self {
@@ -70,58 +70,59 @@ impl Fate {
     }
 }
 
-fn so(fate: Fate, because: impl Into<String>) -> Consequence {
-    Consequence { fate, because: because.into() }
+fn so(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
+    DeletionEffect { data, because: because.into() }
 }
 
 /// What becomes of a bound volume when its claim goes, by the volume and the server's version alone:
 /// whether somebody is there to do it now is not asked, and a provisioner may come at any time.
-pub fn fate_without_claim(cx: &Cx, volume: &Volume) -> Fate {
+pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
-        ReclaimPolicy::Retain if terminating => Fate::Forgotten,
-        ReclaimPolicy::Retain => Fate::Released,
-        ReclaimPolicy::Recycle => Fate::Scrubbed,
-        ReclaimPolicy::Other(_) => Fate::Failed,
+        ReclaimPolicy::Retain if terminating => DataEffect::Forgotten,
+        ReclaimPolicy::Retain => DataEffect::Released,
+        ReclaimPolicy::Recycle => DataEffect::Scrubbed,
+        ReclaimPolicy::Other(_) => DataEffect::Failed,
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(_) | Owner::External(_)
                 if terminating && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) =>
             {
-                Fate::Leaked
+                DataEffect::Leaked
             }
             // Which of them are deleted depends on the provisioner's version.
-            Owner::Csi(_) if !volume.is_dynamic() => Fate::Unknown,
-            Owner::Csi(_) | Owner::External(_) => Fate::Destroyed,
-            Owner::InTree(plugin) => in_tree(cx, volume, &plugin).fate,
-            Owner::StaticInTree(_) => Fate::Failed,
+            Owner::Csi(_) if !volume.is_dynamic() => DataEffect::Unknown,
+            Owner::Csi(_) | Owner::External(_) => DataEffect::Destroyed,
+            Owner::InTree(plugin) => in_tree(cx, volume, &plugin).data,
+            Owner::StaticInTree(_) => DataEffect::Failed,
         },
     }
 }
 
 /// What happens to a bound volume when its claim's object disappears.
-pub fn when_claim_goes(cx: &Cx, volume: &Volume) -> Consequence {
+pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
         ReclaimPolicy::Retain if terminating => so(
-            Fate::Forgotten,
+            DataEffect::Forgotten,
             "its policy is Retain and it is terminating: the object vanishes, the backend volume is kept",
         ),
-        ReclaimPolicy::Retain => {
-            so(Fate::Released, "its policy is Retain: it becomes Released, with everything on it")
-        }
+        ReclaimPolicy::Retain => so(
+            DataEffect::Released,
+            "its policy is Retain: it becomes Released, with everything on it",
+        ),
         ReclaimPolicy::Recycle => so(
-            Fate::Scrubbed,
+            DataEffect::Scrubbed,
             "its policy is Recycle: the data is scrubbed and the volume offered to any claim",
         ),
         ReclaimPolicy::Other(policy) => {
-            so(Fate::Failed, format!("nobody knows the policy {policy}: it becomes Failed"))
+            so(DataEffect::Failed, format!("nobody knows the policy {policy}: it becomes Failed"))
         }
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(driver) => external(cx, volume, &driver, true),
             Owner::External(provisioner) => external(cx, volume, &provisioner, false),
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin),
             Owner::StaticInTree(source) => so(
-                Fate::Failed,
+                DataEffect::Failed,
                 format!(
                     "its policy is Delete, and nobody deletes a hand-made volume ({source}): it becomes Failed"
                 ),
@@ -130,11 +131,11 @@ pub fn when_claim_goes(cx: &Cx, volume: &Volume) -> Consequence {
     }
 }
 
-fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) -> Consequence {
+fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) -> DeletionEffect {
     let protected = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
     if volume.metadata.deleting.is_some() && !protected {
         return so(
-            Fate::Leaked,
+            DataEffect::Leaked,
             format!(
                 "it is terminating without the finalizer of its provisioner: the object vanishes before {driver} is told to delete anything"
             ),
@@ -146,7 +147,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
             Ok(Some(true)) => {}
             Ok(Some(false)) => {
                 return so(
-                    Fate::Released,
+                    DataEffect::Released,
                     format!(
                         "it was made by hand, and the csi-provisioner of {driver} is too old to delete such volumes: it stays Released"
                     ),
@@ -154,7 +155,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
             }
             Ok(None) | Err(_) => {
                 return so(
-                    Fate::Unknown,
+                    DataEffect::Unknown,
                     format!(
                         "it was made by hand, and whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is not known"
                     ),
@@ -164,19 +165,19 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
     }
     match controller::provisioner(cx, driver).liveness {
         Liveness::Alive => so(
-            Fate::Destroyed,
+            DataEffect::Destroyed,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume with everything on it"
             ),
         ),
         Liveness::Absent => so(
-            Fate::Waiting,
+            DataEffect::Waiting,
             format!(
                 "its policy is Delete and no provisioner of {driver} is there: the backend volume is deleted as soon as one runs"
             ),
         ),
         Liveness::Unknown => so(
-            Fate::Destroyed,
+            DataEffect::Destroyed,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume, at once or as soon as it runs"
             ),
@@ -184,10 +185,10 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
     }
 }
 
-fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> Consequence {
+fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     if known_deletable(plugin, cx.server()) == Some(false) {
         return so(
-            Fate::Failed,
+            DataEffect::Failed,
             format!(
                 "its policy is Delete, and this server has no {plugin} any more: it becomes Failed"
             ),
@@ -197,21 +198,21 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> Consequence {
     if volume.metadata.deleting.is_some() && !protected && expects_in_tree_finalizer(volume) {
         return match always_honors_reclaim_policy(cx) {
             Some(true) => so(
-                Fate::Waiting,
+                DataEffect::Waiting,
                 "it is terminating without the finalizer of the volume controller, which can no longer be added: it hangs until its policy becomes Retain",
             ),
             Some(false) => so(
-                Fate::Leaked,
+                DataEffect::Leaked,
                 "it is terminating without the finalizer of the volume controller: the object may vanish with nobody having deleted the backend volume",
             ),
             None => so(
-                Fate::Unknown,
+                DataEffect::Unknown,
                 "whether the volume controller still deletes it depends on the server's version, which is not known",
             ),
         };
     }
     so(
-        Fate::Destroyed,
+        DataEffect::Destroyed,
         format!(
             "its policy is Delete: kube-controller-manager ({plugin}) deletes the backend volume with everything on it"
         ),
@@ -219,19 +220,19 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> Consequence {
 }
 
 /// What happens when somebody deletes the volume's object.
-pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> Consequence {
+pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     if volume.metadata.deleting.is_some() {
-        return so(Fate::Unaffected, "it is terminating already");
+        return so(DataEffect::Unaffected, "it is terminating already");
     }
     let kept = |because: &str| match volume.reclaim_policy {
-        ReclaimPolicy::Delete => so(Fate::Leaked, because),
+        ReclaimPolicy::Delete => so(DataEffect::Leaked, because),
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-            so(Fate::Forgotten, because)
+            so(DataEffect::Forgotten, because)
         }
     };
     match &volume.phase {
         Phase::Bound if volume.metadata.has_finalizer(PV_PROTECTION) => {
-            let mut then = when_claim_goes(cx, &terminating(volume));
+            let mut then = when_claim_is_deleted(cx, &terminating(volume));
             then.because = format!(
                 "it becomes Terminating at once, which nothing takes back, cannot be attached to another node, and waits for its claim; then: {}",
                 then.because
@@ -247,7 +248,7 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> Consequence {
                     || volume.metadata.has_finalizer(IN_TREE)) =>
         {
             so(
-                Fate::Waiting,
+                DataEffect::Waiting,
                 "the finalizer of its provisioner holds the object until the backend volume is deleted",
             )
         }
@@ -257,7 +258,7 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> Consequence {
         Phase::Available | Phase::Pending => {
             kept("the object vanishes; a volume that was never bound is deleted by nobody")
         }
-        Phase::Other(phase) => so(Fate::Unknown, format!("its phase {phase} is not known")),
+        Phase::Other(phase) => so(DataEffect::Unknown, format!("its phase {phase} is not known")),
     }
 }
 
@@ -349,37 +350,46 @@ mod tests {
         let odd = ReclaimPolicy::Other("Odd".into());
         let (ext, own) = (&[EXTERNAL_PROVISIONER][..], &[IN_TREE][..]);
         for (policy, source, by, finalizers, deleting, alive, minor, fate) in [
-            (&Retain, csi(), Some(DRIVER), &[][..], false, true, 36, Fate::Released),
-            (&Retain, csi(), Some(DRIVER), &[], true, true, 36, Fate::Forgotten),
-            (&Retain, csi(), Some(DRIVER), ext, true, true, 36, Fate::Forgotten),
-            (&Recycle, host(), None, &[], false, true, 36, Fate::Scrubbed),
-            (&odd, csi(), Some(DRIVER), &[], false, true, 36, Fate::Failed),
-            (&Delete, csi(), Some(DRIVER), ext, false, true, 36, Fate::Destroyed),
-            (&Delete, csi(), Some(DRIVER), &[], false, true, 36, Fate::Destroyed),
-            (&Delete, csi(), Some(DRIVER), ext, true, true, 36, Fate::Destroyed),
-            (&Delete, csi(), Some(DRIVER), &[], true, true, 36, Fate::Leaked),
-            (&Delete, csi(), Some(DRIVER), own, true, true, 36, Fate::Leaked),
+            (&Retain, csi(), Some(DRIVER), &[][..], false, true, 36, DataEffect::Released),
+            (&Retain, csi(), Some(DRIVER), &[], true, true, 36, DataEffect::Forgotten),
+            (&Retain, csi(), Some(DRIVER), ext, true, true, 36, DataEffect::Forgotten),
+            (&Recycle, host(), None, &[], false, true, 36, DataEffect::Scrubbed),
+            (&odd, csi(), Some(DRIVER), &[], false, true, 36, DataEffect::Failed),
+            (&Delete, csi(), Some(DRIVER), ext, false, true, 36, DataEffect::Destroyed),
+            (&Delete, csi(), Some(DRIVER), &[], false, true, 36, DataEffect::Destroyed),
+            (&Delete, csi(), Some(DRIVER), ext, true, true, 36, DataEffect::Destroyed),
+            (&Delete, csi(), Some(DRIVER), &[], true, true, 36, DataEffect::Leaked),
+            (&Delete, csi(), Some(DRIVER), own, true, true, 36, DataEffect::Leaked),
             // Nothing of the driver was ever there; it may be installed tomorrow.
-            (&Delete, csi(), Some(DRIVER), ext, false, false, 36, Fate::Destroyed),
-            (&Delete, csi(), None, ext, false, true, 36, Fate::Unknown),
-            (&Delete, host(), Some("rancher.io/local-path"), &[], false, true, 36, Fate::Destroyed),
-            (&Delete, host(), Some(HOST), own, false, true, 36, Fate::Destroyed),
-            (&Delete, host(), Some(HOST), own, true, true, 36, Fate::Destroyed),
-            (&Delete, host(), Some(HOST), &[], true, true, 36, Fate::Waiting),
-            (&Delete, host(), Some(HOST), &[], true, true, 32, Fate::Leaked),
-            (&Delete, host(), Some("kubernetes.io/rbd"), own, false, true, 36, Fate::Failed),
-            (&Delete, host(), None, &[], false, true, 36, Fate::Failed),
+            (&Delete, csi(), Some(DRIVER), ext, false, false, 36, DataEffect::Destroyed),
+            (&Delete, csi(), None, ext, false, true, 36, DataEffect::Unknown),
+            (
+                &Delete,
+                host(),
+                Some("rancher.io/local-path"),
+                &[],
+                false,
+                true,
+                36,
+                DataEffect::Destroyed,
+            ),
+            (&Delete, host(), Some(HOST), own, false, true, 36, DataEffect::Destroyed),
+            (&Delete, host(), Some(HOST), own, true, true, 36, DataEffect::Destroyed),
+            (&Delete, host(), Some(HOST), &[], true, true, 36, DataEffect::Waiting),
+            (&Delete, host(), Some(HOST), &[], true, true, 32, DataEffect::Leaked),
+            (&Delete, host(), Some("kubernetes.io/rbd"), own, false, true, 36, DataEffect::Failed),
+            (&Delete, host(), None, &[], false, true, 36, DataEffect::Failed),
         ] {
             let cluster = cluster(alive, minor);
             let (settings, facts) = (Settings::default(), RefCell::default());
             let cx = Cx::new(&cluster, &settings, &facts);
             let volume = volume(policy, source, by, finalizers, deleting);
-            let got = when_claim_goes(&cx, &volume);
-            let alone = fate_without_claim(&cx, &volume);
+            let got = when_claim_is_deleted(&cx, &volume);
+            let alone = data_effect_without_claim(&cx, &volume);
             assert!(alone == fate || alone.may_destroy(), "{policy} by {by:?}: {alone:?}");
             assert!(alone.may_destroy() || !fate.may_destroy(), "{policy} by {by:?}: {alone:?}");
             assert_eq!(
-                got.fate, fate,
+                got.data, fate,
                 "{policy} by {by:?} {finalizers:?} deleting {deleting} alive {alive} 1.{minor}: {}",
                 got.because
             );
@@ -390,24 +400,24 @@ mod tests {
     fn deleting_the_object_leaks_unless_somebody_holds_it() {
         use ReclaimPolicy::{Delete, Retain};
         for (policy, phase, finalizers, fate) in [
-            (&Retain, Phase::Bound, &[PV_PROTECTION][..], Fate::Forgotten),
-            (&Delete, Phase::Bound, &[PV_PROTECTION, EXTERNAL_PROVISIONER], Fate::Destroyed),
-            (&Delete, Phase::Bound, &[PV_PROTECTION], Fate::Leaked),
-            (&Delete, Phase::Bound, &[], Fate::Leaked),
-            (&Retain, Phase::Bound, &[], Fate::Forgotten),
-            (&Delete, Phase::Released, &[EXTERNAL_PROVISIONER], Fate::Waiting),
-            (&Delete, Phase::Released, &[PV_PROTECTION], Fate::Leaked),
-            (&Retain, Phase::Released, &[PV_PROTECTION], Fate::Forgotten),
-            (&Delete, Phase::Available, &[PV_PROTECTION], Fate::Leaked),
-            (&Retain, Phase::Available, &[PV_PROTECTION], Fate::Forgotten),
-            (&Retain, Phase::Other("Odd".into()), &[], Fate::Unknown),
+            (&Retain, Phase::Bound, &[PV_PROTECTION][..], DataEffect::Forgotten),
+            (&Delete, Phase::Bound, &[PV_PROTECTION, EXTERNAL_PROVISIONER], DataEffect::Destroyed),
+            (&Delete, Phase::Bound, &[PV_PROTECTION], DataEffect::Leaked),
+            (&Delete, Phase::Bound, &[], DataEffect::Leaked),
+            (&Retain, Phase::Bound, &[], DataEffect::Forgotten),
+            (&Delete, Phase::Released, &[EXTERNAL_PROVISIONER], DataEffect::Waiting),
+            (&Delete, Phase::Released, &[PV_PROTECTION], DataEffect::Leaked),
+            (&Retain, Phase::Released, &[PV_PROTECTION], DataEffect::Forgotten),
+            (&Delete, Phase::Available, &[PV_PROTECTION], DataEffect::Leaked),
+            (&Retain, Phase::Available, &[PV_PROTECTION], DataEffect::Forgotten),
+            (&Retain, Phase::Other("Odd".into()), &[], DataEffect::Unknown),
         ] {
             let cluster = cluster(true, 36);
             let (settings, facts) = (Settings::default(), RefCell::default());
             let cx = Cx::new(&cluster, &settings, &facts);
             let volume = Volume { phase, ..volume(policy, csi(), Some(DRIVER), finalizers, false) };
             let got = when_volume_is_deleted(&cx, &volume);
-            assert_eq!(got.fate, fate, "{policy} {} {finalizers:?}: {}", volume.phase, got.because);
+            assert_eq!(got.data, fate, "{policy} {} {finalizers:?}: {}", volume.phase, got.because);
         }
     }
 }

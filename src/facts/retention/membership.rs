@@ -3,11 +3,11 @@
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, PodUse, StatefulSet, Text, split_ordinal};
 
-use super::{Identity, Ordinals, Place, names_pod};
+use super::{ClaimPod, Ordinals, OwnerIdentity, names_pod};
 
 /// A claim as one of a set's.
 #[derive(Debug, Clone, Copy)]
-pub struct Member<'a> {
+pub struct TemplateClaim<'a> {
     /// The set.
     pub set: &'a StatefulSet,
     /// The name of the template.
@@ -23,12 +23,12 @@ pub struct Member<'a> {
 #[derive(Debug, Clone)]
 pub struct Membership<'a> {
     /// All pairs of a set and a template that would call a claim like this.
-    pub pairs: Vec<Member<'a>>,
+    pub pairs: Vec<TemplateClaim<'a>>,
     /// Which of them it is, where there is only one, or an owner or a pod tells.
-    pub decided: Option<Member<'a>>,
+    pub decided: Option<TemplateClaim<'a>>,
 }
 
-impl<'a> Member<'a> {
+impl<'a> TemplateClaim<'a> {
     /// The pod that uses the claim, by its name.
     pub fn pod_name(&self) -> String {
         format!("{}-{}", self.set.metadata.name, self.ordinal)
@@ -40,8 +40,8 @@ impl<'a> Member<'a> {
     }
 
     /// The set, as owner references name it.
-    pub fn owner(&self) -> Identity<'a> {
-        Identity { name: &self.set.metadata.name, uid: self.set.metadata.uid.as_ref() }
+    pub fn owner(&self) -> OwnerIdentity<'a> {
+        OwnerIdentity { name: &self.set.metadata.name, uid: self.set.metadata.uid.as_ref() }
     }
 
     /// The pod of its name, if it is the set's.
@@ -54,13 +54,13 @@ impl<'a> Member<'a> {
     }
 
     /// Where the controller finds the claim.
-    pub fn place<'b>(&self, name: &'b str, pod: Option<&'b PodUse>) -> Place<'b> {
-        let Some(pod) = pod else { return Place::Podless };
-        let identity = Identity { name, uid: pod.uid.as_ref() };
+    pub fn pod_state<'b>(&self, name: &'b str, pod: Option<&'b PodUse>) -> ClaimPod<'b> {
+        let Some(pod) = pod else { return ClaimPod::Podless };
+        let identity = OwnerIdentity { name, uid: pod.uid.as_ref() };
         match (self.is_wanted(), pod.deleting.is_some() || pod.is_finished()) {
-            (false, _) => Place::Condemned(identity),
-            (true, true) => Place::Leaving(identity),
-            (true, false) => Place::InRange(identity),
+            (false, _) => ClaimPod::Condemned(identity),
+            (true, true) => ClaimPod::Leaving(identity),
+            (true, false) => ClaimPod::InRange(identity),
         }
     }
 }
@@ -86,7 +86,7 @@ pub fn membership<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Membership<'a>> {
     };
     let sets = cx.sets_of_stem(&claim.namespace, stem)?;
     let pairs: Vec<_> =
-        sets.into_iter().map(|(set, template)| Member { set, template, ordinal }).collect();
+        sets.into_iter().map(|(set, template)| TemplateClaim { set, template, ordinal }).collect();
     let decided = match &*pairs {
         [] => None,
         [only] => Some(*only),
@@ -96,12 +96,16 @@ pub fn membership<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Membership<'a>> {
 }
 
 /// Returns the one pair that an owner of the claim names, else the one whose pod uses it.
-fn decide<'a>(cx: &Cx<'a>, claim: &Claim, pairs: &[Member<'a>]) -> Seen<Option<Member<'a>>> {
+fn decide<'a>(
+    cx: &Cx<'a>,
+    claim: &Claim,
+    pairs: &[TemplateClaim<'a>],
+) -> Seen<Option<TemplateClaim<'a>>> {
     let mut owned = Vec::new();
     for pair in pairs {
         let pod_name = pair.pod_name();
         let pod = pair.pod(cx)?;
-        let pod = Identity { name: &pod_name, uid: pod.and_then(|pod| pod.uid.as_ref()) };
+        let pod = OwnerIdentity { name: &pod_name, uid: pod.and_then(|pod| pod.uid.as_ref()) };
         let names = claim.metadata.owners.iter().any(|owner| {
             pair.owner().is_named_by(owner)
                 || (names_pod(owner, &pod_name) && pod.is_named_by(owner))
@@ -116,7 +120,7 @@ fn decide<'a>(cx: &Cx<'a>, claim: &Claim, pairs: &[Member<'a>]) -> Seen<Option<M
         _ => return Ok(None),
     }
     let users = cx.pods_of(&claim.key())?;
-    let is_used = |pair: &&Member<'a>| {
+    let is_used = |pair: &&TemplateClaim<'a>| {
         let name = pair.pod_name();
         users.iter().any(|pod| *pod.name == *name && is_member(pair.set, pod))
     };

@@ -4,11 +4,11 @@ use super::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, is_absent, provisioner, snapshotter,
 };
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::model::{ControllerState, Liveness, Role, Text};
+use crate::model::{ControllerRole, ControllerState, Liveness, Text};
 
 /// The controller that should remove a finalizer.
 #[derive(Debug, Clone)]
-pub struct Remover {
+pub struct FinalizerController {
     /// What it is called, such as `csi-provisioner of disk.example.com`.
     pub who: String,
     /// What `--driver-absent` calls it.
@@ -17,10 +17,10 @@ pub struct Remover {
     pub state: ControllerState,
 }
 
-impl Remover {
+impl FinalizerController {
     /// The controller manager.
     pub fn controller_manager(cx: &Cx) -> Self {
-        Self::single(Role::ControllerManager.name(), controller_manager(cx))
+        Self::single(ControllerRole::ControllerManager.name(), controller_manager(cx))
     }
 
     /// The csi-provisioner of a driver.

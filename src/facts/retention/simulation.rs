@@ -1,22 +1,26 @@
 //! One possible world: a situation that moves on until nothing happens any more.
 
-mod front;
-mod going;
+mod progress;
+mod deletion;
 
 use std::collections::BTreeMap;
 
 use crate::facts::PVC_PROTECTION;
 use crate::model::{OwnerReference, RetentionPolicy, Text, Uid, split_ordinal};
 
-use super::situation::{
-    ClaimState, Collector, Operation, OwnerState, PodState, Presence, Propagation, Situation,
+use super::set_situation::{
+    DeletionCause, Operation, OwnerState, Presence, Propagation, SetClaimState, SetPodState,
+    SetSituation,
 };
-use super::{Because, Identity, Next, Ordinals, Place, expected_ownership, names_pod, names_set};
+use super::{
+    ClaimPod, NoUpdateReason, Ordinals, OwnerIdentity, ReferenceUpdate, expected_ownership,
+    names_pod, names_set,
+};
 
 /// What is not known, decided one way.
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Guess {
+pub(super) struct Assumptions {
     /// `podManagementPolicy` is `OrderedReady`.
     pub ordered: bool,
     /// Owners that nobody looked for exist.
@@ -30,12 +34,12 @@ pub(super) struct Guess {
 /// What became of a claim in one world.
 #[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fate {
+pub(super) struct SimulatedOutcome {
     pub owners: Vec<OwnerReference>,
-    pub deleted: Option<(Collector, u32)>,
+    pub deleted: Option<(DeletionCause, u32)>,
     pub recreated: bool,
     /// What the controller last said about it.
-    pub left: Because,
+    pub left: NoUpdateReason,
     /// Whether an orphaning deletion took a reference off.
     pub orphaned: bool,
     /// Whether a pod whose ordinal is wanted took it away.
@@ -44,16 +48,16 @@ pub(super) struct Fate {
     pub has_pod: bool,
 }
 
-struct Claim<'a> {
-    known: &'a ClaimState,
+struct SimulatedClaim<'a> {
+    known: &'a SetClaimState,
     owners: Vec<OwnerState>,
-    fate: Fate,
+    outcome: SimulatedOutcome,
 }
 
-impl Claim<'_> {
+impl SimulatedClaim<'_> {
     /// Whether it is there, if only because something holds it.
     fn exists(&self) -> bool {
-        self.fate.deleted.is_none() || self.is_held(false)
+        self.outcome.deleted.is_none() || self.is_held(false)
     }
 
     /// Whether it stays although it is deleted, with or without a pod of its own that uses it.
@@ -67,7 +71,7 @@ impl Claim<'_> {
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
-struct Pod {
+struct SimulatedPod {
     uid: Option<Uid>,
     member: bool,
     leaving: bool,
@@ -77,19 +81,19 @@ struct Pod {
 }
 
 /// A situation under way.
-pub(super) struct World<'a> {
+pub(super) struct Simulation<'a> {
     name: &'a str,
     uid: Option<&'a Uid>,
-    situation: &'a Situation,
-    guess: Guess,
+    situation: &'a SetSituation,
+    assumptions: Assumptions,
     replicas: Option<i32>,
     policy: Option<&'a RetentionPolicy>,
     deleting: Option<Propagation>,
     exists: bool,
-    pods: BTreeMap<i32, Pod>,
+    pods: BTreeMap<i32, SimulatedPod>,
     /// The pods that went, and in which turn.
     gone: BTreeMap<Uid, u32>,
-    claims: Vec<Claim<'a>>,
+    claims: Vec<SimulatedClaim<'a>>,
     /// The places of the claims of each ordinal.
     by_ordinal: BTreeMap<i32, Vec<usize>>,
     turn: u32,
@@ -100,23 +104,23 @@ pub(super) struct World<'a> {
 /// More rounds than any answer takes to settle: two owners could only fight for ever by a bug.
 const ROUNDS: usize = 16;
 
-impl<'a> World<'a> {
-    pub(super) fn new(situation: &'a Situation, guess: Guess) -> Self {
+impl<'a> Simulation<'a> {
+    pub(super) fn new(situation: &'a SetSituation, assumptions: Assumptions) -> Self {
         let set = &situation.set;
-        let claim = |known: &'a ClaimState| Claim {
+        let claim = |known: &'a SetClaimState| SimulatedClaim {
             known,
             owners: known.owners.clone(),
-            fate: Fate {
+            outcome: SimulatedOutcome {
                 owners: Vec::new(),
-                deleted: known.deleting.then_some((Collector::Somebody, 0)),
+                deleted: known.deleting.then_some((DeletionCause::Somebody, 0)),
                 recreated: false,
-                left: Because::Podless,
+                left: NoUpdateReason::Podless,
                 orphaned: false,
                 flapped: false,
                 has_pod: false,
             },
         };
-        let pod = |pod: &PodState| Pod {
+        let pod = |pod: &SetPodState| SimulatedPod {
             uid: pod.uid.clone(),
             member: pod.member,
             leaving: pod.terminating,
@@ -131,7 +135,7 @@ impl<'a> World<'a> {
             name: &set.name,
             uid: set.uid.as_ref(),
             situation,
-            guess,
+            assumptions,
             replicas: set.replicas,
             policy: set.policy.as_ref(),
             deleting: set.deleting,
@@ -147,50 +151,50 @@ impl<'a> World<'a> {
     }
 
     /// Lets somebody do something, and returns what became of the claims, in their order.
-    pub(super) fn after(mut self, operation: &'a Operation) -> Vec<Fate> {
-        if self.guess.gone_first {
-            self.leave();
+    pub(super) fn after(mut self, operation: &'a Operation) -> Vec<SimulatedOutcome> {
+        if self.assumptions.gone_first {
+            self.delete_pods();
         }
-        if self.guess.caught_up {
-            self.collect();
+        if self.assumptions.caught_up {
+            self.collect_garbage();
             self.make_pods();
-            self.visit();
+            self.update_owners();
         }
-        self.act(operation);
+        self.operate(operation);
         for _ in 0..ROUNDS {
             self.changed = false;
-            self.collect();
-            self.visit();
-            self.condemn();
-            self.leave();
-            self.go();
-            self.collect();
+            self.collect_garbage();
+            self.update_owners();
+            self.condemn_pods();
+            self.delete_pods();
+            self.delete_set();
+            self.collect_garbage();
             self.make_pods();
             if !self.changed {
                 break;
             }
         }
         let ordinals = self.ordinals();
-        let front = self.front();
+        let progress = self.progress();
         let pods = &self.pods;
         let makes = self.exists && self.deleting.is_none();
-        let fate = |mut claim: Claim| {
-            claim.fate.owners = claim.owners.into_iter().map(|it| it.reference).collect();
+        let outcome = |mut claim: SimulatedClaim| {
+            claim.outcome.owners = claim.owners.into_iter().map(|it| it.reference).collect();
             // Claims are made before the pod, so that they are there even if that fails.
             let wanted = ordinals.contains(claim.known.ordinal);
-            let made = makes && wanted && front.touches(claim.known.ordinal);
-            claim.fate.recreated = claim.fate.deleted.is_some() && made;
-            claim.fate.has_pod = pods.contains_key(&claim.known.ordinal);
-            claim.fate
+            let made = makes && wanted && progress.touches(claim.known.ordinal);
+            claim.outcome.recreated = claim.outcome.deleted.is_some() && made;
+            claim.outcome.has_pod = pods.contains_key(&claim.known.ordinal);
+            claim.outcome
         };
-        self.claims.into_iter().map(fate).collect()
+        self.claims.into_iter().map(outcome).collect()
     }
 
     fn ordinals(&self) -> Ordinals {
         Ordinals::new(self.situation.set.start, self.replicas)
     }
 
-    fn act(&mut self, operation: &'a Operation) {
+    fn operate(&mut self, operation: &'a Operation) {
         match operation {
             Operation::Wait => {}
             Operation::DeleteSet(propagation) => {
@@ -214,36 +218,36 @@ impl<'a> World<'a> {
 
     /// Adapts the owners of the claims of pods (`processReplica`, and `fixPodClaim` of condemned
     /// pods), as far as the controller gets.
-    fn visit(&mut self) {
+    fn update_owners(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
         }
         let ordinals = self.ordinals();
-        let front = self.front();
-        let set = Identity { name: self.name, uid: self.uid };
-        for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
+        let progress = self.progress();
+        let set = OwnerIdentity { name: self.name, uid: self.uid };
+        for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {
             let ordinal = claim.known.ordinal;
             let pod_name = format!("{}-{ordinal}", self.name);
             let place = match self.pods.get(&ordinal).filter(|pod| pod.member) {
-                None => Place::Podless,
+                None => ClaimPod::Podless,
                 Some(pod) => {
-                    let identity = Identity { name: &pod_name, uid: pod.uid.as_ref() };
+                    let identity = OwnerIdentity { name: &pod_name, uid: pod.uid.as_ref() };
                     let wanted = ordinals.contains(ordinal);
-                    if !front.reaches(ordinal, wanted) || (wanted && pod.finished) {
-                        Place::Leaving(identity)
+                    if !progress.reaches(ordinal, wanted) || (wanted && pod.finished) {
+                        ClaimPod::Leaving(identity)
                     } else if wanted {
-                        Place::InRange(identity)
+                        ClaimPod::InRange(identity)
                     } else {
-                        Place::Condemned(identity)
+                        ClaimPod::Condemned(identity)
                     }
                 }
             };
             let references: Vec<_> = claim.owners.iter().map(|it| it.reference.clone()).collect();
             let form = self.situation.set.form;
             match expected_ownership(&references, set, self.policy, &place, form) {
-                Next::Leaves(because) => claim.fate.left = because,
-                Next::Writes(references) => {
-                    claim.fate.left = Because::Matches;
+                ReferenceUpdate::Leaves(because) => claim.outcome.left = because,
+                ReferenceUpdate::Writes(references) => {
+                    claim.outcome.left = NoUpdateReason::Matches;
                     let owner = |reference| keep_presence(&claim.owners, reference);
                     claim.owners = references.into_iter().map(owner).collect();
                     self.changed = true;
@@ -253,15 +257,15 @@ impl<'a> World<'a> {
     }
 
     /// Deletes the pods whose ordinals are not wanted, or that have finished.
-    fn condemn(&mut self) {
+    fn condemn_pods(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
         }
         let ordinals = self.ordinals();
-        let front = self.front();
+        let progress = self.progress();
         for (ordinal, pod) in self.pods.iter_mut().filter(|(_, pod)| pod.member) {
             let wanted = ordinals.contains(*ordinal);
-            let goes = if wanted { pod.finished } else { front.reaches(*ordinal, false) };
+            let goes = if wanted { pod.finished } else { progress.reaches(*ordinal, false) };
             self.changed |= goes && !pod.leaving;
             pod.leaving |= goes;
         }
@@ -274,16 +278,22 @@ impl<'a> World<'a> {
             return;
         }
         let ordinals = self.ordinals();
-        let front = self.front();
+        let progress = self.progress();
         for index in 0..self.claims.len() {
             let claim = &self.claims[index];
             let ordinal = claim.known.ordinal;
-            let makes = ordinals.contains(ordinal) && front.reaches(ordinal, true);
+            let makes = ordinals.contains(ordinal) && progress.reaches(ordinal, true);
             let missing = makes && !self.pods.contains_key(&ordinal);
-            if claim.fate.deleted.is_none() && missing && self.obstacle(ordinal).is_none() {
+            if claim.outcome.deleted.is_none() && missing && self.pod_obstacle(ordinal).is_none() {
                 self.made += 1;
                 let uid = Uid::parse(&format!("made-{}", self.made));
-                let pod = Pod { uid, member: true, leaving: false, finished: false, locked: false };
+                let pod = SimulatedPod {
+                    uid,
+                    member: true,
+                    leaving: false,
+                    finished: false,
+                    locked: false,
+                };
                 self.pods.insert(ordinal, pod);
                 self.changed = true;
             }
@@ -293,11 +303,11 @@ impl<'a> World<'a> {
     // --- the garbage collector --------------------------------------------------------------
 
     /// Deletes the claims all of whose owners are gone, and takes off the owners that are gone.
-    fn collect(&mut self) {
+    fn collect_garbage(&mut self) {
         let running = self.exists && self.deleting.is_none();
         for index in 0..self.claims.len() {
             let claim = &self.claims[index];
-            if claim.fate.deleted.is_some() || claim.owners.is_empty() {
+            if claim.outcome.deleted.is_some() || claim.owners.is_empty() {
                 continue;
             }
             let stays: Vec<_> = claim.owners.iter().map(|it| self.stays(it)).collect();
@@ -312,9 +322,9 @@ impl<'a> World<'a> {
             }
             let (by, turn) = self.collector(claim);
             let wanted = self.ordinals().contains(claim.known.ordinal);
-            let fate = &mut self.claims[index].fate;
-            fate.deleted = Some((by, turn));
-            fate.flapped = by == Collector::Pod && running && wanted;
+            let outcome = &mut self.claims[index].outcome;
+            outcome.deleted = Some((by, turn));
+            outcome.flapped = by == DeletionCause::Pod && running && wanted;
         }
     }
 
@@ -334,26 +344,26 @@ impl<'a> World<'a> {
         match owner.presence {
             Presence::Present => true,
             Presence::Absent => false,
-            Presence::Unknown => self.guess.owners_exist,
+            Presence::Unknown => self.assumptions.owners_exist,
         }
     }
 
     /// Returns the pod of this set that has the name of an owner, whichever uid the owner has.
-    fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &Pod)> {
+    fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &SimulatedPod)> {
         let reference = &owner.reference;
         let (stem, ordinal) = split_ordinal(&reference.name)?;
         let of_set = *stem == *self.name && names_pod(reference, &reference.name);
         self.pods.get(&ordinal).filter(|_| of_set).map(|pod| (ordinal, pod))
     }
 
-    fn collector(&self, claim: &Claim) -> (Collector, u32) {
+    fn collector(&self, claim: &SimulatedClaim) -> (DeletionCause, u32) {
         let uids = || claim.owners.iter().filter_map(|it| it.reference.uid.as_ref());
         if uids().any(|uid| self.uid == Some(uid)) {
-            return (Collector::Set, self.turn);
+            return (DeletionCause::Set, self.turn);
         }
         match uids().filter_map(|uid| self.gone.get(uid)).max() {
-            Some(turn) => (Collector::Pod, *turn),
-            None => (Collector::Dangling, self.turn),
+            Some(turn) => (DeletionCause::Pod, *turn),
+            None => (DeletionCause::Dangling, self.turn),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Who goes: the pods of a set, and the set itself.
 
-use super::super::situation::Propagation;
-use super::World;
+use super::super::set_situation::Propagation;
+use super::Simulation;
 
-impl World<'_> {
+impl Simulation<'_> {
     /// Lets the set's pods go with it, and the pods that are going be gone.
-    pub(super) fn leave(&mut self) {
-        self.lock();
+    pub(super) fn delete_pods(&mut self) {
+        self.lock_pods();
         let orphans = self.deleting == Some(Propagation::Orphan);
         let collected = self.deleting.is_some() && !orphans;
         let mut gone: Vec<_> = self
@@ -17,7 +17,7 @@ impl World<'_> {
             .collect();
         // The largest ordinals go first, one after the other where there is an order.
         gone.reverse();
-        let one_by_one = self.guess.ordered && self.deleting.is_none();
+        let one_by_one = self.assumptions.ordered && self.deleting.is_none();
         for ordinal in &gone {
             if let Some(uid) = self.pods.remove(ordinal).and_then(|pod| pod.uid) {
                 self.gone.insert(uid, self.turn);
@@ -32,7 +32,7 @@ impl World<'_> {
     /// own anything (garbagecollector.go, `attemptToDeleteItem`). Such a pod waits for the claims that
     /// block it, and they are protected as long as it is there: neither ever goes (seen on 1.36.3).
     /// For their owners they count as gone, since the collector deletes what such a pod owns.
-    fn lock(&mut self) {
+    fn lock_pods(&mut self) {
         if self.deleting != Some(Propagation::Foreground) {
             return;
         }
@@ -64,13 +64,13 @@ impl World<'_> {
     }
 
     /// Lets the set go: at once in the background, else when what it owns has gone or is orphaned.
-    pub(super) fn go(&mut self) {
+    pub(super) fn delete_set(&mut self) {
         if self.deleting == Some(Propagation::Orphan) {
-            for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
+            for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {
                 let count = claim.owners.len();
                 let uid = self.uid;
                 claim.owners.retain(|it| uid.is_none() || it.reference.uid.as_ref() != uid);
-                claim.fate.orphaned |= claim.owners.len() < count;
+                claim.outcome.orphaned |= claim.owners.len() < count;
             }
         }
         if self.deleting.is_some() && self.exists {

@@ -13,7 +13,7 @@ use super::Rule;
 
 /// What one rule says of one subject.
 #[derive(Debug, Clone, Default)]
-pub struct Judged {
+pub struct Judgement {
     /// The finding, if there is one.
     pub finding: Option<Finding>,
     /// Why it could not be judged, if it could not.
@@ -247,7 +247,7 @@ impl Finding {
             if user.pod.is_shut_down() {
                 self = self.shows_of(&object, "metadata.deletionGracePeriodSeconds", "0");
             }
-            if user.why == facts::Why::Ephemeral {
+            if user.usage == facts::PodUsage::Ephemeral {
                 self = self.shows_of(&object, "uses it as", "an ephemeral volume");
             }
             self = self.relates([object]);

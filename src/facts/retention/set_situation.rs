@@ -4,19 +4,19 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::model::{OwnerReference, ReclaimPolicy, RetentionPolicy, Text, Uid};
 
-use super::{Form, Ordinals};
+use super::{Ordinals, ReferenceForm};
 
 /// A set, its pods and its claims.
 ///
-/// Made by [`Situation::of`] from what was seen, and by tests by hand.
+/// Made by [`SetSituation::of`] from what was seen, and by tests by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Situation {
+pub struct SetSituation {
     /// The set.
     pub set: SetState,
     /// The pods called `<set>-<ordinal>`, whoever made them.
-    pub pods: BTreeMap<i32, PodState>,
+    pub pods: BTreeMap<i32, SetPodState>,
     /// The claims that are surely the set's.
-    pub claims: Vec<ClaimState>,
+    pub claims: Vec<SetClaimState>,
 }
 
 /// A set.
@@ -37,7 +37,7 @@ pub struct SetState {
     /// Whether `spec.podManagementPolicy` is `OrderedReady`, where that is known.
     pub ordered: Option<bool>,
     /// How the server's controller writes references.
-    pub form: Form,
+    pub form: ReferenceForm,
 }
 
 impl SetState {
@@ -49,7 +49,7 @@ impl SetState {
 
 /// A pod called `<set>-<ordinal>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodState {
+pub struct SetPodState {
     /// Its uid.
     pub uid: Option<Uid>,
     /// Whether it is the set's: controlled by it, or free for it to adopt.
@@ -62,7 +62,7 @@ pub struct PodState {
 
 /// A claim of the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimState {
+pub struct SetClaimState {
     /// The name of its template.
     pub template: Text,
     /// Its ordinal.
@@ -79,7 +79,7 @@ pub struct ClaimState {
     /// The pods that use it besides the set's pod of its ordinal.
     pub other_users: Vec<Box<str>>,
     /// What becomes of its volume.
-    pub volume: VolumeFate,
+    pub volume: VolumeEffect,
 }
 
 /// One owner reference of a claim.
@@ -88,7 +88,7 @@ pub struct OwnerState {
     /// The reference.
     pub reference: OwnerReference,
     /// Whether its owner exists; looked at only where that is neither the set nor a pod of
-    /// [`Situation::pods`], since these are known.
+    /// [`SetSituation::pods`], since these are known.
     pub presence: Presence,
 }
 
@@ -105,7 +105,7 @@ pub enum Presence {
 
 /// What becomes of the volume when its claim is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VolumeFate {
+pub enum VolumeEffect {
     /// The claim has none.
     None,
     /// Its policy is `Delete`: the data goes with the claim.
@@ -118,7 +118,7 @@ pub enum VolumeFate {
     Unknown,
 }
 
-impl VolumeFate {
+impl VolumeEffect {
     /// What a reclaim policy means for the data.
     pub fn by(policy: &ReclaimPolicy) -> Self {
         match policy {
@@ -179,11 +179,11 @@ pub struct Prediction {
     /// Its ordinal.
     pub ordinal: i32,
     /// What becomes of it.
-    pub outcome: Outcome,
+    pub outcome: ClaimOutcome,
     /// Why.
-    pub reason: Reason,
+    pub reason: OutcomeReason,
     /// What its deletion means for the data, whether it is deleted or not.
-    pub volume: VolumeFate,
+    pub volume: VolumeEffect,
     /// What would hold a deleted claim in `Terminating`: finalizers of others, and other pods that
     /// use it.
     pub held_by: Vec<String>,
@@ -191,7 +191,7 @@ pub struct Prediction {
 
 /// What becomes of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ClaimOutcome {
     /// It stays, and its owners too.
     Kept,
     /// It stays, and these are its owners then.
@@ -199,7 +199,7 @@ pub enum Outcome {
     /// It is deleted.
     Deleted {
         /// Which owner's absence takes it away.
-        by: Collector,
+        by: DeletionCause,
         /// Which go first: those of a smaller number; those of the same go together.
         order: u32,
         /// Whether the controller then makes an empty one of the same name.
@@ -211,7 +211,7 @@ pub enum Outcome {
 
 /// Whose absence takes a claim away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Collector {
+pub enum DeletionCause {
     /// The set is gone.
     Set,
     /// The pod is gone.
@@ -224,7 +224,7 @@ pub enum Collector {
 
 /// Why something becomes of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum OutcomeReason {
     /// The policy retains it, and nothing owns it.
     Unowned,
     /// It is owned as its policy says.
@@ -249,7 +249,7 @@ pub enum Reason {
     Depends,
 }
 
-impl Reason {
+impl OutcomeReason {
     /// The rule of SEMANTICS.
     pub const fn rule(self) -> &'static str {
         match self {
@@ -264,7 +264,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for OutcomeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unowned => "nothing owns it",
