@@ -1,4 +1,4 @@
-//! What a change makes worth judging again.
+//! Subjects of judgements, and those that a change makes dirty.
 
 use std::collections::BTreeSet;
 
@@ -41,27 +41,28 @@ for_each_judged_row!(declare_subject);
 
 /// The subjects whose judgement may differ after a change.
 ///
-/// Too much is harmless, too little is a bug; a property test holds it against full passes.
+/// A subject too many is harmless, one too few is a bug; a property test compares with complete
+/// assessments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirty {
-    /// Everything: coverage changed, or nothing was judged yet.
+    /// All subjects: coverage changed, or nothing was judged yet.
     pub everything: bool,
     /// These subjects.
     pub subjects: BTreeSet<Subject>,
-    /// Drivers whose facts may differ. Their volumes are dirty only if a fact really does, which
-    /// whoever keeps the facts finds out: a Lease is renewed every few seconds.
+    /// Drivers whose facts may differ. Their volumes are dirty only if a fact really differs, which
+    /// the `Assessor` finds out: a Lease is renewed every few seconds.
     pub drivers: BTreeSet<Text>,
     /// The facts of every driver may differ.
     pub all_drivers: bool,
 }
 
 impl Dirty {
-    /// Everything is to be judged.
+    /// All subjects must be judged.
     pub fn everything() -> Self {
         Self { everything: true, ..Self::default() }
     }
 
-    /// Whether nothing is to be judged again.
+    /// Whether no subject must be judged again.
     pub fn is_empty(&self) -> bool {
         !self.everything && !self.all_drivers && self.subjects.is_empty() && self.drivers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Finding rows by what they name, without repeating it.
+//! An index from hashed keys to the ids of rows, without copies of the keys.
 
 use std::{
     hash::{BuildHasher, Hash},
@@ -9,9 +9,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::model::ObjectId;
 
-/// Ids of rows under the hash of what they name.
+/// Ids of rows under the hash of a key that they contain.
 ///
-/// The names themselves stay in the rows: a lookup returns candidates, and the caller compares.
+/// The keys themselves are only in the rows: a lookup returns candidates, and the caller compares.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashTable<IndexEntry>,
@@ -112,7 +112,7 @@ impl Index {
         }
     }
 
-    /// Returns the ids of rows that may name `key`, each once.
+    /// Returns the ids of rows that may contain `key`, each once.
     pub(super) fn candidates(&self, key: impl Hash) -> impl Iterator<Item = ObjectId> + '_ {
         let hash = self.hasher.hash_one(key);
         let entry = self.entries.find(hash, |entry| entry.hash() == hash);

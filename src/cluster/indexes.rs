@@ -21,7 +21,7 @@ pub(super) struct Indexes {
     pub(super) claims_by_class: Index,
     pub(super) claims_by_node: Index,
     pub(super) claims_by_attributes: Index,
-    /// Pending claims that ask for no class and therefore wait for a default one.
+    /// Pending claims without a class, which wait for a default class.
     pub(super) classless_claims: BTreeSet<ObjectId>,
     pub(super) pods_by_claim: Index,
     pub(super) pods_by_set: Index,

@@ -31,7 +31,7 @@ pub struct Cluster {
 }
 
 /// Rows of one kind that are removed.
-enum Removal<'a> {
+enum RowsRemoved<'a> {
     /// The one of this namespace and name.
     Named { namespace: &'a str, name: &'a str },
     /// Those that were last listed before this point in the order of changes.
@@ -39,15 +39,15 @@ enum Removal<'a> {
 }
 
 impl Cluster {
-    /// Takes in one change, and notes in `dirty` whose judgement may differ after it.
+    /// Applies one change, and adds to `dirty` the subjects whose judgement may differ after it.
     pub fn apply(&mut self, change: Change, dirty: &mut Dirty) {
         self.sequence += 1;
         match change {
             Change::Seen(row) => self.put(row, dirty),
             Change::Gone(key) => {
                 let namespace = key.namespace.as_deref().unwrap_or_default();
-                let removal = Removal::Named { namespace, name: &key.name };
-                self.remove(key.kind, &removal, dirty);
+                let removed = RowsRemoved::Named { namespace, name: &key.name };
+                self.remove(key.kind, &removed, dirty);
             }
             Change::Begin(reach) => {
                 let coverage = Coverage::Listing { began: self.sequence };
@@ -60,8 +60,8 @@ impl Cluster {
                     _ => 0,
                 };
                 let namespace = reach.namespace.as_deref();
-                let removal = Removal::ListedBefore { began, namespace };
-                self.remove(reach.kind, &removal, dirty);
+                let removed = RowsRemoved::ListedBefore { began, namespace };
+                self.remove(reach.kind, &removed, dirty);
                 let coverage = Coverage::Seen { began, ended: self.sequence };
                 self.coverages.set(reach, coverage);
                 dirty.everything = true;
@@ -88,7 +88,7 @@ impl Cluster {
                 self.coverages.set(reach, Coverage::Gap(gap));
                 dirty.everything = true;
             }
-            // Time makes no subject dirty: judgements tell when they have to be made again.
+            // Time makes no subject dirty: judgements record when they must be made again.
             Change::Clock(time) => self.clock = Some(time),
             Change::Server(server) => {
                 self.server = Some(server);
@@ -97,30 +97,30 @@ impl Cluster {
         }
     }
 
-    /// The server's clock, as far as it was told.
+    /// The server's clock, if it is known.
     pub fn clock(&self) -> Option<Time> {
         self.clock
     }
 
-    /// What the server says of itself, where it was asked.
+    /// The server's version, if it was read.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
     }
 
-    /// Everything that was not seen.
+    /// Everything that was not read.
     pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
         self.coverages.gaps()
     }
 
-    /// How far each kind was seen.
+    /// How far each kind was read.
     pub fn coverages(&self) -> impl Iterator<Item = (&Reach, &Coverage)> {
         self.coverages.iter()
     }
 
-    /// Whether everything of a kind was seen, in one namespace or in all.
+    /// Whether a kind was read completely, in one namespace or in all.
     ///
     /// # Errors
-    /// What was not seen.
+    /// What was not read.
     pub fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<()> {
         self.coverages.reach(kind, namespace).map(drop)
     }
@@ -130,7 +130,7 @@ impl Cluster {
         &self.answers
     }
 
-    /// What earlier runs recorded about controllers that were not there.
+    /// Controllers that earlier runs found absent.
     pub fn sightings(&self) -> impl Iterator<Item = Sighting> {
         self.sightings.iter().map(|((role, driver), since)| Sighting {
             role: *role,
@@ -162,7 +162,8 @@ impl Cluster {
         for_each_row!(put);
     }
 
-    /// Puts a row into its table and its indexes, and notes what it touches before and after.
+    /// Puts a row into its table and its indexes, and marks the subjects that rest on it, before
+    /// and after.
     fn put_row<R: Linked>(&mut self, row: Box<R>, dirty: &mut Dirty) {
         let (kind, namespace, name) = row.identity();
         let table = R::table(&self.tables);
@@ -183,12 +184,12 @@ impl Cluster {
         self.touch_row::<R>(id, dirty);
     }
 
-    fn remove(&mut self, kind: Kind, removal: &Removal<'_>, dirty: &mut Dirty) {
+    fn remove(&mut self, kind: Kind, removed: &RowsRemoved<'_>, dirty: &mut Dirty) {
         macro_rules! remove {
             ($($table:ident: $variant:ident($row:ident) [$($kind:ident)+] $($field:ident)+;)+) => {
                 match kind {
                     $($(Kind::$kind)|+ => {
-                        self.remove_rows::<crate::model::$row>(kind, removal, dirty);
+                        self.remove_rows::<crate::model::$row>(kind, removed, dirty);
                     })+
                     // No rows of these are kept.
                     Kind::Namespace
@@ -201,13 +202,13 @@ impl Cluster {
         for_each_row!(remove);
     }
 
-    fn remove_rows<R: Linked>(&mut self, kind: Kind, removal: &Removal<'_>, dirty: &mut Dirty) {
+    fn remove_rows<R: Linked>(&mut self, kind: Kind, removed: &RowsRemoved<'_>, dirty: &mut Dirty) {
         let table = R::table(&self.tables);
-        let ids: Vec<ObjectId> = match *removal {
-            Removal::Named { namespace, name } => {
+        let ids: Vec<ObjectId> = match *removed {
+            RowsRemoved::Named { namespace, name } => {
                 table.find(kind, namespace, name).into_iter().collect()
             }
-            Removal::ListedBefore { began, namespace } => {
+            RowsRemoved::ListedBefore { began, namespace } => {
                 table.listed_before(began, kind, namespace)
             }
         };

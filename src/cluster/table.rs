@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::model::{Identified, Kind, ObjectId};
+use crate::model::{Kind, NamedRow, ObjectId};
 
 /// The rows of one type, in slots with small ids, and an index of their names.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct RowTable<R> {
 
 #[derive(Debug)]
 struct Slot<R> {
-    /// When it was last seen, in the order of changes.
+    /// When it was last put, in the order of changes.
     seen: u64,
     row: Box<R>,
 }
@@ -33,7 +33,7 @@ impl<R> Default for RowTable<R> {
     }
 }
 
-impl<R: Identified> RowTable<R> {
+impl<R: NamedRow> RowTable<R> {
     pub(super) fn find(&self, kind: Kind, namespace: &str, name: &str) -> Option<ObjectId> {
         let hash = self.hasher.hash_one((kind, namespace, name));
         let is_it = |id: &ObjectId| {
@@ -51,7 +51,7 @@ impl<R: Identified> RowTable<R> {
         self.slots.get(id as usize)?.as_ref().map(|slot| &*slot.row)
     }
 
-    /// Puts a row into the slot of its namesake, or into a free one.
+    /// Puts a row into the slot of the row with the same key, or into a free one.
     pub(super) fn insert(&mut self, row: Box<R>, seen: u64) -> ObjectId {
         let (kind, namespace, name) = row.identity();
         if let Some(id) = self.find(kind, namespace, name) {

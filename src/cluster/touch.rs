@@ -1,5 +1,5 @@
-//! Which subjects a row bears on. Every path that a lookup of [`Cx`](super::Cx) can take is
-//! walked here in the other direction, before a change and after it.
+//! Marks the subjects whose judgement a change may alter: for every lookup of [`Cx`](super::Cx),
+//! the reverse way from what it finds to the subjects that use it.
 
 use super::{Cluster, Dirty, Subject, rows::Linked, store::object_key};
 use crate::model::{
@@ -7,8 +7,8 @@ use crate::model::{
     split_ordinal,
 };
 
-/// Returns the CSI volume that an entry of a node's `status.volumesInUse` or `volumesAttached`
-/// names, migrated volumes among them.
+/// Returns the CSI volume of an entry in a node's `status.volumesInUse` or `volumesAttached`, also
+/// of migrated volumes.
 pub(super) fn on_node(name: &str) -> Option<BackendKey> {
     let (driver, handle) = name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
     Some(BackendKey { driver: driver.into(), handle: handle.into() })
@@ -40,10 +40,10 @@ impl Cluster {
                 let ids = self.indexes.volumes_by_secret.candidates((&**namespace, &**name));
                 dirty.subjects.extend(ids.map(Subject::Volume));
             }
-            // Its rows tell what it says.
+            // Its entries are rows of their own.
             Question::KeptBackends { .. } => {}
-            // The account does not tell whose it is: which pods and workloads count as a driver's
-            // is for facts to decide. Such answers are few.
+            // The account does not show its driver: facts decide which pods and workloads belong to
+            // a driver. Such answers are few.
             Question::MayPatchVolumes { .. } => {
                 dirty.all_drivers = true;
                 dirty
@@ -53,7 +53,7 @@ impl Cluster {
         }
     }
 
-    /// A volume with the claims, pods and attachments that have to do with it.
+    /// Marks a volume with its claims, their pods, and its attachments.
     pub(super) fn touch_around_volume(&self, id: ObjectId, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Volume(id));
         let Some(volume) = self.tables.volumes.get(id) else { return };
@@ -63,7 +63,7 @@ impl Cluster {
         }
     }
 
-    /// What names a volume, whether or not it exists.
+    /// Marks what references a volume, whether or not that exists.
     fn touch_around_name(&self, volume: &str, dirty: &mut Dirty) {
         let ids = self.indexes.attachments_by_volume.candidates(volume);
         dirty.subjects.extend(ids.map(Subject::Attachment));
@@ -87,7 +87,7 @@ impl Cluster {
         self.touch_kept(backend, dirty);
     }
 
-    /// A driver, and everything that names it: for what is not a fact.
+    /// Marks a driver and everything that references it, for lookups that are not part of a fact.
     pub(super) fn touch_driver(&self, driver: &str, dirty: &mut Dirty) {
         dirty.drivers.insert(driver.into());
         let ids = self.indexes.volumes_by_driver.candidates(driver);
@@ -99,7 +99,7 @@ impl Cluster {
         dirty.subjects.extend(attachments.map(|(id, _)| Subject::Attachment(id)));
     }
 
-    /// A claim, the volumes that say they are its, and everything around them.
+    /// Marks a claim, the volumes whose claimRef references it, and what belongs to them.
     pub(super) fn touch_claim_key(&self, key: &ClaimKey, dirty: &mut Dirty) {
         self.touch_claim_and_pods(key, dirty);
         let ids = self.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
@@ -149,7 +149,7 @@ impl Cluster {
 
     // --- pods, workloads, nodes ---------------------------------------------------------------
 
-    /// The claims that something of this name owns.
+    /// Marks the claims with an owner of this name.
     pub(super) fn touch_owned(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
         let ids = self.indexes.claims_by_owner.candidates((namespace, name));
         dirty.subjects.extend(ids.map(Subject::Claim));
@@ -167,7 +167,7 @@ impl Cluster {
         self.touch_owned(&set.namespace, &set.metadata.name, dirty);
         let pods = self.indexes.pods_by_set.candidates((&*set.namespace, &*set.metadata.name));
         dirty.subjects.extend(pods.map(Subject::Pod));
-        // Also claims of templates that it has no more: any stem that ends with its name.
+        // Also claims of templates that were removed from it: any stem that ends with its name.
         let name = &*set.metadata.name;
         let of_set = |claim: &crate::model::Claim| {
             claim.namespace == set.namespace
@@ -179,7 +179,7 @@ impl Cluster {
         dirty.subjects.extend(claims.map(|(id, _)| Subject::Claim(id)));
     }
 
-    /// What names a node, whether or not it exists.
+    /// Marks what references a node, whether or not that exists.
     pub(super) fn touch_node_named(&self, name: &str, dirty: &mut Dirty) {
         for id in self.indexes.attachments_by_node.candidates(name) {
             self.touch_row::<Attachment>(id, dirty);

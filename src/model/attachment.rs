@@ -22,7 +22,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }

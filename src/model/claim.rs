@@ -76,7 +76,7 @@ impl Claim {
         ClaimKey { namespace: Text::clone(&self.namespace), name: self.metadata.name.clone() }
     }
 
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }

@@ -20,7 +20,7 @@ pub struct StorageClass {
 }
 
 impl StorageClass {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -36,7 +36,7 @@ pub struct AttributesClass {
 }
 
 impl AttributesClass {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }

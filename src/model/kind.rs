@@ -23,7 +23,7 @@ const GROUP_SNAPSHOT: ApiGroup =
 const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
 const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
 
-/// How the API names a kind.
+/// The names of a kind in the API.
 struct KindNames {
     kind: &'static str,
     plural: &'static str,
@@ -91,7 +91,7 @@ kinds! {
     VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
     /// Never listed; asked about by name, and only for its metadata, never its contents.
     Secret: "Secret", "secrets", "secret", CORE, namespaced;
-    /// Never listed; the owner that an owner reference names is asked for, whatever its kind.
+    /// Never listed; requested for owners of any kind.
     PartialObjectMetadata: "PartialObjectMetadata", "partialobjectmetadata", "metadata", META, cluster_wide;
     /// A review, not an object: what a `ServiceAccount` may do.
     SubjectAccessReview: "SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, cluster_wide;
@@ -106,8 +106,8 @@ impl Kind {
         })
     }
 
-    /// Returns the kind which a user means: plural, singular or short name, in any case,
-    /// with or without its group.
+    /// Returns the kind of this plural, singular or short name, in any case, with or without its
+    /// group.
     pub fn parse_resource(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
         let (resource, group) =
@@ -152,7 +152,7 @@ impl Kind {
         self.names().namespaced
     }
 
-    /// Whether a cluster may well not serve it: custom resources, and what came late.
+    /// Whether a cluster may not serve it: custom resources, and kinds of recent versions.
     pub const fn is_optional(self) -> bool {
         matches!(
             self,
@@ -163,7 +163,7 @@ impl Kind {
         )
     }
 
-    /// The kinds whose templates make pods, but for `Pod` itself.
+    /// The kinds with pod templates.
     pub const WORKLOADS: [Self; 7] = [
         Self::StatefulSet,
         Self::Deployment,

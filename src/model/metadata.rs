@@ -1,4 +1,4 @@
-//! What every object carries, as far as storage is concerned.
+//! Metadata of objects: owners, finalizers, labels, and a digest of managedFields.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub type Labels = Arc<[(Text, Text)]>;
 pub struct Metadata {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// `metadata.uid`; absent only in dumps made by hand.
+    /// `metadata.uid`; absent only in handwritten dumps.
     pub uid: Option<Uid>,
     /// `metadata.resourceVersion`, opaque.
     pub resource_version: Box<str>,
@@ -26,7 +26,7 @@ pub struct Metadata {
     pub labels: Labels,
     /// `metadata.ownerReferences`.
     pub owners: Box<[OwnerReference]>,
-    /// Who last changed which of the few fields that matter, from `metadata.managedFields`.
+    /// The managers of the few fields that rules read, from `metadata.managedFields`.
     pub managers: FieldManagers,
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub ignore: Option<Box<str>>,
@@ -76,7 +76,7 @@ pub struct OwnerReference {
     pub blocks_deletion: bool,
 }
 
-/// Which manager last touched a field, and when it last changed anything it owns.
+/// A manager of a field, and when it last changed any field that it owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldOwner {
     /// The field.
@@ -87,7 +87,8 @@ pub struct FieldOwner {
     pub time: Option<Time>,
 }
 
-/// The owners of the fields that matter, sixteen bytes each: of many objects only the times differ.
+/// The managers of the fields that rules read, sixteen bytes each: in most objects only the times
+/// differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldManagers(Box<[(Arc<FieldManager>, EntryTime)]>);
 
@@ -104,7 +105,7 @@ pub struct FieldManager {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryTime(i64);
 
-/// A [`FieldOwner`], where it is kept.
+/// A [`FieldOwner`] that borrows from the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Managed<'a> {
     /// The field.
@@ -118,7 +119,7 @@ pub struct Managed<'a> {
 impl FieldManagers {
     fn last_change(&self, field: &ManagedField) -> Option<Time> {
         let times = self.0.iter().filter(|(owner, _)| owner.field == *field);
-        // Asked for every volume: numbers are compared, and only one of them becomes a date.
+        // Called for every volume: compares numbers, and converts only the largest into a time.
         times.map(|(_, time)| *time).max().and_then(EntryTime::time)
     }
 
@@ -165,7 +166,7 @@ impl<const N: usize> From<[FieldOwner; N]> for FieldManagers {
     }
 }
 
-/// The fields whose managers matter.
+/// The fields whose managers are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ManagedField {
     /// `status.phase`.

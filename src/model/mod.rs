@@ -1,7 +1,8 @@
-//! The words everyone shares: plain data about the cluster and about what is wrong with it.
+//! Plain data that all other modules share: rows of objects, keys, ages, findings, actions,
+//! settings.
 //!
-//! Nothing here reads, writes, tells the time or can fail, except the parsers at the border,
-//! which answer `None` or an error and never guess.
+//! Nothing here does I/O or reads a clock. Only parsers can fail: they return `None` or an error
+//! and never guess.
 
 mod action;
 mod age;
@@ -62,7 +63,7 @@ pub use pod::{MountedClaim, PodPhase, PodUse};
 pub use quantity::{Bytes, format_bytes, parse_quantity};
 pub use question::{Answer, OwnerKey, Question};
 pub(crate) use row::for_each_row;
-pub use row::{Identified, ObjectId, Row};
+pub use row::{NamedRow, ObjectId, Row};
 pub use server::Server;
 pub use settings::{Recording, Scope, SecretAssertion, Selector, SelectorError, Settings};
 pub use sidecar::{SidecarContainer, Sidecars};

@@ -1,4 +1,4 @@
-//! Kubernetes quantities, as far as bytes go.
+//! Kubernetes quantities of bytes.
 
 /// A number of bytes.
 pub type Bytes = u64;

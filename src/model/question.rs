@@ -2,30 +2,30 @@
 
 use super::{ClaimKey, Kind, ObjectKey, Text, Uid};
 
-/// Something that is asked about a single object once the lists are in.
+/// A question about a single object, asked after the lists were read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Question {
-    /// Does this object exist, of a kind that is listed? Asked where two lists were not taken in the
-    /// order that would prove its absence. One that does exist comes back as a row as well.
+    /// Does this object exist, of a kind that is listed? Asked if the lists were not read in the
+    /// order that proves its absence. An object that exists is returned as a row as well.
     Exists(ObjectKey),
-    /// Does this owner of another object exist, of any kind at all, and with which uid?
+    /// Does this owner of another object exist, whatever its kind, and with which uid?
     OwnerExists(OwnerKey),
-    /// Does this secret exist? Asked for its metadata only.
+    /// Does this Secret exist? Only its metadata is requested.
     SecretExists { namespace: Text, name: Text },
     /// May this `ServiceAccount` patch persistent volumes?
     MayPatchVolumes { namespace: Text, service_account: Text },
-    /// Is there a record of kept backends? What it says comes back as rows.
+    /// Does a record of kept backend volumes exist? Its entries are returned as rows.
     KeptBackends { namespace: Text },
 }
 
-/// What an owner reference names.
+/// The owner in an owner reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerKey {
     /// `apiVersion`.
     pub api_version: Text,
     /// `kind`.
     pub kind: Text,
-    /// The namespace of what is owned: an owner is there, or cluster-wide.
+    /// The namespace of the dependent: an owner is in the same namespace, or cluster-wide.
     pub namespace: Text,
     /// `name`.
     pub name: Box<str>,
@@ -37,7 +37,7 @@ impl Question {
         Self::Exists(ObjectKey::claim(key))
     }
 
-    /// The kind that it is about, as gaps and declarations name it.
+    /// The kind to which gaps and declared needs assign the question.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Exists(key) => key.kind,
@@ -47,7 +47,7 @@ impl Question {
         }
     }
 
-    /// The namespace that it is about; `None` for cluster-wide kinds.
+    /// The namespace of its object; `None` for cluster-wide kinds.
     pub const fn namespace(&self) -> Option<&Text> {
         match self {
             Self::Exists(key) => key.namespace.as_ref(),
@@ -59,15 +59,15 @@ impl Question {
     }
 }
 
-/// What was answered.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Yes,
     /// It exists, and this is its uid.
     Is(Uid),
     No,
-    /// It was asked, and not answered: why, in words.
+    /// No answer was received, for this reason.
     Unanswered(Box<str>),
-    /// The user may not ask.
+    /// The user lacks the permission to ask.
     Forbidden,
 }

@@ -43,7 +43,7 @@ macro_rules! for_each_row {
 pub(crate) use for_each_row;
 
 /// A row that is an object: it has a kind and a name, and for most kinds a namespace.
-pub trait Identified {
+pub trait NamedRow {
     /// The kind of the object.
     fn kind(&self) -> Kind;
 
@@ -53,7 +53,7 @@ pub trait Identified {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// Its metadata, of kinds of which that is kept.
+    /// Its metadata, for types of row that keep it.
     fn metadata(&self) -> Option<&Metadata>;
 
     /// Kind, namespace (empty for cluster-wide kinds) and name, as tables and indexes compare them.
@@ -71,10 +71,10 @@ pub trait Identified {
     }
 }
 
-/// Implements [`Identified`] for a row by its kinds and the fields that name it.
+/// Implements [`NamedRow`] for a row by its kinds and the fields that name it.
 macro_rules! identify {
     ($row:ident [$($kind:ident)+] $($field:ident)+) => {
-        impl Identified for $row {
+        impl NamedRow for $row {
             fn kind(&self) -> Kind {
                 identify!(kind of self: $($kind)+)
             }
@@ -102,7 +102,7 @@ macro_rules! identify {
     (metadata of $row:ident: namespace name) => { None };
 }
 
-// It has no table of its own: it is a part of its workload.
+// It has no table: it is part of the row of its workload.
 identify!(StatefulSet [StatefulSet] namespace metadata);
 
 macro_rules! declare_rows {

@@ -1,8 +1,8 @@
-//! Storage sidecars, in pods and in templates of pods.
+//! Storage sidecars in pods and pod templates.
 
 use super::{ControllerRole, Text};
 
-/// The storage sidecars in a pod or a pod template, with what tells whose they are.
+/// The storage sidecars in a pod or a pod template, and everything that may name their driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecars {
     /// The containers whose image or name is that of one of the CSI sidecars.
@@ -17,7 +17,7 @@ pub struct Sidecars {
 /// One sidecar container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SidecarContainer {
-    /// `name`, which tells what it is for where its image does not.
+    /// `name`, which shows the purpose of the container if its image does not.
     pub name: Text,
     /// `image`.
     pub image: Text,
@@ -31,7 +31,7 @@ impl SidecarContainer {
         role.is_played_by(&self.image) || role.is_called(&self.name)
     }
 
-    /// Whether it may be a role's controller, under an image that somebody named.
+    /// Whether it may be a role's controller, under an image name that its publisher changed.
     pub fn may_play(&self, role: ControllerRole) -> bool {
         role.may_be_played_by(&self.image) || role.is_called(&self.name)
     }

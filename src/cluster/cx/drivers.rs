@@ -1,4 +1,4 @@
-//! Looking at drivers, mostly on behalf of facts about them.
+//! Lookups about drivers, mostly for facts.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl<'a> Cx<'a> {
         fact
     }
 
-    /// Derives a fact with notes of its own, and returns it with its wake time.
+    /// Derives a fact with records of its own, and returns it with its wake time.
     fn apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
         let (looked, wake) = (self.looked.take(), self.wake.take());
         let fact = derive();
@@ -35,10 +35,10 @@ impl<'a> Cx<'a> {
         (fact, own_wake)
     }
 
-    /// Returns the `CSIDriver` of this name, if it was seen.
+    /// Returns the `CSIDriver` of this name, if it was read.
     ///
     /// # Errors
-    /// When it was not found and the kind was not seen.
+    /// When it was not found and the kind was not read.
     pub fn csi_driver(&self, name: &Text) -> Seen<Option<&'a CsiDriver>> {
         self.note(|| Lookup::CsiDriver(Text::clone(name)));
         let driver = self.cluster.tables.csi_drivers.named(Kind::CsiDriver, "", name);
@@ -48,10 +48,10 @@ impl<'a> Cx<'a> {
         Ok(driver)
     }
 
-    /// Returns the nodes on which a driver is registered. Only facts may ask.
+    /// Returns the nodes on which a driver is registered. Only for facts.
     ///
     /// # Errors
-    /// When none was found and the kind was not seen.
+    /// When none was found and the kind was not read.
     pub fn csi_nodes_of(&self, driver: &str) -> Seen<Vec<&'a CsiNode>> {
         let ids = self.cluster.indexes.csi_nodes_by_driver.candidates(driver);
         let nodes: Vec<_> = ids
@@ -64,10 +64,10 @@ impl<'a> Cx<'a> {
         Ok(nodes)
     }
 
-    /// Returns the leases of this name, in any namespace. Only facts may ask.
+    /// Returns the leases of this name, in any namespace. Only for facts.
     ///
     /// # Errors
-    /// When none was found and leases were not seen everywhere.
+    /// When none was found and Leases were not read in all namespaces.
     pub fn leases_named(&self, name: &str) -> Seen<Vec<&'a Lease>> {
         let ids = self.cluster.indexes.leases_by_name.candidates(name);
         let leases = self.matching(ids, |lease: &Lease| &*lease.metadata.name == name);
@@ -77,22 +77,22 @@ impl<'a> Cx<'a> {
         Ok(leases)
     }
 
-    /// Returns the pods that run storage sidecars, as far as pods were seen. Only facts may ask.
+    /// Returns the pods that run storage sidecars, as far as pods were read. Only for facts.
     pub fn sidecar_pods(&self) -> impl Iterator<Item = &'a PodUse> {
         self.cluster.indexes.sidecar_pods.iter().filter_map(|id| self.cluster.tables.pods.get(*id))
     }
 
-    /// Returns the workloads that would run storage sidecars. Only facts may ask.
+    /// Returns the workloads that would run storage sidecars. Only for facts.
     pub fn sidecar_workloads(&self) -> impl Iterator<Item = &'a Workload> {
         let ids = self.cluster.indexes.sidecar_workloads.iter();
         ids.filter_map(|id| self.cluster.tables.workloads.get(*id))
     }
 
-    /// Returns the volumes that name a driver. Only facts may ask.
+    /// Returns the volumes that reference a driver. Only for facts.
     pub fn volumes_of_driver(&self, driver: &str) -> impl Iterator<Item = &'a Volume> {
         let ids = self.cluster.indexes.volumes_by_driver.candidates(driver);
         let mut ids: Vec<_> = ids.collect();
-        // An index has no order of its own, and what is found first is shown as evidence.
+        // An index has no order, and the first volume found is shown as evidence.
         ids.sort_unstable();
         let driver: Box<str> = driver.into();
         ids.into_iter()
@@ -100,12 +100,12 @@ impl<'a> Cx<'a> {
             .filter(move |volume| volume.drivers().any(|known| *known == *driver))
     }
 
-    /// Returns all events, for what drivers were last heard to do. Only facts may ask.
+    /// Returns all events, for the last actions of drivers. Only for facts.
     pub fn events(&self) -> impl Iterator<Item = &'a Event> {
         self.cluster.tables.events.iter().map(|(_, event)| event)
     }
 
-    /// Returns since when earlier runs found nothing of a controller. Only facts may ask.
+    /// Returns since when earlier runs found no trace of a controller. Only for facts.
     pub fn sighting(&self, role: ControllerRole, driver: &Text) -> Option<Time> {
         self.cluster.sightings.get(&(role, Text::clone(driver))).copied()
     }

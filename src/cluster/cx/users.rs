@@ -1,4 +1,4 @@
-//! Looking at who uses a claim or a volume, besides pods that run.
+//! Lookups of what uses claims, volumes and classes, besides pods.
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
@@ -7,11 +7,11 @@ use crate::model::{
 };
 
 impl<'a> Cx<'a> {
-    /// Returns the workloads whose template names a claim, at any number of replicas.
+    /// Returns the workloads whose template references a claim, at any number of replicas.
     ///
     /// # Errors
-    /// When a kind of workloads was not seen in that namespace, and none of another kind was found:
-    /// one user is proof enough of use.
+    /// When a kind of workloads was not read in that namespace, and none of another kind was found:
+    /// one user proves use.
     pub fn workloads_of(&self, key: &ClaimKey) -> Seen<Vec<&'a Workload>> {
         self.note(|| Lookup::WorkloadsOf(key.clone()));
         let ids = self.cluster.indexes.workloads_by_claim.candidates((&*key.namespace, &*key.name));
@@ -27,10 +27,10 @@ impl<'a> Cx<'a> {
         Ok(rows)
     }
 
-    /// Returns the claims that are to be filled, or were filled, from a claim.
+    /// Returns the claims that have a claim as their data source.
     ///
     /// # Errors
-    /// When claims were not seen in every namespace: a source may be in another one.
+    /// When claims were not read in every namespace: a source may be in another one.
     pub fn claims_from(&self, key: &ClaimKey) -> Seen<Vec<&'a Claim>> {
         self.note(|| Lookup::ClaimsFrom(key.clone()));
         self.cluster.reach(Kind::PersistentVolumeClaim, Some(&key.namespace))?;
@@ -48,7 +48,7 @@ impl<'a> Cx<'a> {
     /// Returns the `VolumeSnapshot`s that are or were taken of a claim.
     ///
     /// # Errors
-    /// When the kind is served and was not seen in that namespace.
+    /// When the kind is served and was not read in that namespace.
     pub fn volume_snapshots_of(&self, key: &ClaimKey) -> Seen<Vec<&'a VolumeSnapshot>> {
         self.note(|| Lookup::VolumeSnapshotsOf(key.clone()));
         self.cluster.reach(Kind::VolumeSnapshot, Some(&key.namespace))?;
@@ -59,10 +59,10 @@ impl<'a> Cx<'a> {
         }))
     }
 
-    /// Returns a `VolumeSnapshot` by name; `Ok(None)` when it is known to be absent.
+    /// Returns a `VolumeSnapshot` by name; `Ok(None)` if it is known to be absent.
     ///
     /// # Errors
-    /// When the kind is served and was not seen in that namespace, or its absence is not proven.
+    /// When the kind is served and was not read in that namespace, or its absence is not proven.
     pub fn volume_snapshot(
         &self,
         namespace: &Text,
@@ -75,7 +75,7 @@ impl<'a> Cx<'a> {
     /// Returns the attachments to a node, in any state.
     ///
     /// # Errors
-    /// When attachments were not seen.
+    /// When attachments were not read.
     pub fn attachments_on(&self, node: &str) -> Seen<Vec<&'a Attachment>> {
         self.note(|| Lookup::AttachmentsOn(node.into()));
         self.all_of(Kind::VolumeAttachment)?;
@@ -83,10 +83,10 @@ impl<'a> Cx<'a> {
         Ok(self.matching(ids, |row: &Attachment| &*row.node == node))
     }
 
-    /// Returns the volume that an attachment names; `Ok(None)` when it is known to be absent.
+    /// Returns the volume that an attachment references; `Ok(None)` if it is known to be absent.
     ///
     /// # Errors
-    /// When volumes were not seen, or the absence is not proven.
+    /// When volumes were not read, or the absence is not proven.
     pub fn attached_volume(&self, name: &str) -> Seen<Option<&'a Volume>> {
         self.note(|| Lookup::AttachedVolume(name.into()));
         self.by_name(Kind::PersistentVolume, None, name, Kind::VolumeAttachment)
@@ -94,10 +94,10 @@ impl<'a> Cx<'a> {
 
     // --- classes ---------------------------------------------------------------------------
 
-    /// Returns the storage class that a claim asks for; `Ok(None)` when it is known to be absent.
+    /// Returns the storage class that a claim references; `Ok(None)` if it is known to be absent.
     ///
     /// # Errors
-    /// When classes were not seen, or the absence is not proven.
+    /// When classes were not read, or the absence is not proven.
     pub fn claimed_class(&self, name: &Text) -> Seen<Option<&'a StorageClass>> {
         self.note(|| Lookup::ClaimedClass(Text::clone(name)));
         self.by_name(Kind::StorageClass, None, name, Kind::PersistentVolumeClaim)
@@ -106,7 +106,7 @@ impl<'a> Cx<'a> {
     /// Returns all storage classes, in the order of their names.
     ///
     /// # Errors
-    /// When classes were not seen.
+    /// When classes were not read.
     pub fn all_classes(&self) -> Seen<Vec<&'a StorageClass>> {
         self.note(|| Lookup::Classes);
         self.all_of(Kind::StorageClass)?;
@@ -115,10 +115,10 @@ impl<'a> Cx<'a> {
         Ok(rows)
     }
 
-    /// Returns the pending claims that ask for no class, and wait for a default one.
+    /// Returns the Pending claims without a class, which wait for a default class.
     ///
     /// # Errors
-    /// When claims were not seen.
+    /// When claims were not read.
     pub fn classless_claims(&self) -> Seen<Vec<&'a Claim>> {
         self.note(|| Lookup::ClasslessClaims);
         self.all_of(Kind::PersistentVolumeClaim)?;
@@ -126,10 +126,10 @@ impl<'a> Cx<'a> {
         Ok(ids.filter_map(|id| self.cluster.tables.claims.get(*id)).collect())
     }
 
-    /// Returns the claims and the volumes that name a volume attributes class.
+    /// Returns the claims and the volumes that reference a volume attributes class.
     ///
     /// # Errors
-    /// When either kind was not seen.
+    /// When either kind was not read.
     pub fn users_of_attributes(&self, name: &str) -> Seen<(Vec<&'a Claim>, Vec<&'a Volume>)> {
         self.note(|| Lookup::UsersOfAttributes(name.into()));
         self.all_of(Kind::PersistentVolumeClaim)?;

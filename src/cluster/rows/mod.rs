@@ -9,10 +9,10 @@ use super::{
     indexes::{EntryChange, Indexes},
     table::RowTable,
 };
-use crate::model::{Identified, ObjectId, for_each_row};
+use crate::model::{NamedRow, ObjectId, for_each_row};
 
 /// A row that has a table.
-pub(super) trait Stored: Identified + PartialEq + Sized {
+pub(super) trait Stored: NamedRow + PartialEq + Sized {
     /// The table of such rows.
     fn table(tables: &Tables) -> &RowTable<Self>;
 

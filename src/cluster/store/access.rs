@@ -1,4 +1,4 @@
-//! The rows of each table, by their slots.
+//! Access to rows: all of a type, or one by its id.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,8 @@ impl Cluster {
         (self.tables.volumes.len(), self.tables.claims.len())
     }
 
-    /// The subject that a volume, a claim, a set or an attachment is, as far as it was seen; `None` for other kinds.
+    /// The subject of a volume, a claim, a StatefulSet or an attachment that was read; `None` for
+    /// other kinds.
     pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
         let (kind, namespace, name) = object_key(key);
         match kind {
@@ -45,22 +46,22 @@ impl Cluster {
         }
     }
 
-    /// The volume of this name, as far as it was seen.
+    /// The volume of this name, if it was read.
     pub fn volume_named(&self, name: &str) -> Option<&Volume> {
         self.tables.volumes.get(self.tables.volumes.find(Kind::PersistentVolume, "", name)?)
     }
 
-    /// The volume in this slot.
+    /// The volume with this id.
     pub fn volume_at(&self, id: ObjectId) -> Option<&Volume> {
         self.tables.volumes.get(id)
     }
 
-    /// The claim in this slot.
+    /// The claim with this id.
     pub fn claim_at(&self, id: ObjectId) -> Option<&Claim> {
         self.tables.claims.get(id)
     }
 
-    /// The set in this slot of the workloads.
+    /// The StatefulSet with the id of its workload.
     pub fn set_at(&self, id: ObjectId) -> Option<&StatefulSet> {
         self.tables.workloads.get(id)?.set.as_deref()
     }
@@ -70,17 +71,17 @@ impl Cluster {
         self.tables.workloads.iter().filter_map(|(id, row)| Some((id, row.set.as_deref()?)))
     }
 
-    /// The pod in this slot.
+    /// The pod with this id.
     pub fn pod_at(&self, id: ObjectId) -> Option<&PodUse> {
         self.tables.pods.get(id)
     }
 
-    /// All pods that are kept.
+    /// All pods of which a row is kept.
     pub fn pods(&self) -> impl Iterator<Item = (ObjectId, &PodUse)> {
         self.tables.pods.iter()
     }
 
-    /// The attachment in this slot.
+    /// The attachment with this id.
     pub fn attachment_at(&self, id: ObjectId) -> Option<&Attachment> {
         self.tables.attachments.get(id)
     }
@@ -90,7 +91,7 @@ impl Cluster {
         self.tables.attachments.iter()
     }
 
-    /// The storage class in this slot.
+    /// The storage class with this id.
     pub fn class_at(&self, id: ObjectId) -> Option<&StorageClass> {
         self.tables.classes.get(id)
     }
@@ -100,7 +101,7 @@ impl Cluster {
         self.tables.classes.iter()
     }
 
-    /// The volume attributes class in this slot.
+    /// The volume attributes class with this id.
     pub fn attributes_class_at(&self, id: ObjectId) -> Option<&AttributesClass> {
         self.tables.attributes_classes.get(id)
     }
@@ -110,7 +111,7 @@ impl Cluster {
         self.tables.attributes_classes.iter()
     }
 
-    /// The snapshot content in this slot.
+    /// The snapshot content with this id.
     pub fn snapshot_at(&self, id: ObjectId) -> Option<&SnapshotContent> {
         self.tables.snapshots.get(id)
     }
@@ -120,17 +121,17 @@ impl Cluster {
         self.tables.snapshots.iter()
     }
 
-    /// All backend volumes that were left behind on purpose.
+    /// All kept backend volumes.
     pub fn kept_backends(&self) -> impl Iterator<Item = &KeptBackend> {
         self.kept.values()
     }
 
-    /// The kept backend of this key, to the letter.
+    /// The kept backend volume of exactly this key.
     pub fn kept_backend(&self, backend: &BackendKey) -> Option<&KeptBackend> {
         self.kept.get(backend)
     }
 
-    /// Takes in one of the records of a kept backend.
+    /// Adds the entry of a record of kept backend volumes.
     pub(super) fn keep(&mut self, row: KeptBackend, dirty: &mut Dirty) {
         let key = row.backend.clone();
         let known = self.kept.get(&key);
@@ -144,14 +145,14 @@ impl Cluster {
         }
     }
 
-    /// What was kept under any of the names of a backend volume.
+    /// Marks what is kept under any of the keys of a backend volume.
     pub(in crate::cluster) fn touch_kept(&self, backend: &BackendKey, dirty: &mut Dirty) {
-        // Few enough to look at all of them.
+        // Few enough to compare all of them.
         let kept = self.kept.keys().filter(|it| it.lookup() == backend.lookup());
         dirty.subjects.extend(kept.cloned().map(Subject::Backend));
     }
 
-    /// Every CSI driver that any object names, and every external provisioner.
+    /// Every CSI driver and external provisioner that any object references.
     pub fn drivers(&self) -> BTreeSet<Text> {
         let mut drivers: BTreeSet<Text> = BTreeSet::new();
         for (_, volume) in self.tables.volumes.iter() {

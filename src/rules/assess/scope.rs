@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cluster, Subject, for_each_judged_row};
-use crate::model::{Identified as _, Kind, Metadata, ObjectKey, RuleId, Settings, Text};
+use crate::model::{Kind, Metadata, NamedRow as _, ObjectKey, RuleId, Settings, Text};
 
 macro_rules! declare_access {
     ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
