@@ -155,7 +155,7 @@ impl AuditArgs {
         source: Source,
     ) -> Result<(), Failure> {
         let cluster = &collected.intake.cluster;
-        let tally = collected.assessor.tally(cluster, settings);
+        let tally = collected.assessor.totals(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
         let head = wire::head(cluster, settings, &tally, About { source, journal });
         let tail = wire::tail(&collected.blind);
@@ -337,7 +337,7 @@ fn exit(collected: &Collected, settings: &Settings, fail_on: Option<Severity>) -
     if !collected.blind.is_empty() {
         return Exit::Incomplete;
     }
-    let worst = collected.assessor.tally(cluster, settings).by_severity.into_keys().next();
+    let worst = collected.assessor.totals(cluster, settings).by_severity.into_keys().next();
     match (worst, fail_on) {
         (Some(worst), Some(bound)) if worst <= bound => Exit::Findings,
         _ => Exit::Done,

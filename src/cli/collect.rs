@@ -118,7 +118,7 @@ pub(super) async fn collect(
             collected.judge(settings);
         }
     }
-    collected.blind = collected.assessor.blind(&collected.intake.cluster);
+    collected.blind = collected.assessor.unread(&collected.intake.cluster);
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
     Ok(collected)
 }

@@ -32,7 +32,7 @@ pub struct Cx<'a> {
     asked: RefCell<BTreeSet<Question>>,
     /// `None` while lookups are not recorded, and while a fact is derived, which is recorded as one
     /// lookup.
-    looked: RefCell<Option<Vec<Lookup>>>,
+    lookups: RefCell<Option<Vec<Lookup>>>,
     facts: &'a RefCell<Facts>,
     /// The volumes of a backend volume that very many volumes share, sorted once.
     crowds: RefCell<BTreeMap<BackendKey, Vec<&'a Volume>>>,
@@ -97,7 +97,7 @@ impl<'a> Cx<'a> {
             settings,
             wake: Cell::new(None),
             asked: RefCell::default(),
-            looked: RefCell::new(None),
+            lookups: RefCell::new(None),
             facts,
             crowds: RefCell::default(),
         }
@@ -121,13 +121,13 @@ impl<'a> Cx<'a> {
 
     /// Starts to record lookups, for tests of what a judgement depends on.
     pub fn listen(&self) {
-        *self.looked.borrow_mut() = Some(Vec::new());
+        *self.lookups.borrow_mut() = Some(Vec::new());
     }
 
     /// Takes the lookups and the wake time that were recorded since the last call.
     pub fn take_notes(&self) -> (Vec<Lookup>, Option<Time>) {
-        let looked = self.looked.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default();
-        (looked, self.wake.take())
+        let lookups = self.lookups.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default();
+        (lookups, self.wake.take())
     }
 
     /// Takes the earliest time at which an answer since the last call may change.
@@ -141,8 +141,8 @@ impl<'a> Cx<'a> {
     }
 
     fn note(&self, lookup: impl FnOnce() -> Lookup) {
-        if let Some(looked) = self.looked.borrow_mut().as_mut() {
-            looked.push(lookup());
+        if let Some(lookups) = self.lookups.borrow_mut().as_mut() {
+            lookups.push(lookup());
         }
     }
 

@@ -1,12 +1,12 @@
 //! Whether a controller is alive, absent, or neither proven (SEMANTICS 0.7).
 
 mod probes;
-mod serves;
-mod sign;
+mod sidecar_driver;
+mod sign_of_life;
 
 use std::time::Duration;
 
-use sign::Sign;
+use sign_of_life::SignOfLife;
 
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
@@ -67,7 +67,7 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
 
 /// Derives the state of a controller from what is seen now.
 pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
-    Search {
+    ControllerSearch {
         cx,
         role,
         driver,
@@ -81,7 +81,7 @@ pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> Controller
     .state()
 }
 
-struct Search<'a, 'b> {
+struct ControllerSearch<'a, 'b> {
     cx: &'b Cx<'a>,
     role: ControllerRole,
     driver: &'b Text,
@@ -97,7 +97,7 @@ struct Search<'a, 'b> {
 }
 
 /// What one probe says.
-enum Says {
+enum ProbeOutcome {
     /// It is at work.
     Alive,
     /// It is installed, or half removed: not absent.
@@ -108,27 +108,27 @@ enum Says {
     Unseen(Unseen),
 }
 
-impl Search<'_, '_> {
+impl ControllerSearch<'_, '_> {
     fn state(mut self) -> ControllerState {
-        let answers = [
+        let outcomes = [
             self.lease(),
             self.pods(),
             self.workloads(),
             self.registration(),
             self.recent_action(),
         ];
-        let all_negative = answers.iter().all(|says| matches!(says, Says::Nothing));
+        let all_negative = outcomes.iter().all(|outcome| matches!(outcome, ProbeOutcome::Nothing));
         let (liveness, because) = if self.alive.is_some() {
             (Liveness::Alive, "")
-        } else if answers.iter().any(|says| matches!(says, Says::Unseen(_))) {
+        } else if outcomes.iter().any(|outcome| matches!(outcome, ProbeOutcome::Unseen(_))) {
             (Liveness::Unknown, "not everything that would show it was seen")
         } else if all_negative {
             self.absent()
         } else {
             (Liveness::Unknown, "it is installed, or half removed, but was not seen at work")
         };
-        let unseen = answers.into_iter().find_map(|says| match says {
-            Says::Unseen(unseen) if liveness == Liveness::Unknown => {
+        let unseen = outcomes.into_iter().find_map(|outcome| match outcome {
+            ProbeOutcome::Unseen(unseen) if liveness == Liveness::Unknown => {
                 Some((unseen.kind, unseen.reason))
             }
             _ => None,
@@ -184,8 +184,13 @@ impl Search<'_, '_> {
         )
     }
 
-    fn probe(&mut self, what: &'static str, found: impl Into<String>, says: Says) -> Says {
-        self.probe_of(what, found, None, says)
+    fn probe(
+        &mut self,
+        what: &'static str,
+        found: impl Into<String>,
+        outcome: ProbeOutcome,
+    ) -> ProbeOutcome {
+        self.probe_of(what, found, None, outcome)
     }
 
     /// Notes a probe with what is merely the latest of its kind: times, and who was last.
@@ -194,20 +199,20 @@ impl Search<'_, '_> {
         what: &'static str,
         found: impl Into<String>,
         latest: Option<String>,
-        says: Says,
-    ) -> Says {
+        outcome: ProbeOutcome,
+    ) -> ProbeOutcome {
         let probe = Probe { what, found: found.into(), latest };
-        if matches!(says, Says::Alive) && self.alive.is_none() {
+        if matches!(outcome, ProbeOutcome::Alive) && self.alive.is_none() {
             self.alive = Some(probe.clone());
         }
         self.probes.push(probe);
-        says
+        outcome
     }
 
     /// Notes a sign of life, and tells what it is worth.
-    fn sign(&mut self, time: Option<Time>, within: Duration) -> Sign {
+    fn sign(&mut self, time: Option<Time>, within: Duration) -> SignOfLife {
         self.last_sign = self.last_sign.max(time);
-        Sign::of(self.cx, time, within)
+        SignOfLife::of(self.cx, time, within)
     }
 }
 
@@ -226,4 +231,4 @@ fn is_registered(cx: &Cx, driver: &str) -> bool {
 }
 
 #[cfg(test)]
-mod states;
+mod tests;

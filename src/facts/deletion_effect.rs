@@ -70,7 +70,7 @@ impl DataEffect {
     }
 }
 
-fn so(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
+fn effect(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
     DeletionEffect { data, because: because.into() }
 }
 
@@ -102,26 +102,27 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
 pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
-        ReclaimPolicy::Retain if terminating => so(
+        ReclaimPolicy::Retain if terminating => effect(
             DataEffect::Forgotten,
             "its policy is Retain and it is terminating: the object vanishes, the backend volume is kept",
         ),
-        ReclaimPolicy::Retain => so(
+        ReclaimPolicy::Retain => effect(
             DataEffect::Released,
             "its policy is Retain: it becomes Released, with everything on it",
         ),
-        ReclaimPolicy::Recycle => so(
+        ReclaimPolicy::Recycle => effect(
             DataEffect::Scrubbed,
             "its policy is Recycle: the data is scrubbed and the volume offered to any claim",
         ),
-        ReclaimPolicy::Other(policy) => {
-            so(DataEffect::Failed, format!("nobody knows the policy {policy}: it becomes Failed"))
-        }
+        ReclaimPolicy::Other(policy) => effect(
+            DataEffect::Failed,
+            format!("nobody knows the policy {policy}: it becomes Failed"),
+        ),
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(driver) => external(cx, volume, &driver, true),
             Owner::External(provisioner) => external(cx, volume, &provisioner, false),
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin),
-            Owner::StaticInTree(source) => so(
+            Owner::StaticInTree(source) => effect(
                 DataEffect::Failed,
                 format!(
                     "its policy is Delete, and nobody deletes a hand-made volume ({source}): it becomes Failed"
@@ -134,7 +135,7 @@ pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
 fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) -> DeletionEffect {
     let protected = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
     if volume.metadata.deleting.is_some() && !protected {
-        return so(
+        return effect(
             DataEffect::Leaked,
             format!(
                 "it is terminating without the finalizer of its provisioner: the object vanishes before {driver} is told to delete anything"
@@ -146,7 +147,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
         match surely_deletes_static_volumes(cx, driver) {
             Ok(Some(true)) => {}
             Ok(Some(false)) => {
-                return so(
+                return effect(
                     DataEffect::Released,
                     format!(
                         "it was made by hand, and the csi-provisioner of {driver} is too old to delete such volumes: it stays Released"
@@ -154,7 +155,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
                 );
             }
             Ok(None) | Err(_) => {
-                return so(
+                return effect(
                     DataEffect::Unknown,
                     format!(
                         "it was made by hand, and whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is not known"
@@ -164,19 +165,19 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
         }
     }
     match controller::provisioner(cx, driver).liveness {
-        Liveness::Alive => so(
+        Liveness::Alive => effect(
             DataEffect::Destroyed,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume with everything on it"
             ),
         ),
-        Liveness::Absent => so(
+        Liveness::Absent => effect(
             DataEffect::Waiting,
             format!(
                 "its policy is Delete and no provisioner of {driver} is there: the backend volume is deleted as soon as one runs"
             ),
         ),
-        Liveness::Unknown => so(
+        Liveness::Unknown => effect(
             DataEffect::Destroyed,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume, at once or as soon as it runs"
@@ -187,7 +188,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
 
 fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     if known_deletable(plugin, cx.server()) == Some(false) {
-        return so(
+        return effect(
             DataEffect::Failed,
             format!(
                 "its policy is Delete, and this server has no {plugin} any more: it becomes Failed"
@@ -197,21 +198,21 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     let protected = volume.metadata.has_finalizer(IN_TREE);
     if volume.metadata.deleting.is_some() && !protected && expects_in_tree_finalizer(volume) {
         return match always_honors_reclaim_policy(cx) {
-            Some(true) => so(
+            Some(true) => effect(
                 DataEffect::Waiting,
                 "it is terminating without the finalizer of the volume controller, which can no longer be added: it hangs until its policy becomes Retain",
             ),
-            Some(false) => so(
+            Some(false) => effect(
                 DataEffect::Leaked,
                 "it is terminating without the finalizer of the volume controller: the object may vanish with nobody having deleted the backend volume",
             ),
-            None => so(
+            None => effect(
                 DataEffect::Unknown,
                 "whether the volume controller still deletes it depends on the server's version, which is not known",
             ),
         };
     }
-    so(
+    effect(
         DataEffect::Destroyed,
         format!(
             "its policy is Delete: kube-controller-manager ({plugin}) deletes the backend volume with everything on it"
@@ -222,12 +223,12 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
 /// What happens when somebody deletes the volume's object.
 pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     if volume.metadata.deleting.is_some() {
-        return so(DataEffect::Unaffected, "it is terminating already");
+        return effect(DataEffect::Unaffected, "it is terminating already");
     }
     let kept = |because: &str| match volume.reclaim_policy {
-        ReclaimPolicy::Delete => so(DataEffect::Leaked, because),
+        ReclaimPolicy::Delete => effect(DataEffect::Leaked, because),
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-            so(DataEffect::Forgotten, because)
+            effect(DataEffect::Forgotten, because)
         }
     };
     match &volume.phase {
@@ -247,7 +248,7 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
                 && (volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
                     || volume.metadata.has_finalizer(IN_TREE)) =>
         {
-            so(
+            effect(
                 DataEffect::Waiting,
                 "the finalizer of its provisioner holds the object until the backend volume is deleted",
             )
@@ -258,7 +259,9 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
         Phase::Available | Phase::Pending => {
             kept("the object vanishes; a volume that was never bound is deleted by nobody")
         }
-        Phase::Other(phase) => so(DataEffect::Unknown, format!("its phase {phase} is not known")),
+        Phase::Other(phase) => {
+            effect(DataEffect::Unknown, format!("its phase {phase} is not known"))
+        }
     }
 }
 

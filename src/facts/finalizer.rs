@@ -1,6 +1,6 @@
 //! Which controller sets and removes which finalizer (SEMANTICS 0.1).
 
-use super::names::sanitize;
+use super::driver_names::sanitize;
 use crate::model::{Metadata, Text, Volume};
 
 /// Set and removed by csi-provisioner on volumes whose backend it would delete.

@@ -10,7 +10,7 @@ mod event;
 mod finalizer;
 mod blocking_finalizer;
 mod in_use;
-mod names;
+mod driver_names;
 mod node;
 mod obstacle;
 mod owned;
@@ -36,6 +36,7 @@ pub use deletion_effect::{
     when_volume_is_deleted,
 };
 pub use deletion_secret::{SecretState, deletion_secret};
+pub use driver_names::sanitize;
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
 pub use finalizer::{
     CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
@@ -44,11 +45,10 @@ pub use finalizer::{
 };
 pub use finalizer_controller::FinalizerController;
 pub use in_use::{
-    ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, conflicting_pods,
-    data_effect, data_effect_with, looked_at, pod_users, template_of, unsafe_to_delete,
+    ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
+    conflicting_pods, data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete,
     upstream_in_use,
 };
-pub use names::sanitize;
 pub use node::{NodeProblem, node_gone, node_problem, unready_host};
 pub use obstacle::{Obstacle, obstacle};
 pub use owned::{Ownership, controller_of, is_doomed, ownership};
@@ -66,14 +66,28 @@ pub use released::{ClaimState, claim_state, semantically_released};
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};
 
-/// What rules and remedies look at that ask for a controller: `controller` of a driver, the
-/// controller `manager`, or the `versions` that run as csi-provisioner; and the kinds beside these.
+/// The kinds that a lookup needs, with further kinds: of the `controller` of a driver, the
+/// controller `manager`, the `versions` that run as csi-provisioner, or the pods and workloads that
+/// are `users` of a claim.
 macro_rules! needs {
     (controller $(: $($kind:ident),+)?) => {
         $crate::facts::needs!(manager: CsiDriver, CsiNode $($(, $kind)+)?)
     };
     (manager $(: $($kind:ident),+)?) => {
         $crate::facts::needs!(versions: PersistentVolume, Event $($(, $kind)+)?)
+    };
+    (users $(: $($kind:ident),+)?) => {
+        &[
+            $crate::model::Kind::Pod,
+            $crate::model::Kind::StatefulSet,
+            $crate::model::Kind::Deployment,
+            $crate::model::Kind::ReplicaSet,
+            $crate::model::Kind::DaemonSet,
+            $crate::model::Kind::ReplicationController,
+            $crate::model::Kind::Job,
+            $crate::model::Kind::CronJob,
+            $($($crate::model::Kind::$kind,)+)?
+        ]
     };
     (versions $(: $($kind:ident),+)?) => {
         &[

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::names::{mentions, provisioner_leases, sanitize};
+use super::driver_names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Answer, ClaimedVersion, ControllerRole, Fact, FactKey, Kind, ObjectRef, Question,

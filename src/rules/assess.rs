@@ -81,7 +81,7 @@ impl Assessor {
 
     /// Returns everything that judging one rule on one subject looks at, for tests of what it
     /// depends on.
-    pub fn looks(
+    pub fn lookups(
         &self,
         cluster: &Cluster,
         settings: &Settings,
@@ -90,19 +90,19 @@ impl Assessor {
     ) -> Vec<Lookup> {
         let cx = Cx::new(cluster, settings, &self.facts);
         cx.listen();
-        judge(&cx, cluster, subject, rule).looked
+        judge(&cx, cluster, subject, rule).lookups
     }
 
     /// Takes in what changed: judges what is dirty, and what time has made due.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = self.begin(cluster, settings, dirty);
-        let mut share = PartialAssessment::new(self.facts.take());
-        share.judge(cluster, settings, &subjects);
-        self.end(cluster, [share]);
+        let mut partial = PartialAssessment::new(self.facts.take());
+        partial.judge(cluster, settings, &subjects);
+        self.end(cluster, [partial]);
     }
 
     /// Begins an update: says what has to be judged. Each of it belongs into one [`PartialAssessment`] that begins
-    /// with the [facts](Self::facts); with these shares the update [ends](Self::end).
+    /// with the [facts](Self::facts); with these partials the update [ends](Self::end).
     pub fn begin(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) -> Vec<Subject> {
         let subjects = if dirty.everything {
             *self = Self::default();
@@ -124,11 +124,15 @@ impl Assessor {
     }
 
     /// Ends an update with what came of its subjects.
-    pub fn end(&mut self, cluster: &Cluster, shares: impl IntoIterator<Item = PartialAssessment>) {
-        for mut share in shares {
-            self.cases.append(&mut share.cases);
-            self.questions.append(&mut share.questions);
-            self.facts.get_mut().append(&mut share.facts);
+    pub fn end(
+        &mut self,
+        cluster: &Cluster,
+        partials: impl IntoIterator<Item = PartialAssessment>,
+    ) {
+        for mut partial in partials {
+            self.cases.append(&mut partial.cases);
+            self.questions.append(&mut partial.questions);
+            self.facts.get_mut().append(&mut partial.facts);
         }
         self.questions.retain(|question| !cluster.answers().contains_key(question));
     }
@@ -147,7 +151,7 @@ impl Assessor {
     pub fn wake(&self) -> Option<Time> {
         let facts = self.facts.borrow();
         let of_facts = facts.values().filter_map(|(_, wake)| *wake).min();
-        earliest(self.cases.values().filter_map(|noted| noted.wake).min(), of_facts)
+        earliest(self.cases.values().filter_map(|notes| notes.wake).min(), of_facts)
     }
 
     /// All findings in scope, worst first, judged again one by one as they are asked for.
@@ -159,8 +163,8 @@ impl Assessor {
         let mut cases: Vec<(Severity, &'static Rule, &Subject)> = self
             .cases
             .iter()
-            .flat_map(|(subject, noted)| {
-                noted.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
+            .flat_map(|(subject, notes)| {
+                notes.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
             })
             .filter(|(_, rule, subject)| {
                 in_scope(cluster, settings, subject) && !exempt(cluster, settings, subject, rule.id)
@@ -177,10 +181,10 @@ impl Assessor {
     }
 
     /// Adds up the findings in scope.
-    pub fn tally(&self, cluster: &Cluster, settings: &Settings) -> Totals {
-        let mut tally = Totals::default();
+    pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
+        let mut totals = Totals::default();
         let cx = Cx::new(cluster, settings, &self.facts);
-        for (subject, noted) in &self.cases {
+        for (subject, notes) in &self.cases {
             if !in_scope(cluster, settings, subject) {
                 continue;
             }
@@ -201,13 +205,13 @@ impl Assessor {
                 | Subject::Driver(_) => 0,
             };
             let (mut leaks, mut risks) = (false, false);
-            for (rule, severity) in &noted.found {
+            for (rule, severity) in &notes.found {
                 if exempt(cluster, settings, subject, rule.id) {
-                    tally.exempted += 1;
+                    totals.exempted += 1;
                     continue;
                 }
-                *tally.by_severity.entry(*severity).or_default() += 1;
-                *tally.by_rule.entry(rule.id).or_default() += 1;
+                *totals.by_severity.entry(*severity).or_default() += 1;
+                *totals.by_rule.entry(rule.id).or_default() += 1;
                 match rule.capacity_risk {
                     CapacityRisk::None => {}
                     CapacityRisk::Leak => leaks = true,
@@ -217,30 +221,30 @@ impl Assessor {
                 if reclaims {
                     let finding = judge(&cx, cluster, subject, rule).finding;
                     if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {
-                        tally.reclaimable = tally.reclaimable.saturating_add(capacity);
+                        totals.reclaimable = totals.reclaimable.saturating_add(capacity);
                     }
                 }
             }
             if leaks {
-                tally.leaking = tally.leaking.saturating_add(capacity);
+                totals.leaking = totals.leaking.saturating_add(capacity);
             }
             if risks {
-                tally.at_risk = tally.at_risk.saturating_add(capacity);
+                totals.at_risk = totals.at_risk.saturating_add(capacity);
             }
         }
         for (id, volume) in cluster.volumes() {
             if !in_scope(cluster, settings, &Subject::Volume(id)) {
                 continue;
             }
-            tally.in_scope.0 += 1;
+            totals.in_scope.0 += 1;
             if volume.phase == Phase::Released {
-                tally.released = tally.released.saturating_add(volume.capacity.unwrap_or(0));
+                totals.released = totals.released.saturating_add(volume.capacity.unwrap_or(0));
             }
         }
         let claims =
             cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
-        tally.in_scope.1 = claims.count();
-        tally
+        totals.in_scope.1 = claims.count();
+        totals
     }
 
     /// Controllers all of whose probes were made: which they are, and whether nothing was found.
@@ -265,7 +269,7 @@ impl Assessor {
         let now = cluster.clock();
         let due = |wake: Option<Time>| wake.zip(now).is_some_and(|(wake, now)| wake <= now);
         let mut subjects = dirty.subjects;
-        let woken = self.cases.iter().filter(|(_, noted)| due(noted.wake));
+        let woken = self.cases.iter().filter(|(_, notes)| due(notes.wake));
         subjects.extend(woken.map(|(subject, _)| subject.clone()));
 
         let known = self.facts.take();
@@ -319,7 +323,7 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judgemen
             Some(Err(unseen)) => judged.unseen = Some(unseen),
         }
     }
-    (judged.looked, judged.wake) = cx.take_notes();
+    (judged.lookups, judged.wake) = cx.take_notes();
     judged
 }
 

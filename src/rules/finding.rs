@@ -4,8 +4,8 @@ use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
 use crate::model::{
     Age, Attachment, AttachmentSource, Claim, Event, Evidence, Finding, Kind, ManagedField,
-    Metadata, ObjectKey, ObjectRef, Severity, Text, Time, Verdict, VerdictState, Volume,
-    format_time,
+    Metadata, ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState,
+    Volume, format_time,
 };
 use crate::remedies::Remedy;
 
@@ -21,7 +21,7 @@ pub struct Judgement {
     /// When time alone may change the answer.
     pub wake: Option<Time>,
     /// What was looked at, where somebody listened.
-    pub(super) looked: Vec<Lookup>,
+    pub(super) lookups: Vec<Lookup>,
 }
 
 impl Rule {
@@ -43,8 +43,7 @@ impl Rule {
         show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
         match &volume.claim_ref {
             Some(claim) => {
-                let uid =
-                    claim.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+                let uid = shown_uid(claim.uid.as_ref());
                 show("spec.claimRef", format!("{} uid {uid}", claim.key));
             }
             None => show("spec.claimRef", "<none>".to_owned()),
@@ -64,18 +63,8 @@ impl Rule {
             show("backend volume", backend.to_string());
         }
         show("reclaimed by", facts::owner(volume).describe());
-        Finding {
-            rule: self.id,
-            severity: self.severity,
-            object,
-            summary: summary.into(),
-            age: None,
-            evidence,
-            related: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
-            offer: None,
-            volume: Some(facts::columns(volume)),
-        }
+        let columns = Some(facts::columns(volume));
+        Finding { evidence, volume: columns, ..self.about(object, summary.into()) }
     }
 
     /// Begins a finding about a claim.
@@ -95,18 +84,7 @@ impl Rule {
             evidence.push(show("metadata.deletionTimestamp", time(claim.metadata.deleting)));
             evidence.push(show("metadata.finalizers", claim.metadata.finalizers.join(", ")));
         }
-        Finding {
-            rule: self.id,
-            severity: self.severity,
-            object,
-            summary: summary.into(),
-            age: None,
-            evidence,
-            related: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
-            offer: None,
-            volume: None,
-        }
+        Finding { evidence, ..self.about(object, summary.into()) }
     }
 
     /// Begins a finding about any other object, with its version.
@@ -224,6 +202,12 @@ impl Finding {
         self
     }
 
+    /// Adds the pods that use a claim as related objects, if pods were read.
+    pub(super) fn relates_pods_of(self, cx: &Cx, claim: &Claim) -> Self {
+        let pods = cx.pods_of(&claim.key()).unwrap_or_default();
+        self.relates(pods.into_iter().map(PodUse::object))
+    }
+
     /// Has tables show what they show of volumes.
     pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
         self.volume = volume.map(facts::columns).or(self.volume);
@@ -295,8 +279,8 @@ impl Finding {
 }
 
 /// A uid as evidence shows it.
-pub(super) fn uid(metadata: &Metadata) -> String {
-    metadata.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string)
+pub(super) fn shown_uid(uid: Option<&Uid>) -> String {
+    uid.map_or_else(|| "<none>".to_owned(), ToString::to_string)
 }
 
 /// A time as evidence shows it.
@@ -305,7 +289,7 @@ pub(super) fn time(time: Option<Time>) -> String {
 }
 
 /// An event as evidence shows it.
-pub(super) fn said(event: &Event) -> String {
+pub(super) fn shown_event(event: &Event) -> String {
     format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
 }
 

@@ -153,7 +153,7 @@ fn what_is_looked_at_is_what_is_declared() {
             for subject in subjects(cluster) {
                 for rule in REGISTRY.iter() {
                     let declared = rule.looks_at();
-                    for lookup in assessor.looks(cluster, settings, &subject, rule) {
+                    for lookup in assessor.lookups(cluster, settings, &subject, rule) {
                         looked += 1;
                         let undeclared =
                             kinds(&lookup).into_iter().filter(|it| !declared.contains(it));

@@ -28,10 +28,10 @@ impl<'a> Cx<'a> {
 
     /// Derives a fact with records of its own, and returns it with its wake time.
     fn apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
-        let (looked, wake) = (self.looked.take(), self.wake.take());
+        let (lookups, wake) = (self.lookups.take(), self.wake.take());
         let fact = derive();
         let own_wake = self.wake.replace(wake);
-        *self.looked.borrow_mut() = looked;
+        *self.lookups.borrow_mut() = lookups;
         (fact, own_wake)
     }
 

@@ -16,7 +16,7 @@ use crate::model::Kind;
 
 /// Names the kinds that were looked at for users, and what was not: custom resources may use a
 /// claim without having a pod now.
-pub fn looked_at() -> String {
+pub fn checked_kinds() -> String {
     let kinds: Vec<_> = [Kind::Pod].into_iter().chain(Kind::WORKLOADS).map(Kind::plural).collect();
     format!("{}; custom resources were not looked at", kinds.join(", "))
 }

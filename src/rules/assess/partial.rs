@@ -31,8 +31,8 @@ impl PartialAssessment {
         let facts = RefCell::new(std::mem::take(&mut self.facts));
         let cx = Cx::new(cluster, settings, &facts);
         let judged = subjects.iter().filter_map(|subject| {
-            let noted = note(&cx, cluster, subject)?;
-            Some((subject.clone(), noted))
+            let notes = note(&cx, cluster, subject)?;
+            Some((subject.clone(), notes))
         });
         self.cases.extend(judged);
         self.questions.append(&mut cx.take_questions());
@@ -42,19 +42,19 @@ impl PartialAssessment {
 
 /// Judges one subject by every rule about its kind; `None` when there is nothing to keep.
 fn note(cx: &Cx, cluster: &Cluster, subject: &Subject) -> Option<SubjectNotes> {
-    let mut noted = SubjectNotes::default();
+    let mut notes = SubjectNotes::default();
     // Nearly all of these answers are that nothing is wrong: they are not put into boxes.
     for (rule, judge) in about(subject) {
         match judge.on(cx, cluster, subject) {
-            Some(Ok(Some(finding))) => noted.found.push((rule, finding.severity)),
+            Some(Ok(Some(finding))) => notes.found.push((rule, finding.severity)),
             Some(Err(unseen)) if is_single(cluster, &unseen) => {
-                noted.unseen.push((rule.id, unseen));
+                notes.unseen.push((rule.id, unseen));
             }
             // What a whole kind lacks is told once, as a gap of the kind.
             None | Some(Ok(None) | Err(_)) => {}
         }
     }
-    noted.wake = cx.take_wake();
-    let nothing = noted.found.is_empty() && noted.unseen.is_empty() && noted.wake.is_none();
-    (!nothing).then_some(noted)
+    notes.wake = cx.take_wake();
+    let nothing = notes.found.is_empty() && notes.unseen.is_empty() && notes.wake.is_none();
+    (!nothing).then_some(notes)
 }

@@ -21,10 +21,10 @@ impl Assessor {
     /// Everything that was not seen: kinds, single objects whose existence is not certain, and what
     /// verdicts would have to know.
     ///
-    /// Of many single objects of one kind that blind the same rules, the first is named.
-    pub fn blind(&self, cluster: &Cluster) -> Vec<UnreadGap> {
+    /// Of many single objects of one kind that unread the same rules, the first is named.
+    pub fn unread(&self, cluster: &Cluster) -> Vec<UnreadGap> {
         let of_kinds =
-            cluster.gaps().map(|gap| UnreadGap { gap: gap.clone(), rules: blinded(gap) });
+            cluster.gaps().map(|gap| UnreadGap { gap: gap.clone(), rules: rules_needing(gap) });
         let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
         for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
             let Unseen { kind, namespace, reason } = unseen.clone();
@@ -41,18 +41,18 @@ impl Assessor {
             }
             UnreadGap { gap, rules: rules.into_iter().collect() }
         });
-        let mut blind: Vec<_> = of_kinds.chain(single).collect();
+        let mut unread: Vec<_> = of_kinds.chain(single).collect();
         for (question, answer) in cluster.answers() {
-            let Some(gap) = missed(question, answer) else { continue };
-            if !blind.iter().any(|known| known.gap == gap) {
+            let Some(gap) = unanswered_gap(question, answer) else { continue };
+            if !unread.iter().any(|known| known.gap == gap) {
                 let rules = match question {
-                    Question::KeptBackends { .. } => about_backends(),
-                    _ => blinded(&gap),
+                    Question::KeptBackends { .. } => rules_about_backends(),
+                    _ => rules_needing(&gap),
                 };
-                blind.push(UnreadGap { gap, rules });
+                unread.push(UnreadGap { gap, rules });
             }
         }
-        blind
+        unread
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
 ///
 /// Secrets, permissions and records that may not be looked at are none of an audit's business. Objects and
 /// owners are told of by the rules that look for them.
-fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
+fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     let what = match question {
         Question::Exists(_) | Question::OwnerExists(_) => return None,
         Question::SecretExists { namespace, name } => format!("secret {namespace}/{name}"),
@@ -86,13 +86,13 @@ fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
     Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }
 
-/// The gaps with the rules that they blind, in order.
-fn blinded(gap: &Gap) -> Vec<RuleId> {
+/// The gaps with the rules that they unread, in order.
+fn rules_needing(gap: &Gap) -> Vec<RuleId> {
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 
 /// The rules about what only a record names.
-fn about_backends() -> Vec<RuleId> {
+fn rules_about_backends() -> Vec<RuleId> {
     let about = |rule: &&&Rule| rule.judge.iter().any(|it| matches!(it, Judge::Backend(_)));
     REGISTRY.iter().filter(about).map(|rule| rule.id).collect()
 }
@@ -121,7 +121,11 @@ mod tests {
             (&record, &Answer::Forbidden, false),
             (&record, &late, true),
         ] {
-            assert_eq!(missed(question, answer).is_some(), is_gap, "{question:?} {answer:?}");
+            assert_eq!(
+                unanswered_gap(question, answer).is_some(),
+                is_gap,
+                "{question:?} {answer:?}"
+            );
         }
     }
 }

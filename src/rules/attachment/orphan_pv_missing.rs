@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Attachment, AttachmentSource, Finding, Kind, Severity};
+use crate::model::{Age, Attachment, AttachmentSource, Finding, Severity};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -10,20 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "va-orphan-pv-missing",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
     title: "An attachment names a volume that does not exist",
     danger: "To detach a disk its attacher needs the volume's object, and without it tries for ever. Until then the \

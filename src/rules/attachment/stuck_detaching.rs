@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Attachment, Finding, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -10,20 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "va-stuck-detaching",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
     title: "A volume has been detaching from its node for long",
     danger: "Until it is detached, no other node gets a volume that only one may have: pods that moved away wait. \

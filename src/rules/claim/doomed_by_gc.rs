@@ -4,7 +4,10 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect};
 use crate::model::{Claim, Finding, Kind, ManagedField, OwnerReference, Severity};
 use crate::remedies;
-use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
+use crate::rules::{
+    CapacityRisk, Judge, Rule,
+    finding::{shown_uid, time},
+};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-doomed-by-gc",
@@ -48,7 +51,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
     for owner in &claim.metadata.owners {
-        let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(owner.uid.as_ref());
         let named = format!("{} {} {} uid {uid}", owner.api_version, owner.kind, owner.name);
         finding = finding.shows("owner that is gone", named);
     }

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-ephemeral-name-conflict",
@@ -31,11 +31,11 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     );
     let mut finding = RULE
         .on_claim(claim, summary)
-        .shows("metadata.uid", uid(&claim.metadata))
+        .shows("metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows("controller", owner);
     for pod in pods {
         let object = pod.object();
-        let uid = pod.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(pod.uid.as_ref());
         finding = finding
             .shows_of(&object, "metadata.uid", uid)
             .shows_of(&object, "status.phase", pod.phase.name())

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-lost",
@@ -57,7 +57,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &reasons) {
         finding = finding
             .aged(Age { since: event.last_seen, trust: crate::model::Trust::LowerBound })
-            .shows("last event", said(event));
+            .shows("last event", shown_event(event));
     }
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity, Volume};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::said, finding::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-misbound",
@@ -39,14 +39,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     };
     let mut finding = RULE
         .on_claim(claim, summary)
-        .shows("metadata.uid", uid(&claim.metadata))
+        .shows("metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows("annotation pv.kubernetes.io/bind-completed", "present")
         .about_volume(volume);
     if let Some(volume) = volume {
         let named = volume.claim_ref.as_ref().map_or_else(
             || "<none>".to_owned(),
             |it| {
-                let uid = it.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+                let uid = shown_uid(it.uid.as_ref());
                 format!("{} uid {uid}", it.key)
             },
         );
@@ -56,12 +56,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     for other in &others {
         let object = other.object();
         finding = finding
-            .shows_of(&object, "metadata.uid", uid(&other.metadata))
+            .shows_of(&object, "metadata.uid", shown_uid(other.metadata.uid.as_ref()))
             .shows_of(&object, "status.phase", other.phase.to_string())
             .relates([object]);
     }
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &["ClaimMisbound"]) {
-        finding = finding.shows("last event", said(event));
+        finding = finding.shows("last event", shown_event(event));
     }
     Ok(Some(finding.report_only(
         "find out whose data it is, and stop the pods of the other claim before anything else",

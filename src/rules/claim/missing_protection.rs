@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};
-use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
@@ -10,17 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-missing-protection",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![manager: PersistentVolumeClaim],
     remedies: &[&remedies::PROTECT_CLAIM],
     title: "A claim lacks the finalizer that keeps it while pods use it",
     danger: "Deleting such a claim takes effect at once, under a running database too; with the policy Delete its \

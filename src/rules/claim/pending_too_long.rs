@@ -3,29 +3,16 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Age, Claim, ClaimPhase, ControllerState, Event, Finding, Kind, Liveness, Severity,
-    StorageClass, Text, Threshold, migrated_driver,
+    Age, Claim, ClaimPhase, ControllerState, Event, Finding, Liveness, Severity, StorageClass,
+    Text, Threshold, migrated_driver,
 };
-use crate::rules::{CapacityRisk, Judge, Rule, finding::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-pending-too-long",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::StorageClass,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-    ],
+    needs: facts::needs![controller: PersistentVolumeClaim, StorageClass],
     remedies: &[],
     title: "A claim has been Pending for longer than the threshold",
     danger: "Its pods cannot start. The claim itself rarely says why: its class may be missing or wait for a \
@@ -73,7 +60,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     finding = match last(&[]) {
         Ok(None) => finding,
-        Ok(Some(event)) => finding.shows("last event", said(event)),
+        Ok(Some(event)) => finding.shows("last event", shown_event(event)),
         Err(unseen) => finding.shows("last event", unseen.reason),
     };
     if let Some(state) = &reason.state {

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, CLONE_SOURCE, SNAPSHOT_SOURCE};
-use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Claim, ClaimPhase, Finding, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -10,20 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-source-finalizer-stuck",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeSnapshot,
-    ],
+    needs: facts::needs![controller: PersistentVolumeClaim, VolumeSnapshot],
     remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim is kept as the source of a clone or snapshot that is not being made",
     danger: "csi-provisioner and snapshot-controller keep a claim while they copy it. Where they were removed \

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-stale-selected-node",
@@ -47,7 +47,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows("last provisioning event", "<none>")
             .report_only("removing the annotation lets the scheduler choose another node"),
         Ok(Some(event)) => {
-            let finding = finding.shows("last provisioning event", said(event));
+            let finding = finding.shows("last provisioning event", shown_event(event));
             finding.report_only(if quiet(event.last_seen) {
                 "removing the annotation lets the scheduler choose another node"
             } else {

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
-use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -10,17 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-terminating-stuck",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    needs: facts::needs![manager: PersistentVolumeClaim],
     remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
     danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \

@@ -2,26 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, Ownership};
-use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
+use crate::model::{Age, Claim, ClaimPhase, Finding, Severity};
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-unused",
     severity: Severity::Low,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::ReplicationController,
-        Kind::Job,
-        Kind::CronJob,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, PartialObjectMetadata],
     remedies: &[],
     title: "A bound claim that no pod, no workload's template and no owner uses",
     danger: "Its disk costs money, and nobody may know whose data it holds. It may also be in use by something \
@@ -66,7 +54,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .on_claim(claim, "bound, and used by nothing that was looked at")
         .shows("unused since", since)
         .shows("metadata.creationTimestamp", time(claim.metadata.created))
-        .shows("looked at", facts::looked_at())
+        .shows("looked at", facts::checked_kinds())
         .shows("consequence", fate.words("it is deleted"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));

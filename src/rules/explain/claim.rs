@@ -1,5 +1,6 @@
 //! Explaining a claim.
 
+use super::super::finding::shown_uid;
 use super::{Explanation, ExplanationDraft, User, set};
 use crate::cluster::Cx;
 use crate::facts::{
@@ -53,7 +54,7 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option
     }
     draft.show("metadata.finalizers", claim.metadata.finalizers.join(", "));
     for owner in &claim.metadata.owners {
-        let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(owner.uid.as_ref());
         let controller = if owner.controller { ", managing controller" } else { "" };
         let value = format!("{} {} uid {uid}{controller}", owner.kind, owner.name);
         draft.show("metadata.ownerReferences", value);

@@ -1,5 +1,6 @@
 //! Explaining a volume.
 
+use super::super::finding::shown_uid;
 use super::{Explanation, ExplanationDraft, User};
 use crate::cluster::Cx;
 use crate::facts::{self, ClaimState};
@@ -14,7 +15,7 @@ pub(super) fn explain(cx: &Cx, volume: &Volume) -> Explanation {
     draft.show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
     draft.show("reclaimed by", facts::owner(volume).describe());
     if let Some(claim) = &volume.claim_ref {
-        let uid = claim.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(claim.uid.as_ref());
         draft.show("spec.claimRef", format!("{} uid {uid}", claim.key));
     }
     if let Some(backend) = &volume.backend {

@@ -2,25 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{membership, volume_effect};
-use crate::model::{Age, Claim, Finding, Kind, Severity, split_ordinal};
+use crate::model::{Age, Claim, Finding, Severity, split_ordinal};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-deleted-leftover",
     severity: Severity::Low,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::ReplicationController,
-        Kind::Job,
-        Kind::CronJob,
-    ],
+    needs: crate::facts::needs![users: PersistentVolumeClaim, PersistentVolume],
     remedies: &[],
     title: "A claim looks as if a set that was deleted had left it",
     danger: "Nothing uses it, and it costs its size. Nothing records any more whether it was meant to stay: a set that \

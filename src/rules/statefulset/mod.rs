@@ -14,12 +14,11 @@ mod template_drift;
 mod unknown_policy;
 
 use super::Rule;
-use super::finding::{time, uid};
+use super::finding::{shown_uid, time};
 use crate::cluster::Cx;
 use crate::facts::retention::{self, Ordinals, TemplateClaim, VolumeEffect};
 use crate::model::{
-    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet, Verdict,
-    VerdictState,
+    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet,
 };
 use crate::remedies;
 
@@ -42,20 +41,10 @@ pub(super) static RULES: &[&Rule] = &[
 impl Rule {
     /// Begins a finding about a set.
     fn on_set(&'static self, set: &StatefulSet, summary: impl Into<String>) -> Finding {
-        let finding = Finding {
-            rule: self.id,
-            severity: self.severity,
-            object: set.object(),
-            summary: summary.into(),
-            age: None,
-            evidence: Vec::new(),
-            related: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
-            offer: None,
-            volume: None,
-        };
         let version = set.metadata.resource_version.to_string();
-        finding.shows("metadata.resourceVersion", version).shows_set(set)
+        self.about(set.object(), summary.into())
+            .shows("metadata.resourceVersion", version)
+            .shows_set(set)
     }
 }
 
@@ -64,7 +53,7 @@ impl Finding {
     fn shows_set(self, set: &StatefulSet) -> Self {
         let object = set.object();
         let finding = self
-            .shows_of(&object, "metadata.uid", uid(&set.metadata))
+            .shows_of(&object, "metadata.uid", shown_uid(set.metadata.uid.as_ref()))
             .shows_of(&object, "spec.persistentVolumeClaimRetentionPolicy", policy(set))
             .shows_of(&object, "ordinals", Ordinals::of(set).to_string());
         let changed = set.metadata.last_change(&ManagedField::RetentionPolicy);
@@ -147,7 +136,7 @@ fn policy(set: &StatefulSet) -> String {
 
 /// An owner reference as evidence shows it.
 fn named(owner: &OwnerReference) -> String {
-    let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+    let uid = shown_uid(owner.uid.as_ref());
     let controller = if owner.controller { ", controller" } else { "" };
     format!("{} {} {} uid {uid}{controller}", owner.api_version, owner.kind, owner.name)
 }

@@ -4,7 +4,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{is_held, membership, names_pod, names_set};
 use crate::model::{Claim, Finding, Kind, ObjectRef, OwnerReference, Severity};
 use crate::remedies;
-use crate::rules::{CapacityRisk, Judge, Rule};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-stale-ownerref",
@@ -40,7 +40,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             "is owned by an earlier {} {}, so the garbage collector deletes it",
             owner.kind, owner.name
         );
-        let uid = present.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(present.uid.as_ref());
         let mut finding = RULE
             .on_claim(claim, summary)
             .shows_owner("stale reference", owner)

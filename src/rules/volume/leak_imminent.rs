@@ -39,7 +39,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Owner::InTree(_) => IN_TREE,
         Owner::External(_) | Owner::StaticInTree(_) => "none: its provisioner sets no finalizer",
     };
-    let mut finding = RULE
+    let finding = RULE
         .on_volume(
             cx,
             volume,
@@ -47,9 +47,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         )
         .aged(Age::stamped(volume.metadata.deleting))
         .shows("missing protection", expected)
-        .relates([claim.object()]);
-    if let Ok(pods) = cx.pods_of(&claim.key()) {
-        finding = finding.relates(pods.into_iter().map(crate::model::PodUse::object));
-    }
+        .relates([claim.object()])
+        .relates_pods_of(cx, claim);
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
 }

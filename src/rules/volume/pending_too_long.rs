@@ -3,7 +3,10 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, LastTransition};
 use crate::model::{Age, Finding, Phase, Severity, Threshold, Trust, Volume};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
+use crate::rules::{
+    CapacityRisk, Judge, Rule,
+    finding::{shown_event, time},
+};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-pending-too-long",
@@ -42,7 +45,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .shows("metadata.creationTimestamp", time(volume.metadata.created))
         .shows_controller(&facts::controller_manager(cx));
     if let Ok(Some(event)) = facts::last_event(cx, volume, &[]) {
-        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
+        let said = shown_event(event);
         finding = finding.shows("last event", said);
     }
     Ok(Some(finding.report_only(

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, ClaimPhase, Finding, Kind, Severity, Volume};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-referenced-by-other-pvc",
@@ -35,7 +35,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         let object = claim.object();
         let completed = if claim.bind_completed { "present" } else { "<none>" };
         finding = finding
-            .shows_of(&object, "metadata.uid", uid(&claim.metadata))
+            .shows_of(&object, "metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
             .shows_of(&object, "status.phase", claim.phase.to_string())
             .shows_of(&object, "annotation pv.kubernetes.io/bind-completed", completed)
             .relates([object]);

@@ -43,15 +43,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             "object vanishes, backend kept",
         ),
     };
-    let mut finding = RULE
+    let finding = RULE
         .on_volume(cx, volume, summary)
         .aged(Age::stamped(volume.metadata.deleting))
         .shows("consequence", consequence)
         .shows("new attachments", "fail: the volume is marked for deletion")
-        .relates([claim.object()]);
-    if let Ok(pods) = cx.pods_of(&claim.key()) {
-        finding = finding.relates(pods.into_iter().map(crate::model::PodUse::object));
-    }
+        .relates([claim.object()])
+        .relates_pods_of(cx, claim);
     Ok(Some(match volume.reclaim_policy {
         ReclaimPolicy::Retain => finding.report_only(
             "the policy is Retain already: save the manifest, so that the volume can be recreated",

@@ -240,7 +240,7 @@ fn what_speaks_against_deleting_a_claim() {
     assert_eq!(unasked, (vec![], 1), "nobody asked for its owner");
     let one = reasons(vec![kept(), work(deploy())], &[Kind::CronJob], &plain);
     assert_eq!(one, (vec!["Workload".to_owned()], 0), "one user is proof enough");
-    let looked = looked_at();
+    let looked = checked_kinds();
     assert!(looked.starts_with("pods, statefulsets") && looked.contains("custom"), "{looked}");
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Search, is_registered};
-use crate::facts::names::{mentions, named_driver, words};
+use super::{ControllerSearch, is_registered};
+use crate::facts::driver_names::{mentions, named_driver, words};
 use crate::model::{ControllerRole, SidecarContainer, Sidecars};
 
-impl Search<'_, '_> {
+impl ControllerSearch<'_, '_> {
     /// Whether these sidecars play the role for the driver, as far as they say whose they are.
-    pub(super) fn names_driver(&self, sidecars: &Sidecars) -> bool {
+    pub(super) fn serves(&self, sidecars: &Sidecars) -> bool {
         sidecars.containers.iter().any(|it| it.plays(self.role))
             && (matches!(
                 self.role,

@@ -7,7 +7,7 @@ use crate::model::Time;
 
 /// What a sign of life is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum SignOfLife {
     None,
     Old,
     /// Some clock is wrong, or there is none: it proves neither life nor death.
@@ -15,7 +15,7 @@ pub(super) enum Sign {
     Recent,
 }
 
-impl Sign {
+impl SignOfLife {
     /// Weighs a time that something stamped: its clock may be ahead by as much as counts as recent.
     pub(super) fn of(cx: &Cx, time: Option<Time>, within: Duration) -> Self {
         match time {

@@ -23,7 +23,7 @@ enum Finds {
     Unseen,
 }
 
-use Finds::{Alive, Nothing, Trace, Unseen as Blind};
+use Finds::{Alive, Nothing, Trace, Unseen as NotRead};
 
 fn ago(seconds: i64) -> Time {
     Time::from_timestamp(1_800_000_000 - seconds, 0).expect("in range")
@@ -192,26 +192,28 @@ fn declaring(driver: &str) -> Settings {
 }
 
 /// The rows by which the probes find what they are to find, and the kinds not seen.
-fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Vec<Row>, Vec<Kind>) {
+fn scene(
+    [lease_finds, pods, workloads, registration, action]: [Finds; 5],
+) -> (Vec<Row>, Vec<Kind>) {
     let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
     let own = || sidecars(image, &["--drivername=disk.csi.example.com"]);
     let (mut rows, mut blind) = (vec![csi_volume(DRIVER)], Vec::new());
-    match lease_says {
+    match lease_finds {
         Alive => rows.push(lease("disk-csi-example-com", "storage", ago(5), Some("a"))),
         Trace => rows.push(lease("disk-csi-example-com", "storage", ago(9 * DAY), Some("a"))),
         Nothing => {}
-        Blind => blind.push(Kind::Lease),
+        NotRead => blind.push(Kind::Lease),
     }
     match pods {
         Alive => rows.push(pod(true, own())),
         Trace => rows.push(pod(false, own())),
         Nothing => {}
-        Blind => blind.push(Kind::Pod),
+        NotRead => blind.push(Kind::Pod),
     }
     match workloads {
         Alive | Trace => rows.push(workload(Kind::Deployment, 0, own())),
         Nothing => {}
-        Blind => blind.push(Kind::DaemonSet),
+        NotRead => blind.push(Kind::DaemonSet),
     }
     match registration {
         Alive | Trace => rows.push(Row::CsiDriver(Box::new(CsiDriver {
@@ -219,13 +221,13 @@ fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Ve
             attach_required: true,
         }))),
         Nothing => {}
-        Blind => blind.push(Kind::CsiNode),
+        NotRead => blind.push(Kind::CsiNode),
     }
     match action {
         Alive => rows.push(event("disk.csi.example.com_host_0d9e5b6c", HOUR / 2)),
         Trace => rows.push(event("disk.csi.example.com_host_0d9e5b6c", 2 * HOUR)),
         Nothing => {}
-        Blind => blind.push(Kind::Event),
+        NotRead => blind.push(Kind::Event),
     }
     (rows, blind)
 }
@@ -234,12 +236,12 @@ fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Ve
 fn every_combination_of_probes() {
     let mut absent = 0;
     // A Lease and an action that are merely old are no trace: see below for what they mean.
-    for lease_says in [Alive, Nothing, Blind] {
-        for pods in [Alive, Trace, Nothing, Blind] {
-            for workloads in [Trace, Nothing, Blind] {
-                for registration in [Trace, Nothing, Blind] {
-                    for action in [Alive, Nothing, Blind] {
-                        let scene = [lease_says, pods, workloads, registration, action];
+    for lease_finds in [Alive, Nothing, NotRead] {
+        for pods in [Alive, Trace, Nothing, NotRead] {
+            for workloads in [Trace, Nothing, NotRead] {
+                for registration in [Trace, Nothing, NotRead] {
+                    for action in [Alive, Nothing, NotRead] {
+                        let scene = [lease_finds, pods, workloads, registration, action];
                         absent += every_word_about(scene);
                     }
                 }
@@ -262,7 +264,7 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
             let state = state_of(&cluster, &settings, ControllerRole::Provisioner, DRIVER);
             let expected = if any(Alive) {
                 Liveness::Alive
-            } else if any(Blind) || any(Trace) {
+            } else if any(NotRead) || any(Trace) {
                 Liveness::Unknown
             } else if declared || seen_so == Some(2 * DAY) {
                 Liveness::Absent
@@ -271,7 +273,7 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
             };
             let case = format!("{scene:?} declared {declared} seen so {seen_so:?}: {state:?}");
             assert_eq!(state.liveness, expected, "{case}");
-            assert_eq!(state.unseen.is_some(), !any(Alive) && any(Blind), "{case}");
+            assert_eq!(state.unseen.is_some(), !any(Alive) && any(NotRead), "{case}");
             assert_eq!(state.all_negative, scene == [Nothing; 5], "{case}");
             assert_eq!(state.probes.len(), 5, "{case}");
             absent += usize::from(expected == Liveness::Absent);
