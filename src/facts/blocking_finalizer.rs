@@ -1,4 +1,4 @@
-//! Who holds an object by a finalizer, and whether they are there.
+//! Finalizers that block the deletion of an object, with the controllers that should remove them.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,26 @@ use crate::model::{
     migrated_driver,
 };
 
-/// A finalizer, who should remove it, and what is known of them.
+/// A finalizer, the controller that should remove it, and the state of that controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockingFinalizer {
     /// The finalizer.
     pub finalizer: Text,
-    /// Who should remove it.
+    /// The controller that should remove it.
     pub by: String,
-    /// What is known of them; `None` where nothing can be.
+    /// The state of that controller; `None` if it cannot be known.
     pub state: Option<ControllerState>,
-    /// Who set it, by `managedFields`.
+    /// The managers that set it, by `managedFields`.
     pub managers: Vec<String>,
 }
 
-/// Returns who holds a volume.
+/// Returns the finalizers of a volume.
 pub fn finalizers_of_volume(cx: &Cx, volume: &Volume) -> Vec<BlockingFinalizer> {
     let owner = owner(volume);
     let attacher = |finalizer: &str| attacher_with(volume, finalizer);
     let mut holders = holders(cx, &volume.metadata, owner.csi(), attacher);
-    // From a volume that never was in-tree nobody removes it (`modifyDeletionFinalizers`).
+    // kube-controller-manager does not remove it from a volume that never was in-tree
+    // (`modifyDeletionFinalizers`).
     let provisioner = volume.provisioned_by.as_deref();
     if owner.csi().is_some() && provisioner.and_then(migrated_driver).is_none() {
         for holder in holders.iter_mut().filter(|it| &*it.finalizer == IN_TREE) {
@@ -40,19 +41,19 @@ pub fn finalizers_of_volume(cx: &Cx, volume: &Volume) -> Vec<BlockingFinalizer> 
     holders
 }
 
-/// Returns who holds a claim.
+/// Returns the finalizers of a claim.
 pub fn finalizers_of_claim(cx: &Cx, claim: &Claim) -> Vec<BlockingFinalizer> {
     holders(cx, &claim.metadata, copier_of(cx, claim).as_ref(), |_| None)
 }
 
-/// Returns who holds an attachment.
+/// Returns the finalizers of an attachment.
 pub fn finalizers_of_attachment(cx: &Cx, attachment: &Attachment) -> Vec<BlockingFinalizer> {
     let attacher = |_: &str| Some(Text::clone(&attachment.attacher));
     holders(cx, &attachment.metadata, None, attacher)
 }
 
-/// Returns the driver whose csi-provisioner copied from a claim: that of its volume, which clones
-/// share; else the one that its provisioner was migrated to.
+/// Returns the driver whose csi-provisioner cloned a claim: that of its volume, which clones share;
+/// else the one that its provisioner was migrated to.
 pub fn copier_of(cx: &Cx, claim: &Claim) -> Option<Text> {
     if let Some(owner) = data_effect(cx, claim).volume().map(owner) {
         return owner.csi().cloned();
@@ -61,14 +62,15 @@ pub fn copier_of(cx: &Cx, claim: &Claim) -> Option<Text> {
     Some(migrated_driver(named).map_or_else(|| Text::clone(named), Text::from))
 }
 
-/// Returns who set a finalizer, by `managedFields`, each once.
+/// Returns the managers that set a finalizer, by `managedFields`, each once.
 pub fn managers_of(metadata: &Metadata, finalizer: &str) -> Vec<String> {
     let field = ManagedField::Finalizer(finalizer.into());
     let all: BTreeSet<_> = metadata.managers_of(&field).map(|it| it.manager).collect();
     all.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns who holds an object, where its csi-provisioner and its attachers are of these drivers.
+/// Returns the finalizers of an object whose csi-provisioner and external-attachers belong to these
+/// drivers.
 fn holders(
     cx: &Cx,
     metadata: &Metadata,
@@ -102,7 +104,7 @@ fn holders(
 }
 
 impl BlockingFinalizer {
-    /// Whether they are there, as far as that can be known.
+    /// Whether the controller is running, as far as that can be known.
     pub fn liveness(&self) -> Liveness {
         self.state.as_ref().map_or(Liveness::Unknown, |it| it.liveness)
     }

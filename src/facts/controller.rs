@@ -1,4 +1,4 @@
-//! Whether a controller is alive, absent, or neither proven (SEMANTICS 0.7).
+//! The state of a controller: running, absent, or unknown (SEMANTICS 0.7).
 
 mod probes;
 mod sidecar_driver;
@@ -25,7 +25,7 @@ pub fn attacher(cx: &Cx, driver: &Text) -> ControllerState {
     state(cx, ControllerRole::Attacher, driver)
 }
 
-/// What `--driver-absent` calls the cluster's snapshot-controller.
+/// The name of the snapshot-controller for `--driver-absent`.
 pub const SNAPSHOT_CONTROLLER: &str = "snapshot-controller";
 
 /// Returns the state of the cluster's snapshot-controller, which serves all drivers.
@@ -46,11 +46,11 @@ fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     }
 }
 
-/// Whether a driver's controller is absent, rather than alive or unknown. One that is installed is
-/// not absent, whatever else was not seen.
+/// Whether a driver's controller is absent, rather than running or unknown. An installed controller
+/// is not absent, whatever else was not read.
 ///
 /// # Errors
-/// When what was not seen decides it.
+/// When something that was not read decides it.
 pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> {
     match (state.liveness, &state.unseen) {
         (Liveness::Absent, _) => Ok(true),
@@ -65,7 +65,7 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
     }
 }
 
-/// Derives the state of a controller from what is seen now.
+/// Derives the state of a controller from the cluster as it is now.
 pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     ControllerSearch {
         cx,
@@ -88,7 +88,7 @@ struct ControllerSearch<'a, 'b> {
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
     scaled_to_zero: Option<ObjectRef>,
-    /// The first probe that found it at work.
+    /// The first probe that found it running.
     alive: Option<Probe>,
     /// The latest sign of life of any age.
     last_sign: Option<Time>,
@@ -96,15 +96,15 @@ struct ControllerSearch<'a, 'b> {
     lease: bool,
 }
 
-/// What one probe says.
+/// The outcome of one probe.
 enum ProbeOutcome {
-    /// It is at work.
+    /// It is running.
     Alive,
-    /// It is installed, or half removed: not absent.
+    /// It is installed, or partly removed: not absent.
     Trace,
-    /// Nothing, and it was seen.
+    /// No trace, and everything was read.
     Nothing,
-    /// It was not seen.
+    /// Not read.
     Unseen(Unseen),
 }
 
@@ -149,7 +149,7 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// What it means that every probe was made and found nothing.
+    /// Returns the state of a controller of which no probe found a trace.
     fn absent(&self) -> (Liveness, &'static str) {
         let settings = self.cx.settings();
         let name = match self.role {
@@ -158,7 +158,8 @@ impl ControllerSearch<'_, '_> {
             ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
         };
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
-            // local-path, nfs-subdir…: their pods look like any other pod (SEMANTICS 0.2).
+            // local-path, nfs-subdir…: their pods cannot be distinguished from other pods
+            // (SEMANTICS 0.2).
             return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
         }
         if settings.absent_drivers.contains(name) {
@@ -167,11 +168,11 @@ impl ControllerSearch<'_, '_> {
         if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
             && !self.lease
         {
-            // It can be told to keep no Lease, and run where nobody sees its pods: then it leaves no
-            // trace.
+            // It can run without a Lease and outside the cluster, without visible pods: then it
+            // leaves no trace.
             return (Liveness::Unknown, "it keeps no Lease that was seen");
         }
-        // Whatever was a sign of life after an earlier run saw nothing starts the wait anew.
+        // A sign of life after an earlier run found no trace restarts the wait.
         let since = self.cx.sighting(self.role, self.driver).max(self.last_sign);
         let seen_before = self.cx.sighting(self.role, self.driver).is_some();
         let wait = settings.thresholds.get(Threshold::DriverAbsent);
@@ -193,7 +194,7 @@ impl ControllerSearch<'_, '_> {
         self.probe_of(what, found, None, outcome)
     }
 
-    /// Notes a probe with what is merely the latest of its kind: times, and who was last.
+    /// Adds a probe with its latest evidence: a time and a holder or pod.
     fn probe_of(
         &mut self,
         what: &'static str,
@@ -209,14 +210,14 @@ impl ControllerSearch<'_, '_> {
         outcome
     }
 
-    /// Notes a sign of life, and tells what it is worth.
+    /// Records a sign of life, and returns its weight as evidence.
     fn sign(&mut self, time: Option<Time>, within: Duration) -> SignOfLife {
         self.last_sign = self.last_sign.max(time);
         SignOfLife::of(self.cx, time, within)
     }
 }
 
-/// Whether anything shows a driver to be CSI, and not just the name of another provisioner.
+/// Whether there is evidence that a driver is a CSI driver, and not another external provisioner.
 pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
     let of_csi = |volume: &Volume| {
         volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
@@ -224,7 +225,7 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
     cx.volumes_of_driver(driver).any(of_csi) || is_registered(cx, driver)
 }
 
-/// Whether a `CSIDriver` or a `CSINode` of this driver was seen.
+/// Whether a `CSIDriver` or a `CSINode` of this driver was read.
 fn is_registered(cx: &Cx, driver: &str) -> bool {
     cx.csi_driver(&driver.into()).is_ok_and(|found| found.is_some())
         || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())

@@ -1,8 +1,9 @@
-//! What becomes of a volume and its data when its claim goes, or when it is deleted itself.
+//! Effects of a deletion: what happens to a volume and its data when its claim or the volume itself
+//! is deleted.
 //!
-//! The policy at the moment at which the claim disappears decides (R-2644-7), with the finalizers
-//! that are there by then; `pv_controller.go`, `reclaimVolume`, and the library behind
-//! csi-provisioner, `shouldDelete` and `handleProtectionFinalizer`.
+//! The policy decides at the moment at which the claim is deleted (R-2644-7), with the finalizers
+//! at that time: `pv_controller.go`, `reclaimVolume`, and the library behind csi-provisioner,
+//! `shouldDelete` and `handleProtectionFinalizer`.
 
 use super::{
     EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION, always_honors_reclaim_policy, controller,
@@ -11,49 +12,39 @@ use super::{
 use crate::cluster::Cx;
 use crate::model::{Liveness, Phase, ReclaimPolicy, Volume};
 
-/// What becomes of the data of a volume.
+/// The effect on the data of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DataEffect {
     /// The backend volume is deleted with everything on it.
     Destroyed,
-    /// The backend volume stays, and so does its volume, which becomes Released.
+    /// The backend volume remains, and the volume becomes Released.
     Released,
-    /// The backend volume stays, and no volume names it any more: whoever wants it has to know it.
+    /// The backend volume remains, and no volume references it any more.
     Forgotten,
-    /// As `Forgotten`, although the policy says Delete: nobody will ever delete it.
+    /// As `Forgotten`, although the policy is Delete: no controller will ever delete it.
     Leaked,
-    /// The backend volume stays for now, the volume waits: it is deleted as soon as somebody can.
+    /// The backend volume and the volume remain until a controller runs that can delete them.
     Waiting,
-    /// The data is scrubbed, and the volume is free for any claim.
+    /// The data is scrubbed, and any claim can bind the volume.
     Scrubbed,
-    /// Reclaiming fails, and the volume becomes Failed; the backend volume stays.
+    /// Reclaiming fails, and the volume becomes Failed; the backend volume remains.
     Failed,
-    /// The volume is bound to nothing: its claim's going does not bear on it.
+    /// None: nothing changes.
     Unaffected,
-    /// What was read does not decide it.
+    /// Unknown from what was read.
     Unknown,
 }
 
-/// What becomes of a volume, and why.
+/// The effect of a deletion on a volume, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletionEffect {
-    /// What becomes of the data.
+    /// The effect on the data.
     pub data: DataEffect,
     /// One sentence without a full stop.
     pub because: String,
 }
 
 impl DataEffect {
-    /// Whether the data may be gone afterwards.
-    pub const fn may_destroy(self) -> bool {
-        match self {
-            Self::Destroyed | Self::Waiting | Self::Scrubbed | Self::Unknown => true,
-            Self::Released | Self::Forgotten | Self::Leaked | Self::Failed | Self::Unaffected => {
-                false
-            }
-        }
-    }
-
     /// As reports write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,8 +65,9 @@ fn effect(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
     DeletionEffect { data, because: because.into() }
 }
 
-/// What becomes of a bound volume when its claim goes, by the volume and the server's version alone:
-/// whether somebody is there to do it now is not asked, and a provisioner may come at any time.
+/// Returns the effect on the data of a bound volume when its claim is deleted, by the volume and
+/// the server's version alone: not whether a controller runs now, since a provisioner can be
+/// installed at any time.
 pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
@@ -89,7 +81,7 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
             {
                 DataEffect::Leaked
             }
-            // Which of them are deleted depends on the provisioner's version.
+            // Whether csi-provisioner deletes such volumes depends on its version.
             Owner::Csi(_) if !volume.is_dynamic() => DataEffect::Unknown,
             Owner::Csi(_) | Owner::External(_) => DataEffect::Destroyed,
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin).data,
@@ -98,7 +90,7 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
     }
 }
 
-/// What happens to a bound volume when its claim's object disappears.
+/// Returns the effect on a bound volume when its claim is deleted.
 pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
@@ -143,7 +135,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
         );
     }
     if csi && !volume.is_dynamic() {
-        // csi-provisioner deletes volumes that were made by hand from 3.5 on (R-2644-8).
+        // csi-provisioner deletes statically provisioned volumes from version 3.5 on (R-2644-8).
         match surely_deletes_static_volumes(cx, driver) {
             Ok(Some(true)) => {}
             Ok(Some(false)) => {
@@ -220,7 +212,7 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     )
 }
 
-/// What happens when somebody deletes the volume's object.
+/// Returns the effect on a volume when it is deleted itself.
 pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     if volume.metadata.deleting.is_some() {
         return effect(DataEffect::Unaffected, "it is terminating already");
@@ -265,10 +257,10 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     }
 }
 
-/// The volume as it will be once somebody has deleted it.
+/// The volume as it will be after its deletion was requested.
 fn terminating(volume: &Volume) -> Volume {
     let mut after = volume.clone();
-    // Any time at all: only whether it is set matters here.
+    // Any time will do: only whether it is set matters here.
     after.metadata.deleting = Some(after.metadata.created.unwrap_or_default());
     after
 }
@@ -323,6 +315,21 @@ mod tests {
         VolumeSource::Csi { driver: DRIVER.into(), handle: "h".into(), provisioner_identity: true }
     }
 
+    /// Whether the data may be lost afterwards.
+    fn may_destroy(effect: DataEffect) -> bool {
+        match effect {
+            DataEffect::Destroyed
+            | DataEffect::Waiting
+            | DataEffect::Scrubbed
+            | DataEffect::Unknown => true,
+            DataEffect::Released
+            | DataEffect::Forgotten
+            | DataEffect::Leaked
+            | DataEffect::Failed
+            | DataEffect::Unaffected => false,
+        }
+    }
+
     /// A cluster with a provisioner that renews its Lease, or with none.
     fn cluster(alive: bool, minor: u32) -> Cluster {
         let (mut cluster, mut dirty) = (Cluster::default(), Dirty::default());
@@ -363,7 +370,7 @@ mod tests {
             (&Delete, csi(), Some(DRIVER), ext, true, true, 36, DataEffect::Destroyed),
             (&Delete, csi(), Some(DRIVER), &[], true, true, 36, DataEffect::Leaked),
             (&Delete, csi(), Some(DRIVER), own, true, true, 36, DataEffect::Leaked),
-            // Nothing of the driver was ever there; it may be installed tomorrow.
+            // No trace of the driver was found; it may be installed later.
             (&Delete, csi(), Some(DRIVER), ext, false, false, 36, DataEffect::Destroyed),
             (&Delete, csi(), None, ext, false, true, 36, DataEffect::Unknown),
             (
@@ -389,8 +396,8 @@ mod tests {
             let volume = volume(policy, source, by, finalizers, deleting);
             let got = when_claim_is_deleted(&cx, &volume);
             let alone = data_effect_without_claim(&cx, &volume);
-            assert!(alone == fate || alone.may_destroy(), "{policy} by {by:?}: {alone:?}");
-            assert!(alone.may_destroy() || !fate.may_destroy(), "{policy} by {by:?}: {alone:?}");
+            assert!(alone == fate || may_destroy(alone), "{policy} by {by:?}: {alone:?}");
+            assert!(may_destroy(alone) || !may_destroy(fate), "{policy} by {by:?}: {alone:?}");
             assert_eq!(
                 got.data, fate,
                 "{policy} by {by:?} {finalizers:?} deleting {deleting} alive {alive} 1.{minor}: {}",

@@ -1,4 +1,4 @@
-//! Derived truths that several rules share, one per file.
+//! Facts: what several rules and remedies derive from a cluster, one per file.
 
 mod age;
 mod attachment;
@@ -103,7 +103,8 @@ macro_rules! needs {
 }
 pub(crate) use needs;
 
-/// Derives a shared fact from what is seen now, for whoever compares it with what it was.
+/// Derives a shared fact from the cluster as it is now, so that it can be compared with the
+/// previous one.
 pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
     match key {
         FactKey::Controller(role, driver) => {

@@ -1,6 +1,6 @@
 //! Questions about single objects that come up while judging, and their answers.
 
-use super::{ClaimKey, Kind, ObjectKey, Text, Uid};
+use super::{Kind, ObjectKey, Text, Uid};
 
 /// A question about a single object, asked after the lists were read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,11 +32,6 @@ pub struct OwnerKey {
 }
 
 impl Question {
-    /// Asks whether a claim exists.
-    pub fn claim_exists(key: &ClaimKey) -> Self {
-        Self::Exists(ObjectKey::claim(key))
-    }
-
     /// The kind to which gaps and declared needs assign the question.
     pub const fn kind(&self) -> Kind {
         match self {

@@ -2,9 +2,7 @@
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
-use crate::model::{
-    Attachment, Claim, ClaimKey, Kind, StorageClass, Text, Volume, VolumeSnapshot, Workload,
-};
+use crate::model::{Claim, ClaimKey, Kind, StorageClass, Text, Volume, VolumeSnapshot, Workload};
 
 impl<'a> Cx<'a> {
     /// Returns the workloads whose template references a claim, at any number of replicas.
@@ -70,17 +68,6 @@ impl<'a> Cx<'a> {
     ) -> Seen<Option<&'a VolumeSnapshot>> {
         self.note(|| Lookup::VolumeSnapshot(Text::clone(namespace), name.into()));
         self.by_name(Kind::VolumeSnapshot, Some(namespace), name, Kind::VolumeSnapshotContent)
-    }
-
-    /// Returns the attachments to a node, in any state.
-    ///
-    /// # Errors
-    /// When attachments were not read.
-    pub fn attachments_on(&self, node: &str) -> Seen<Vec<&'a Attachment>> {
-        self.note(|| Lookup::AttachmentsOn(node.into()));
-        self.all_of(Kind::VolumeAttachment)?;
-        let ids = self.cluster.indexes.attachments_by_node.candidates(node);
-        Ok(self.matching(ids, |row: &Attachment| &*row.node == node))
     }
 
     /// Returns the volume that an attachment references; `Ok(None)` if it is known to be absent.

@@ -1,4 +1,4 @@
-//! The ways of looking for a controller.
+//! Probes for a controller: Leases, pods, workloads, registration, recent actions.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::model::{
 
 /// A Lease counts as renewed for this many times its own duration.
 const LEASE_PERIODS: u32 = 3;
-/// The duration of a Lease that does not say.
+/// The duration of a Lease without one.
 const LEASE_DEFAULT: Duration = Duration::from_secs(15);
 
-/// How a Lease was renewed last.
+/// The last renewal of a Lease, in words.
 fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
     let by = holder.map_or_else(String::new, |holder| format!(" by {holder}"));
     match time {
@@ -55,7 +55,7 @@ impl ControllerSearch<'_, '_> {
                     .duration_seconds
                     .map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()));
                 let renewed = self.sign(lease.renewed, period * LEASE_PERIODS);
-                // A holder that lets go leaves its name empty.
+                // A holder that releases a Lease empties the field.
                 let holder = lease.holder.as_deref().filter(|holder| !holder.is_empty());
                 let latest = last_renewed(lease.renewed, holder);
                 match (renewed, holder) {
@@ -74,12 +74,12 @@ impl ControllerSearch<'_, '_> {
             let found = format!("{object} was renewed at a time that is not known to be past");
             return self.probe_of("lease", found, Some(latest), ProbeOutcome::Trace);
         }
-        // An old Lease may have a namesake that was not seen.
+        // Besides an old Lease there may be another one of that name that was not read.
         if let Err(unseen) = self.cx.all_of(Kind::Lease) {
             return self.probe("lease", unseen.reason.clone(), ProbeOutcome::Unseen(unseen));
         }
         match stale {
-            // A driver's Leases outlive its uninstallation: old ones prove nothing.
+            // The Leases of a driver remain after it was uninstalled: old ones prove nothing.
             Some((found, latest)) => {
                 self.probe_of("lease", found, Some(latest), ProbeOutcome::Nothing)
             }
@@ -139,8 +139,8 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// Returns the workload that runs it and that somebody scaled to zero, unless another one runs
-    /// it too. `ReplicaSet`s without replicas are earlier revisions.
+    /// Returns the workload of the controller that was scaled to zero, unless another one runs it
+    /// too. `ReplicaSet`s without replicas are earlier revisions.
     fn scaled_to_zero(&self) -> Option<ObjectRef> {
         let names = |it: &&Workload| it.sidecars.as_deref().is_some_and(|it| self.serves(it));
         let own = self.cx.sidecar_workloads().filter(names);
@@ -155,7 +155,8 @@ impl ControllerSearch<'_, '_> {
             return ProbeOutcome::Nothing;
         }
         match self.cx.csi_driver(self.driver) {
-            // Its volumes are not attached: that the driver is there says nothing of an attacher.
+            // Its volumes are not attached: the registration is no evidence of an
+            // external-attacher.
             Ok(Some(driver))
                 if self.role == ControllerRole::Attacher && !driver.attach_required =>
             {
@@ -190,7 +191,7 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// What it was last seen to do: writes to volumes, and events.
+    /// Its last actions: writes to volumes, and events.
     pub(super) fn recent_action(&mut self) -> ProbeOutcome {
         let within = self.cx.settings().thresholds.get(Threshold::DriverAction);
         let manager = match self.role {
@@ -241,14 +242,14 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// Whether this is how the controller signs its events.
+    /// Whether the controller uses this name as the source of its events.
     fn speaks_as(&self, component: &str) -> bool {
         match self.role {
             // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
             ControllerRole::Provisioner => {
                 component.strip_prefix(&**self.driver).is_some_and(|rest| rest.starts_with('_'))
             }
-            // It writes none about volumes and claims.
+            // It emits none about volumes and claims.
             ControllerRole::Attacher => false,
             ControllerRole::Snapshotter => component == "snapshot-controller",
             ControllerRole::ControllerManager => {

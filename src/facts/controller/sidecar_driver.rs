@@ -1,4 +1,4 @@
-//! Whose sidecars these are, as far as they say.
+//! Whether sidecar containers serve a driver.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::facts::driver_names::{mentions, named_driver, words};
 use crate::model::{ControllerRole, SidecarContainer, Sidecars};
 
 impl ControllerSearch<'_, '_> {
-    /// Whether these sidecars play the role for the driver, as far as they say whose they are.
+    /// Whether these sidecars have the role and mention the driver.
     pub(super) fn serves(&self, sidecars: &Sidecars) -> bool {
         sidecars.containers.iter().any(|it| it.plays(self.role))
             && (matches!(
@@ -16,9 +16,10 @@ impl ControllerSearch<'_, '_> {
             ) || sidecars.mentions.iter().any(|text| mentions(text, self.driver)))
     }
 
-    /// Whether these sidecars may play the role for the driver: they name it, or do not say for
-    /// whom. Each of them serves one driver, so where more of them run than drivers are named, one
-    /// may be this driver's. A driver that is registered is named by any word of theirs.
+    /// Whether these sidecars may have the role for the driver: they mention it, or their driver is
+    /// unknown. Each of them serves one driver, so that if more sidecars run than drivers are
+    /// mentioned, one may belong to this driver. Any word that is the name of a registered driver
+    /// counts as a mention.
     pub(super) fn may_serve(&self, sidecars: &Sidecars) -> bool {
         let plays = |container: &&SidecarContainer| container.may_play(self.role);
         let running = sidecars.containers.iter().filter(plays).count();

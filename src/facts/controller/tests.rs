@@ -1,4 +1,4 @@
-//! What every combination of probes adds up to.
+//! Tests of the state of a controller, for all combinations of probe outcomes.
 
 use std::cell::RefCell;
 
@@ -14,7 +14,7 @@ const DRIVER: &str = "disk.csi.example.com";
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
 
-/// What a probe is given to find.
+/// The outcome that a test arranges for a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Finds {
     Alive,
@@ -78,7 +78,7 @@ fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     }
 }
 
-/// Sidecars whose image says nothing.
+/// Sidecars whose image shows no role.
 fn nameless(container: &str, mentions: &[&str]) -> Sidecars {
     let image = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:00";
     let mut sidecars = sidecars(image, mentions);
@@ -159,7 +159,7 @@ fn sighting(role: ControllerRole, driver: &str, seconds: i64) -> Row {
     Row::Sighting(Sighting { role, driver: driver.into(), absent_since: ago(seconds) })
 }
 
-/// A cluster with these rows, seen whole except for some kinds.
+/// A cluster with these rows, read completely except for some kinds.
 fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     cluster.apply(Change::Clock(ago(0)), &mut dirty);
@@ -191,7 +191,7 @@ fn declaring(driver: &str) -> Settings {
     Settings { absent_drivers: [driver.into()].into(), ..Settings::default() }
 }
 
-/// The rows by which the probes find what they are to find, and the kinds not seen.
+/// The rows that lead to these outcomes, and the kinds that are not read.
 fn scene(
     [lease_finds, pods, workloads, registration, action]: [Finds; 5],
 ) -> (Vec<Row>, Vec<Kind>) {
@@ -235,7 +235,7 @@ fn scene(
 #[test]
 fn every_combination_of_probes() {
     let mut absent = 0;
-    // A Lease and an action that are merely old are no trace: see below for what they mean.
+    // An old Lease and an old action are no trace: see below for what they mean.
     for lease_finds in [Alive, Nothing, NotRead] {
         for pods in [Alive, Trace, Nothing, NotRead] {
             for workloads in [Trace, Nothing, NotRead] {
@@ -251,7 +251,7 @@ fn every_combination_of_probes() {
     assert_eq!(absent, 4, "all negative, and declared or seen so for long enough");
 }
 
-/// Checks one scene under every setting, and returns how often the answer was "absent".
+/// Checks one scene under every setting, and returns how often the state was "absent".
 fn every_word_about(scene: [Finds; 5]) -> usize {
     let any = |what| scene.contains(&what);
     let mut absent = 0;
@@ -286,7 +286,8 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
 fn an_old_sign_of_life_is_no_trace_but_starts_the_wait_anew() {
     for (last_sign, seen_so, expected) in [
         (9 * DAY, Some(2 * DAY), Liveness::Absent),
-        // It was there after an earlier run had missed it: reinstalled, and gone again.
+        // It had a sign of life after an earlier run found no trace: reinstalled, and removed
+        // again.
         (HOUR, Some(2 * DAY), Liveness::Unknown),
         (2 * DAY, Some(9 * DAY), Liveness::Absent),
         (9 * DAY, None, Liveness::Unknown),
@@ -459,10 +460,10 @@ fn a_pod_that_names_another_registered_driver_in_any_way_is_that_ones() {
         ("--csi-address=/run/other.csi.example.com/csi.sock", vec![registered(other)], true),
         ("--csi-address=/run/other.csi.example.com/csi.sock", vec![on_a_node(other)], true),
         ("--extra=name:other.csi.example.com,a", vec![registered(other)], true),
-        // Nobody knows a driver of that name: it may be anything.
+        // No driver of that name is registered: the word may be anything.
         ("--csi-address=/run/other.csi.example.com/csi.sock", vec![], false),
         ("--csi-address=/run/my-other.csi.example.com/csi.sock", vec![registered(other)], false),
-        // A word without a dot is too common to be somebody's name.
+        // A word without a dot is too common to be the name of a driver.
         ("--namespace=nfs", vec![registered("nfs")], false),
     ] {
         let case = format!("{mention} {rows:?}");
@@ -472,7 +473,7 @@ fn a_pod_that_names_another_registered_driver_in_any_way_is_that_ones() {
         let liveness = if expected { Liveness::Absent } else { Liveness::Unknown };
         assert_eq!(state.liveness, liveness, "{case}: {state:?}");
     }
-    // Two sidecars, one of which is the other driver's.
+    // Two sidecars, one of which belongs to the other driver.
     let mut both = sidecars(image, &["--csi-address=/run/other.csi.example.com/csi.sock"]);
     both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
     let cluster = cluster([csi_volume(DRIVER), pod(true, both), registered(other)], &[]);

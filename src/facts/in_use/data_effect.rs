@@ -1,21 +1,21 @@
-//! What becomes of a claim's data when the claim goes.
+//! The effect on the data of a claim when the claim is deleted.
 
 use crate::cluster::Cx;
 use crate::facts::{DataEffect, data_effect_without_claim};
 use crate::model::{Claim, Volume};
 
-/// What becomes of a claim's data when the claim goes, as the volume stands now.
+/// The effect on the data of a claim when the claim is deleted, with its volume as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimDataEffect<'a> {
     /// It is destroyed, or may be.
     Destroyed(&'a Volume),
     /// The policy is Recycle: its files are removed.
     Scrubbed(&'a Volume),
-    /// It stays: the policy is Retain, or nobody can act on another one.
+    /// It remains: the policy is Retain, or no controller can act on another policy.
     Kept(&'a Volume),
-    /// There is no volume, or it is not this claim's: nothing becomes of it.
+    /// None: there is no volume, or it belongs to another claim.
     NoVolume,
-    /// The volume was not seen: why.
+    /// The volume was not read, for this reason.
     Unseen(String),
 }
 
@@ -33,7 +33,7 @@ impl<'a> ClaimDataEffect<'a> {
         matches!(self, Self::Destroyed(_) | Self::Scrubbed(_))
     }
 
-    /// In words, with when it happens: "the last pod goes".
+    /// In words, after the event that triggers it: "the last pod goes".
     pub fn words(&self, when: &str) -> String {
         match self {
             Self::Destroyed(_) => format!("the data is destroyed when {when}"),
@@ -45,8 +45,8 @@ impl<'a> ClaimDataEffect<'a> {
     }
 }
 
-/// Returns what becomes of a claim's data when the claim goes. A volume that names another claim
-/// is not its own: upstream looks at the uid (`pv_controller.go`, `syncVolume`).
+/// Returns the effect on the data of a claim when the claim is deleted. A volume that references
+/// another claim does not count: Kubernetes compares the uid (`pv_controller.go`, `syncVolume`).
 pub fn data_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimDataEffect<'a> {
     let Some(name) = &claim.volume_name else { return ClaimDataEffect::NoVolume };
     let volume = match cx.volume(name) {
@@ -66,10 +66,10 @@ pub fn data_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimDataEffect<'a> {
     data_effect_with(cx, volume)
 }
 
-/// The same, of a claim whose own this volume is.
+/// The same, for a claim that this volume belongs to.
 pub fn data_effect_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimDataEffect<'a> {
     match data_effect_without_claim(cx, volume) {
-        // What may be destroyed counts as if it were.
+        // Data that may be destroyed counts as destroyed.
         DataEffect::Destroyed | DataEffect::Waiting | DataEffect::Unknown => {
             ClaimDataEffect::Destroyed(volume)
         }

@@ -11,29 +11,30 @@ use crate::model::{
     StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
-/// Conditions that say that the volume is being changed.
+/// Conditions during changes of the volume.
 const CHANGING: [&str; 3] = ["Resizing", "FileSystemResizePending", "ModifyingVolume"];
 
-/// One reason not to delete a claim, with the object that proves it.
+/// A reason not to delete a claim, with the object that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnsafeReason<'a> {
-    /// A pod uses it, in whatever phase, scheduled or not.
+    /// A pod uses it, in any phase, scheduled or not.
     Pod(PodUser<'a>),
-    /// A workload's template names it, at any number of replicas, suspended or not.
+    /// The template of a workload references it, at any number of replicas, suspended or not.
     Workload(&'a Workload),
-    /// It is, by its name, a claim of a set's template.
+    /// By its name it is a claim of the template of a StatefulSet.
     Template(SetTemplate<'a>),
-    /// A claim that is to be filled from it is still Pending.
+    /// A clone of it is still Pending.
     Clone(&'a Claim),
     /// A snapshot of it is not ready.
     Snapshot(&'a VolumeSnapshot),
     /// Its volume is attached to a node.
     Attached(&'a Attachment),
-    /// It is controlled by an object that is there, and which relies on it or would make it anew.
+    /// It is controlled by an object that exists, and that uses it or would recreate it.
     Owned(OwnerReference),
-    /// Its protection is missing: a deletion would be immediate, under a running pod too.
+    /// Its protection finalizer is missing: a deletion would be immediate, also under a running
+    /// pod.
     Unprotected,
-    /// Its volume's policy destroys the data. The only reason that a choice of the user lifts.
+    /// The policy of its volume destroys the data. The only reason that a flag overrides.
     DataLost(&'a Volume),
     /// Its size or its attributes are being changed.
     Changing(ClaimCondition),
@@ -48,21 +49,16 @@ pub struct SetTemplate<'a> {
     pub template: &'a Text,
 }
 
-/// What speaks against deleting a claim.
+/// The reasons not to delete a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unsafe<'a> {
     /// The reasons that were found, pods first.
     pub reasons: Vec<UnsafeReason<'a>>,
-    /// What was not seen, and might hold another one.
+    /// What was not read, and might contain further reasons.
     pub unseen: Vec<Unseen>,
 }
 
 impl Unsafe<'_> {
-    /// Whether nothing speaks against it, and everything was seen.
-    pub const fn is_safe(&self) -> bool {
-        self.reasons.is_empty() && self.unseen.is_empty()
-    }
-
     fn take<'a, T>(
         unseen: &mut Vec<Unseen>,
         seen: Seen<impl IntoIterator<Item = T>>,
@@ -79,12 +75,12 @@ impl Unsafe<'_> {
 }
 
 impl UnsafeReason<'_> {
-    /// Whether saying what is to become of the data is enough to lift it.
+    /// Whether a flag about the data overrides it.
     pub const fn is_lifted_by_choice(&self) -> bool {
         matches!(self, Self::DataLost(_))
     }
 
-    /// The object that proves it; `None` where it is the claim itself.
+    /// The object that proves it; `None` if that is the claim itself.
     pub fn object(&self) -> Option<ObjectRef> {
         match self {
             Self::Pod(user) => Some(user.pod.object()),
@@ -98,7 +94,7 @@ impl UnsafeReason<'_> {
         }
     }
 
-    /// In words, as a refusal would say it.
+    /// In the words of a refusal.
     pub fn words(&self) -> String {
         match self {
             Self::Pod(PodUser { pod, usage }) => {
@@ -140,8 +136,7 @@ impl UnsafeReason<'_> {
     }
 }
 
-/// Returns everything that speaks against deleting a claim. One user that was found is proof
-/// enough of use, whatever else was not seen.
+/// Returns the reasons not to delete a claim. One user proves use, whatever else was not read.
 pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut unseen = Vec::new();
     let key = claim.key();
@@ -173,7 +168,7 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
         reasons.push(UnsafeReason::Unprotected);
     }
     match data_effect(cx, claim) {
-        // The policy is enough, whether or not somebody can act on it now.
+        // The policy is enough, whether or not a controller can act on it now.
         ClaimDataEffect::Destroyed(volume)
         | ClaimDataEffect::Scrubbed(volume)
         | ClaimDataEffect::Kept(volume) => {
@@ -191,8 +186,9 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     Unsafe { reasons, unseen }
 }
 
-/// Returns the templates of sets that want the claim, or keep it although they do not want its
-/// ordinal now. Where it cannot be told whose it is, all of them (R-PVCP-9 c, R-1847-4).
+/// Returns the templates of StatefulSets that use the claim, or retain it although its ordinal is
+/// out of range now. If the StatefulSet of the claim is ambiguous, all of them (R-PVCP-9 c,
+/// R-1847-4).
 fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let found = membership(cx, claim)?;
     let leaves = |it: &TemplateClaim| {
@@ -205,15 +201,14 @@ fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>
     Ok(pairs.iter().map(|it| SetTemplate { set: it.set, template: it.template }).collect())
 }
 
-/// Returns the templates of sets whose claim it is, by its name alone: in range or not, whatever
-/// the set's policy.
+/// Returns the templates of StatefulSets that match the name of a claim: in range or not, whatever
+/// the policy.
 ///
-/// SEAM: R-PVCP-9 c also lets go of claims out of range with `whenScaled: Delete`. Which ordinals
-/// are in range is for the facts about sets to say, and to be asked here. Until then every claim
-/// of a template counts, which refuses more than it has to.
+/// R-PVCP-9 c does not count claims out of range with `whenScaled: Delete`. Here every claim of a
+/// template counts, which refuses more than necessary.
 ///
 /// # Errors
-/// When sets of its namespace were not seen.
+/// When sets of its namespace were not read.
 pub fn template_of<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let Some((stem, _)) = split_ordinal(&claim.metadata.name) else { return Ok(Vec::new()) };
     let sets = cx.sets_of_stem(&claim.namespace, stem)?;

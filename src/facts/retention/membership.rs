@@ -47,7 +47,7 @@ impl<'a> TemplateClaim<'a> {
     /// The pod of its name, if it is the set's.
     ///
     /// # Errors
-    /// When pods of that namespace were not seen.
+    /// When pods of that namespace were not read.
     pub fn pod<'b>(&self, cx: &Cx<'b>) -> Seen<Option<&'b PodUse>> {
         let pod = cx.pod(&self.set.namespace, &self.pod_name())?;
         Ok(pod.filter(|pod| is_member(self.set, pod)))
@@ -79,7 +79,7 @@ pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
 /// Returns whose a claim is.
 ///
 /// # Errors
-/// When sets of that namespace were not seen, or pods, where only they can tell.
+/// When sets of that namespace were not read, or pods, where only they can tell.
 pub fn membership<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Membership<'a>> {
     let Some((stem, ordinal)) = split_ordinal(&claim.metadata.name) else {
         return Ok(Membership { pairs: Vec::new(), decided: None });

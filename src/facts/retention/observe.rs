@@ -14,7 +14,7 @@ impl SetSituation {
     /// Puts together what decides about a set's claims: those that are surely its own.
     ///
     /// # Errors
-    /// When sets, pods or claims of the namespace were not seen.
+    /// When sets, pods or claims of the namespace were not read.
     pub fn of(cx: &Cx, set: &StatefulSet) -> Seen<Self> {
         let namespace = &set.namespace;
         let name = &set.metadata.name;

@@ -114,7 +114,7 @@ pub enum VolumeEffect {
     Released,
     /// Its policy is `Recycle`: the data is scrubbed, and the volume offered to all.
     Scrubbed,
-    /// It was not seen, or its policy is not known.
+    /// It was not read, or its policy is not known.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a small cluster: a claim `data` of namespace `shop`, its volume `pv`, and who uses it.
+//! Rows of a small cluster: a claim `data` of namespace `shop`, its volume `pv`, and its users.
 
 use std::cell::RefCell;
 
@@ -53,7 +53,7 @@ pub(super) fn claim(name: &str, owners: &[OwnerReference]) -> Claim {
     }
 }
 
-/// A running pod with a uid of its own, which names the claim `data`.
+/// A running pod with a uid of its own, which uses the claim `data`.
 pub(super) fn pod(name: &str) -> PodUse {
     PodUse {
         namespace: "shop".into(),
@@ -195,7 +195,7 @@ pub(super) fn answered(owner: &OwnerReference, answer: Answer) -> Row {
     Row::Answer(Question::OwnerExists(key), answer)
 }
 
-/// A cluster with these rows, seen whole except for some kinds.
+/// A cluster with these rows, read completely except for some kinds.
 pub(super) fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     for row in rows {
@@ -212,7 +212,7 @@ pub(super) fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cl
     cluster
 }
 
-/// Judges as facts do.
+/// Derives a fact from a cluster.
 pub(super) fn look<T>(cluster: &Cluster, say: impl FnOnce(&Cx<'_>) -> T) -> T {
     let (settings, facts) = (Settings::default(), RefCell::default());
     say(&Cx::new(cluster, &settings, &facts))
