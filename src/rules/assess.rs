@@ -1,4 +1,4 @@
-//! Judging everything, or what a change made worth judging again.
+//! Assessment of a cluster: judges all subjects, or those that a change made dirty.
 
 use std::{
     cell::RefCell,
@@ -23,7 +23,8 @@ use crate::model::{
     Text, Time, VerdictState,
 };
 
-/// Keeps what was found, without keeping the findings: they are judged again when printed.
+/// Keeps which rules found something about which subjects. Findings themselves are not kept: they
+/// are judged again when they are printed.
 #[derive(Debug, Default)]
 pub struct Assessor {
     facts: RefCell<Facts>,
@@ -31,38 +32,38 @@ pub struct Assessor {
     questions: BTreeSet<Question>,
 }
 
-/// What is kept of a subject about which there is anything to keep.
+/// What is kept of a subject, if there is anything to keep.
 #[derive(Debug, Default)]
 struct SubjectNotes {
     found: Vec<(&'static Rule, Severity)>,
-    /// What could not be judged, and why.
+    /// Rules that could not judge it, and why.
     unseen: Vec<(RuleId, Unseen)>,
     wake: Option<Time>,
 }
 
-/// What the findings add up to.
+/// Numbers and capacities of all findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// How many of each severity.
+    /// Findings by severity.
     pub by_severity: BTreeMap<Severity, usize>,
-    /// How many of each rule.
+    /// Findings by rule.
     pub by_rule: BTreeMap<RuleId, usize>,
-    /// How many volumes and claims there are in scope.
+    /// The numbers of volumes and claims in scope.
     pub in_scope: (usize, usize),
-    /// How many were left out by annotation, `--ignore` or `--rule`.
+    /// Findings left out by annotation, `--ignore` or `--rule`.
     pub exempted: usize,
     /// Capacity of volumes that gc could reclaim now.
     pub reclaimable: Bytes,
     /// Capacity of all Released volumes in scope.
     pub released: Bytes,
-    /// Capacity that is, or is about to be, known to nobody.
+    /// Capacity of backend volumes that are leaked or about to be.
     pub leaking: Bytes,
-    /// Capacity whose data can be destroyed, or read by somebody else.
+    /// Capacity of volumes whose data can be destroyed, or read by other users.
     pub at_risk: Bytes,
 }
 
 impl Assessor {
-    /// Returns the eyes of a judgement, with the facts that are known.
+    /// Returns access to the cluster for judgements, with the facts that are known.
     pub fn cx<'a>(&'a self, cluster: &'a Cluster, settings: &'a Settings) -> Cx<'a> {
         Cx::new(cluster, settings, &self.facts)
     }
@@ -79,8 +80,7 @@ impl Assessor {
         judge(&cx, cluster, subject, rule)
     }
 
-    /// Returns everything that judging one rule on one subject looks at, for tests of what it
-    /// depends on.
+    /// Returns all lookups of one rule on one subject, for tests of what its judgement depends on.
     pub fn lookups(
         &self,
         cluster: &Cluster,
@@ -93,7 +93,8 @@ impl Assessor {
         judge(&cx, cluster, subject, rule).lookups
     }
 
-    /// Takes in what changed: judges what is dirty, and what time has made due.
+    /// Updates the assessment after a change: judges dirty subjects and those whose wake time has
+    /// come.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = self.begin(cluster, settings, dirty);
         let mut partial = PartialAssessment::new(self.facts.take());
@@ -101,8 +102,9 @@ impl Assessor {
         self.end(cluster, [partial]);
     }
 
-    /// Begins an update: says what has to be judged. Each of it belongs into one [`PartialAssessment`] that begins
-    /// with the [facts](Self::facts); with these partials the update [ends](Self::end).
+    /// Begins an update: returns the subjects that must be judged. Each must be judged by one
+    /// [`PartialAssessment`] that starts with the known [facts](Self::facts). With these the update
+    /// [ends](Self::end).
     pub fn begin(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) -> Vec<Subject> {
         let subjects = if dirty.everything {
             *self = Self::default();
@@ -117,13 +119,13 @@ impl Assessor {
         for subject in &subjects {
             self.cases.remove(subject);
         }
-        // Of a driver that nothing names any more there is nobody left to say anything about.
+        // A driver that no object references any more is not judged.
         let is_there =
             |it: &Subject| !matches!(it, Subject::Driver(name) if !drivers.contains(name));
         subjects.into_iter().filter(is_there).collect()
     }
 
-    /// Ends an update with what came of its subjects.
+    /// Ends an update with the judgements of its subjects.
     pub fn end(
         &mut self,
         cluster: &Cluster,
@@ -142,19 +144,19 @@ impl Assessor {
         self.facts.borrow().clone()
     }
 
-    /// Questions that came up and have no answer yet.
+    /// Questions that have no answer yet.
     pub fn questions(&self) -> &BTreeSet<Question> {
         &self.questions
     }
 
-    /// When time alone may change something.
+    /// When a judgement may change without any other change.
     pub fn wake(&self) -> Option<Time> {
         let facts = self.facts.borrow();
         let of_facts = facts.values().filter_map(|(_, wake)| *wake).min();
         earliest(self.cases.values().filter_map(|notes| notes.wake).min(), of_facts)
     }
 
-    /// All findings in scope, worst first, judged again one by one as they are asked for.
+    /// All findings in scope, worst first, judged again one by one as the iterator advances.
     pub fn findings<'a>(
         &'a self,
         cluster: &'a Cluster,
@@ -180,7 +182,7 @@ impl Assessor {
             .filter_map(move |(_, rule, subject)| judge(&cx, cluster, subject, rule).finding)
     }
 
-    /// Adds up the findings in scope.
+    /// Counts the findings in scope, and adds up their capacities.
     pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
         let mut totals = Totals::default();
         let cx = Cx::new(cluster, settings, &self.facts);
@@ -247,7 +249,7 @@ impl Assessor {
         totals
     }
 
-    /// Controllers all of whose probes were made: which they are, and whether nothing was found.
+    /// Controllers for which everything was read, each with whether all probes were negative.
     pub fn absences(&self) -> Vec<(ControllerRole, Text, bool)> {
         let of = |(key, (fact, _)): (&FactKey, &(Arc<Fact>, Option<Time>))| match (key, &**fact) {
             (FactKey::Controller(role, driver), Fact::Controller(state)) => {
@@ -259,7 +261,7 @@ impl Assessor {
         self.facts.borrow().iter().filter_map(of).collect()
     }
 
-    /// Finds out which facts really changed, and returns everything to be judged again.
+    /// Finds out which facts really changed, and returns all subjects that must be judged again.
     fn dirty_subjects(
         &mut self,
         cluster: &Cluster,
@@ -278,7 +280,7 @@ impl Assessor {
             let driver = Text::clone(key.driver());
             let touched = dirty.all_drivers || dirty.drivers.contains(&driver) || due(wake);
             if touched {
-                // Derived by itself: what it rests on must not be a fact of before.
+                // Derived in a new context, so that it does not rest on outdated facts.
                 let cx = Cx::new(cluster, settings, &self.facts);
                 let new = cx.fact(key.clone(), || crate::facts::derive(&cx, &key));
                 if !new.says_the_same(&fact) {
@@ -289,10 +291,11 @@ impl Assessor {
             }
         }
         if !changed.is_empty() {
-            // Few of these ask for a fact, and facts change rarely.
+            // Few of these use a fact, and facts change rarely.
             subjects.extend(scope::subjects_but_volumes(cluster));
-            // The controller manager's fact has no driver, and the attacher whose finalizer a
-            // volume has may be one that nothing names: such a fact may bear on every volume.
+            // The fact about the controller manager has no driver, and the external-attacher whose
+            // finalizer a volume has may belong to a driver that no object references: such a fact
+            // may change the judgement of every volume.
             let known = cluster.drivers();
             let anybody = changed.iter().any(|driver| !known.contains(driver));
             for (id, volume) in cluster.volumes() {
@@ -309,7 +312,7 @@ impl Assessor {
     }
 }
 
-/// Judges one rule on one subject, with eyes that are open already.
+/// Judges one rule on one subject, with existing access to the cluster.
 pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judgement {
     judge(cx, cx.cluster(), subject, rule)
 }

@@ -1,4 +1,4 @@
-//! Putting a finding together.
+//! Building findings: evidence that several rules show.
 
 use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
@@ -11,16 +11,16 @@ use crate::remedies::Remedy;
 
 use super::Rule;
 
-/// What one rule says of one subject.
+/// The judgement of one rule about one subject.
 #[derive(Debug, Clone, Default)]
 pub struct Judgement {
     /// The finding, if there is one.
     pub finding: Option<Finding>,
-    /// Why it could not be judged, if it could not.
+    /// What was not read, if it could not be judged.
     pub unseen: Option<crate::cluster::Unseen>,
-    /// When time alone may change the answer.
+    /// When the judgement may change without any other change.
     pub wake: Option<Time>,
-    /// What was looked at, where somebody listened.
+    /// All lookups, if they were recorded.
     pub(super) lookups: Vec<Lookup>,
 }
 
@@ -146,7 +146,7 @@ impl Rule {
         finding
     }
 
-    /// Begins a finding with nothing to prove it yet.
+    /// Begins a finding without evidence.
     pub(super) fn about(&'static self, object: ObjectRef, summary: String) -> Finding {
         Finding {
             rule: self.id,
@@ -162,7 +162,8 @@ impl Rule {
         }
     }
 
-    /// Begins a finding about a driver, named as its `CSIDriver` object whether that exists or not.
+    /// Begins a finding about a driver, whose object is its `CSIDriver`, whether that exists or
+    /// not.
     pub(super) fn on_driver(&'static self, driver: &Text, summary: impl Into<String>) -> Finding {
         let key = ObjectKey::cluster_wide(Kind::CsiDriver, driver);
         self.about(ObjectRef { key, uid: None }, summary.into())
@@ -180,13 +181,13 @@ impl Finding {
         self
     }
 
-    /// Adds a field of the finding's own object, or a fact about it.
+    /// Adds evidence: a field of the finding's object, or a fact about it.
     pub(super) fn shows(self, field: &'static str, value: impl Into<String>) -> Self {
         let object = self.object.clone();
         self.shows_of(&object, field, value)
     }
 
-    /// Adds a field of another object.
+    /// Adds evidence: a field of another object.
     pub(super) fn shows_of(
         mut self,
         object: &ObjectRef,
@@ -208,13 +209,13 @@ impl Finding {
         self.relates(pods.into_iter().map(PodUse::object))
     }
 
-    /// Has tables show what they show of volumes.
+    /// Adds the columns that tables show of a volume.
     pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
         self.volume = volume.map(facts::columns).or(self.volume);
         self
     }
 
-    /// Shows the pods that use a claim.
+    /// Adds the pods that use a claim as evidence.
     pub(super) fn shows_pods(mut self, users: &[facts::PodUser]) -> Self {
         for user in users {
             let object = user.pod.object();
@@ -239,19 +240,19 @@ impl Finding {
         self
     }
 
-    /// Takes a remedy's verdict.
+    /// Sets verdict and offer of a remedy.
     pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, object);
         self
     }
 
-    /// Says why no tool should do anything about it, and what to do instead.
+    /// Makes the finding report-only, with the reason or advice.
     pub(super) fn report_only(mut self, reason: impl Into<String>) -> Self {
         self.verdict = Verdict { state: VerdictState::ReportOnly, reason: reason.into() };
         self
     }
 
-    /// Shows every probe for a controller.
+    /// Adds every probe for a controller as evidence.
     pub(super) fn shows_controller(mut self, state: &crate::model::ControllerState) -> Self {
         self = self.shows("controller state", state.describe());
         for probe in &state.probes {
@@ -260,7 +261,7 @@ impl Finding {
         self
     }
 
-    /// Shows when a manager last changed a field.
+    /// Adds the managers of a field, with the times of their last changes.
     pub(super) fn shows_manager(
         mut self,
         metadata: &Metadata,

@@ -1,7 +1,8 @@
-//! One file per finding, in a folder per object.
+//! Rules: one file per finding, in a folder per kind of object.
 //!
-//! A rule says what it is called, what it has to have seen, why it matters, and how it looks. It
-//! never imports another rule: what two share is a fact, and what can be done is a remedy.
+//! A rule consists of its id, the kinds that it needs, its texts, and the function that detects the
+//! finding. It never imports another rule: what two rules share is a fact, and what can be done is
+//! a remedy.
 
 mod assess;
 mod attachment;
@@ -29,18 +30,18 @@ use crate::model::{
 };
 use crate::remedies::Declared;
 
-/// A kind of finding: its public name, its texts, and the function that detects it.
+/// A rule: its public id, its texts, and the functions that detect its findings.
 #[derive(Debug)]
 pub struct Rule {
     /// The public id, such as `pv-released-past-threshold`.
     pub id: RuleId,
-    /// The severity, or the worst one where it depends.
+    /// The severity, or the worst one if it varies.
     pub severity: Severity,
-    /// What is lost when nobody acts, for the summary in bytes.
+    /// What is lost without action, for the capacities in the summary.
     pub capacity_risk: CapacityRisk,
-    /// What detecting looks at.
+    /// The kinds that detecting it needs.
     pub needs: &'static [Kind],
-    /// What the verdict may ask.
+    /// The remedies that may give its verdict.
     pub remedies: &'static [&'static dyn Declared],
     /// What it finds, in one sentence without a full stop.
     pub title: &'static str,
@@ -48,20 +49,20 @@ pub struct Rule {
     pub danger: &'static str,
     /// What the tool does about it, and what it refuses.
     pub remedy: &'static str,
-    /// Where the rule comes from.
+    /// The upstream source of the rule.
     pub source: &'static str,
-    /// How it is detected.
+    /// The functions that detect it.
     pub judge: &'static [Judge],
 }
 
-/// What a finding means for the capacity of its volume.
+/// The risk for the capacity of the volume of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapacityRisk {
-    /// Nothing.
+    /// None.
     None,
-    /// The backend volume is, or is about to be, known to nobody and billed for ever.
+    /// The backend volume is leaked, or about to be.
     Leak,
-    /// The data can be destroyed, or read by somebody else.
+    /// The data can be destroyed, or read by other users.
     Data,
 }
 
@@ -105,7 +106,7 @@ macro_rules! declare_judge {
                 kind as usize
             }
 
-            /// Judges a subject; `None` when the rule is not about such subjects.
+            /// Judges a subject; `None` if the rule is not about subjects of this kind.
             fn on(
                 self,
                 cx: &Cx,
@@ -151,7 +152,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 }
 
 impl Rule {
-    /// Everything that detecting it and judging its remedies looks at, each kind once, sorted.
+    /// All kinds that detecting it and judging its remedies need, each once, sorted.
     pub fn looks_at(&self) -> Vec<Kind> {
         let remedies = self.remedies.iter().flat_map(|remedy| remedy.needs());
         let mut kinds: Vec<_> = self.needs.iter().chain(remedies).copied().collect();

@@ -1,11 +1,11 @@
-//! Whose claim it is (R-1847-2, R-1847-3).
+//! The StatefulSet and template that a claim belongs to (R-1847-2, R-1847-3).
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, PodUse, StatefulSet, Text, split_ordinal};
 
 use super::{ClaimPod, Ordinals, OwnerIdentity, names_pod};
 
-/// A claim as one of a set's.
+/// A claim of a template of a StatefulSet.
 #[derive(Debug, Clone, Copy)]
 pub struct TemplateClaim<'a> {
     /// The set.
@@ -16,35 +16,36 @@ pub struct TemplateClaim<'a> {
     pub ordinal: i32,
 }
 
-/// Whose a claim may be, by its name.
+/// The StatefulSets that a claim may belong to, by its name.
 ///
-/// A name has no unique parse: template `data-a` of set `web` and template `data` of set `a-web`
-/// make the same claims. So it is never split, but compared with the sets that exist.
+/// A name can be parsed in several ways: template `data-a` of set `web` and template `data` of set
+/// `a-web` make claims of the same names. So it is never split, but compared with the sets that
+/// exist.
 #[derive(Debug, Clone)]
 pub struct Membership<'a> {
-    /// All pairs of a set and a template that would call a claim like this.
+    /// All pairs of a set and a template whose claims have this name.
     pub pairs: Vec<TemplateClaim<'a>>,
-    /// Which of them it is, where there is only one, or an owner or a pod tells.
+    /// The pair that the claim belongs to: the only one, or the one that an owner or a pod proves.
     pub decided: Option<TemplateClaim<'a>>,
 }
 
 impl<'a> TemplateClaim<'a> {
-    /// The pod that uses the claim, by its name.
+    /// The name of the pod that uses the claim.
     pub fn pod_name(&self) -> String {
         format!("{}-{}", self.set.metadata.name, self.ordinal)
     }
 
-    /// Whether the set wants its ordinal.
+    /// Whether its ordinal is in the range of the set.
     pub fn is_wanted(&self) -> bool {
         Ordinals::of(self.set).contains(self.ordinal)
     }
 
-    /// The set, as owner references name it.
+    /// The name and uid of the set, to compare with owner references.
     pub fn owner(&self) -> OwnerIdentity<'a> {
         OwnerIdentity { name: &self.set.metadata.name, uid: self.set.metadata.uid.as_ref() }
     }
 
-    /// The pod of its name, if it is the set's.
+    /// The pod of that name, if it belongs to the set.
     ///
     /// # Errors
     /// When pods of that namespace were not read.
@@ -53,7 +54,7 @@ impl<'a> TemplateClaim<'a> {
         Ok(pod.filter(|pod| is_member(self.set, pod)))
     }
 
-    /// Where the controller finds the claim.
+    /// The state of its pod, in the view of the StatefulSet controller.
     pub fn pod_state<'b>(&self, name: &'b str, pod: Option<&'b PodUse>) -> ClaimPod<'b> {
         let Some(pod) = pod else { return ClaimPod::Podless };
         let identity = OwnerIdentity { name, uid: pod.uid.as_ref() };
@@ -65,9 +66,9 @@ impl<'a> TemplateClaim<'a> {
     }
 }
 
-/// Whether the set's controller takes a pod called like one of its own for its own: it controls
-/// it, or it may adopt it (`ClaimPods`). An expression of a selector that was not read may keep it
-/// from doing so.
+/// Whether the StatefulSet controller regards a pod of this name as a pod of the set: the set
+/// controls it, or may adopt it (`ClaimPods`). `matchExpressions` of the selector are not read, and
+/// may prevent the adoption.
 pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
     if let Some(owner) = &pod.controller {
         return owner.uid.is_some() && owner.uid == set.metadata.uid;
@@ -76,10 +77,10 @@ pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
     set.metadata.deleting.is_none() && set.match_labels.iter().all(has)
 }
 
-/// Returns whose a claim is.
+/// Returns the StatefulSet and template that a claim belongs to.
 ///
 /// # Errors
-/// When sets of that namespace were not read, or pods, where only they can tell.
+/// When sets of that namespace were not read, or pods, if only they can decide.
 pub fn membership<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Membership<'a>> {
     let Some((stem, ordinal)) = split_ordinal(&claim.metadata.name) else {
         return Ok(Membership { pairs: Vec::new(), decided: None });
@@ -95,7 +96,8 @@ pub fn membership<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Membership<'a>> {
     Ok(Membership { pairs, decided })
 }
 
-/// Returns the one pair that an owner of the claim names, else the one whose pod uses it.
+/// Returns the one pair that an owner reference of the claim matches, else the one whose pod uses
+/// it.
 fn decide<'a>(
     cx: &Cx<'a>,
     claim: &Claim,

@@ -1,10 +1,12 @@
-//! What becomes of the claims of a `StatefulSet` (SEMANTICS A.3).
+//! Claims of `StatefulSet`s: membership, ownership, retention, and a simulation of what Kubernetes
+//! does to them (SEMANTICS A.3).
 //!
-//! - [`membership`]: whose a claim is, by its name, its owners and its pods.
-//! - [`Ordinals`]: which ordinals the set wants.
-//! - [`expected_ownership`]: what the set's controller does to a claim's owner references.
-//! - [`simulate`]: what Kubernetes does to every claim when somebody does something to the set. It
-//!   takes values alone: a [`SetSituation`] and an [`Operation`].
+//! - [`membership`]: the set that a claim belongs to, by its name, its owners and its pods.
+//! - [`Ordinals`]: the ordinals in the range of a set.
+//! - [`expected_ownership`]: what the StatefulSet controller does to the owner references of a
+//!   claim.
+//! - [`simulate`]: what Kubernetes does to every claim of a set after an operation on the set. Its
+//!   input is plain values: a [`SetSituation`] and an [`Operation`].
 //!
 //! Sources, all of Kubernetes 1.36.3: `pkg/controller/statefulset/stateful_set_utils.go` (names,
 //! ranges, references), `stateful_set_control.go` (which pods are visited, and when),

@@ -1,4 +1,4 @@
-//! A situation as it was seen.
+//! Building a `SetSituation` from a cluster.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl SetSituation {
-    /// Puts together what decides about a set's claims: those that are surely its own.
+    /// Builds the situation of a set, with the claims that certainly belong to it.
     ///
     /// # Errors
     /// When sets, pods or claims of the namespace were not read.
@@ -84,9 +84,10 @@ fn observe_claim(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<SetClai
     })
 }
 
-/// Whether an owner exists, as far as was seen; asks where it was not.
+/// Whether an owner exists, as far as is known; asks if it is not.
 ///
-/// Lists prove that it exists; that it does not, only an answer proves, or a namesake.
+/// A list proves that it exists. Only an answer, or an object of that name with another uid, proves
+/// that it does not.
 pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presence {
     let Some(uid) = &reference.uid else { return Presence::Absent };
     let listed = match (&*reference.api_version, &*reference.kind) {
@@ -112,14 +113,14 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
     }
 }
 
-/// Whether an owner besides these holds a claim, so that it does not go with them.
+/// Whether an owner other than these exists, so that the claim is not deleted with them.
 pub fn is_held(cx: &Cx, claim: &Claim, besides: impl Fn(&OwnerReference) -> bool) -> bool {
     let others = claim.metadata.owners.iter().filter(|it| !besides(it));
     others.into_iter().any(|it| presence(cx, &claim.namespace, it) == Presence::Present)
 }
 
-/// What becomes of a claim's volume when the claim is deleted, and the volume, where it is really
-/// bound to this claim.
+/// Returns the effect on the volume of a claim when the claim is deleted, and the volume, if it is
+/// really bound to this claim.
 pub fn volume_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeEffect, Option<&'a Volume>) {
     let Some(name) = &claim.volume_name else { return (VolumeEffect::None, None) };
     let Ok(Some(volume)) = cx.volume(name) else { return (VolumeEffect::Unknown, None) };
@@ -132,7 +133,7 @@ pub fn volume_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeEffect, Option<&'
     (VolumeEffect::by(&volume.reclaim_policy), Some(volume))
 }
 
-/// The kinds that a [`SetSituation`] is made from.
+/// The kinds that a [`SetSituation`] is built from.
 pub const OBSERVED: &[Kind] = &[
     Kind::PersistentVolumeClaim,
     Kind::StatefulSet,

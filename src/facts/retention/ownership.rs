@@ -1,4 +1,4 @@
-//! What the controller of a set does to the owner references of a claim (R-1847-5 to 8).
+//! Owner references that the StatefulSet controller writes to a claim (R-1847-5 to 8).
 //!
 //! Derived from `isClaimOwnerUpToDate` and `updateClaimOwnerRefForSetAndPod` of
 //! `pkg/controller/statefulset/stateful_set_utils.go` in Kubernetes 1.36.3, and of 1.29 for servers
@@ -6,14 +6,15 @@
 
 use crate::model::{OwnerReference, RetentionPolicy, Server, Uid};
 
-/// How a server's controller writes its references (R-1847-6).
+/// The form of the owner references that the controller of a server writes (R-1847-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceForm {
-    /// With `controller` and `blockOwnerDeletion`, and with respect for what others wrote: 1.31 on.
+    /// With `controller` and `blockOwnerDeletion`, and without changes to references of other
+    /// controllers: from 1.31 on.
     Controller,
-    /// Without either, whatever others wrote: up to 1.29.
+    /// Without both, whatever other controllers wrote: up to 1.29.
     Plain,
-    /// 1.30, of which a patch release changed, or a server that nobody asked.
+    /// 1.30, in which a patch release changed the form, or a server whose version was not read.
     Unknown,
 }
 
@@ -29,44 +30,45 @@ impl ReferenceForm {
     }
 }
 
-/// What an owner is called, and which one of that name it is.
+/// The name and uid of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnerIdentity<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its uid; `None` while the object is not there.
+    /// Its uid; `None` if the object does not exist.
     pub uid: Option<&'a Uid>,
 }
 
 impl OwnerIdentity<'_> {
-    /// Whether the reference names exactly this object.
+    /// Whether the reference is to this object, by uid.
     pub fn is_named_by(&self, reference: &OwnerReference) -> bool {
         self.uid.is_some() && reference.uid.as_ref() == self.uid
     }
 }
 
-/// Whether a reference names a set of this name, of whatever uid.
+/// Whether a reference is to a StatefulSet of this name, of whatever uid.
 pub fn names_set(reference: &OwnerReference, name: &str) -> bool {
     &*reference.api_version == "apps/v1"
         && &*reference.kind == "StatefulSet"
         && *reference.name == *name
 }
 
-/// Whether a reference names a pod of this name, of whatever uid.
+/// Whether a reference is to a pod of this name, of whatever uid.
 pub fn names_pod(reference: &OwnerReference, name: &str) -> bool {
     &*reference.api_version == "v1" && &*reference.kind == "Pod" && *reference.name == *name
 }
 
-/// A claim's pod, as the controller of its set sees it.
+/// The pod of a claim, in the view of the StatefulSet controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimPod<'a> {
-    /// There is none: the controller never looks at the claim (R-1847-8).
+    /// It does not exist: the controller does not visit the claim (R-1847-8).
     Podless,
-    /// Its ordinal is wanted.
+    /// Its ordinal is in range.
     InRange(OwnerIdentity<'a>),
-    /// Its ordinal is wanted, but it is on its way out, and the controller waits (R-1847-12).
+    /// The controller does not handle it now: it waits until a pod in range that is Terminating or
+    /// has ended is deleted (R-1847-12), or has not got this far.
     Leaving(OwnerIdentity<'a>),
-    /// Its ordinal is not wanted.
+    /// Its ordinal is out of range.
     Condemned(OwnerIdentity<'a>),
 }
 
@@ -80,10 +82,10 @@ impl<'a> ClaimPod<'a> {
     }
 }
 
-/// What the controller does next about a claim's references.
+/// What the controller does next to the owner references of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReferenceUpdate {
-    /// Nothing.
+    /// Nothing, for this reason.
     Leaves(NoUpdateReason),
     /// It replaces all references by these.
     Writes(Vec<OwnerReference>),
@@ -92,21 +94,22 @@ pub enum ReferenceUpdate {
 /// Why the controller does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoUpdateReason {
-    /// They are as the policy wants them.
+    /// The references are as the policy requires.
     Matches,
-    /// Nobody visits a claim without a pod.
+    /// The controller does not visit a claim without a pod.
     Podless,
-    /// It waits until the pod that is going is gone.
+    /// It waits until the Terminating pod is deleted.
     Waits,
-    /// A reference names an earlier set or pod of that name: hands off.
+    /// A reference is to an earlier set or pod of that name.
     Stale,
-    /// Somebody else is the managing controller: hands off.
+    /// The claim has another managing controller.
     ForeignController,
-    /// What is wrong has a name or a version that it does not recognise as its own.
+    /// The wrong reference has a name or a version that the controller does not recognise as its
+    /// own.
     Unrecognised,
 }
 
-/// What a policy wants of a claim.
+/// The owners that a policy requires for a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedOwners {
     /// A reference to the set.
@@ -115,14 +118,15 @@ pub struct WantedOwners {
     pub pod: bool,
 }
 
-/// Whether a set of this policy never deletes claims, and respects any controller of theirs. No
-/// policy is such a one.
+/// Whether a policy never deletes claims, so that any managing controller of theirs is accepted.
+/// True also without a policy.
 pub fn retains(policy: Option<&RetentionPolicy>) -> bool {
     use crate::model::Retention::Retain;
     policy.is_none_or(|it| it.when_deleted == Retain && it.when_scaled == Retain)
 }
 
-/// Returns the row of the matrix (R-1847-5). One unknown value makes the whole policy retain.
+/// Returns the owners that a policy requires (the matrix of R-1847-5). With one unknown value the
+/// whole policy retains.
 pub fn wanted_owners(policy: Option<&RetentionPolicy>, condemned: bool) -> WantedOwners {
     use crate::model::Retention::{Delete, Other, Retain};
     let nothing = WantedOwners { set: false, pod: false };
@@ -135,7 +139,7 @@ pub fn wanted_owners(policy: Option<&RetentionPolicy>, condemned: bool) -> Wante
     }
 }
 
-/// Returns what the controller of the set does next about a claim's references.
+/// Returns what the StatefulSet controller does next to the owner references of a claim.
 pub fn expected_ownership(
     references: &[OwnerReference],
     set: OwnerIdentity,
@@ -178,7 +182,7 @@ pub fn expected_ownership(
     write(references, ours, true, wanted, set, pod)
 }
 
-/// Whether the first reference to something called like the set, or like the pod, names another one.
+/// Whether the first reference to a set or pod of these names has another uid.
 pub fn is_stale(references: &[OwnerReference], set: OwnerIdentity, pod: OwnerIdentity) -> bool {
     let first_set = references.iter().find(|it| names_set(it, set.name));
     let first_pod = references.iter().find(|it| names_pod(it, pod.name));
@@ -186,8 +190,8 @@ pub fn is_stale(references: &[OwnerReference], set: OwnerIdentity, pod: OwnerIde
         || first_pod.is_some_and(|it| !pod.is_named_by(it))
 }
 
-/// Returns the reference that makes the controller keep its hands off although its policy deletes
-/// claims: another managing controller, or an earlier set or pod of that name.
+/// Returns the reference because of which the controller does not update a claim although the
+/// policy deletes claims: to another managing controller, or to an earlier set or pod of that name.
 pub fn foreign_controller<'a>(
     references: &'a [OwnerReference],
     set: OwnerIdentity,
@@ -218,7 +222,7 @@ fn write(
 ) -> ReferenceUpdate {
     let mut kept: Vec<_> = references.iter().filter(|it| !ours(it)).cloned().collect();
     let mut add = |owner: OwnerIdentity, api_version: &str, kind: &str| {
-        // One with the uid under another name is left alone, and takes the place.
+        // A reference with the uid under another name stays, and no second one is added.
         if !kept.iter().any(|it| owner.is_named_by(it)) {
             kept.push(OwnerReference {
                 api_version: api_version.into(),

@@ -1,4 +1,4 @@
-//! What Kubernetes does to the claims of a set.
+//! Predicting what Kubernetes does to the claims of a set after an operation.
 
 use super::NoUpdateReason;
 use super::set_situation::{
@@ -6,14 +6,13 @@ use super::set_situation::{
 };
 use super::simulation::{Assumptions, SimulatedOutcome, Simulation};
 
-/// Predicts what becomes of each claim when somebody does something, in the order of
-/// [`SetSituation::claims`].
+/// Predicts the outcome of an operation for each claim, in the order of [`SetSituation::claims`].
 ///
-/// The prediction is about the time when everybody has caught up: the set's controller, the
-/// garbage collector, and the pods, which become ready or go, unless they are orphaned. A claim that
-/// is deleted but still held in `Terminating` counts as deleted.
+/// The prediction is about the time when all controllers are done: the StatefulSet controller, the
+/// garbage collector, and kubelet with the pods, which become ready or are deleted, unless they are
+/// orphaned. A Terminating claim counts as deleted.
 ///
-/// What is not known is tried in every way; where that makes a difference, the outcome is unknown.
+/// Everything unknown is tried in every way; if the results differ, the outcome is unknown.
 pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Prediction> {
     let assumptions = assumptions(situation);
     let simulations: Vec<_> = assumptions
@@ -44,7 +43,7 @@ pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Predicti
     (0..situation.claims.len()).map(predict).collect()
 }
 
-/// Every way to decide what is not known; the likeliest first.
+/// All combinations of assumptions about what is unknown; the likeliest first.
 fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     let owners = || situation.claims.iter().flat_map(|claim| &claim.owners);
     let ordered = situation.set.ordered.map_or_else(|| vec![true, false], |known| vec![known]);
@@ -71,7 +70,7 @@ fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     assumptions
 }
 
-/// Returns what makes the difference, where the simulations do not agree.
+/// Returns the unknown on which the outcome depends, if the simulations differ.
 fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Option<&'static str> {
     let same = |a: &SimulatedOutcome, b: &SimulatedOutcome| {
         a.deleted.is_some() == b.deleted.is_some()
@@ -161,7 +160,7 @@ fn settled(
     )
 }
 
-/// What would keep a deleted claim in `Terminating`.
+/// What blocks the deletion of a claim.
 fn held_by(situation: &SetSituation, index: usize, simulated: &SimulatedOutcome) -> Vec<String> {
     const PROTECTION: &str = crate::facts::PVC_PROTECTION;
     let claim = &situation.claims[index];

@@ -1,4 +1,5 @@
-//! One possible world: a situation that moves on until nothing happens any more.
+//! A simulation of the StatefulSet controller, the garbage collector and pods, under one set of
+//! assumptions.
 
 mod progress;
 mod deletion;
@@ -17,34 +18,34 @@ use super::{
     names_pod, names_set,
 };
 
-/// What is not known, decided one way.
+/// Assumptions about what is unknown.
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Assumptions {
     /// `podManagementPolicy` is `OrderedReady`.
     pub ordered: bool,
-    /// Owners that nobody looked for exist.
+    /// Owners that were not read exist.
     pub owners_exist: bool,
-    /// The controllers have caught up before somebody does something.
+    /// The controllers have caught up before the operation.
     pub caught_up: bool,
-    /// Pods that are going are gone before anybody looks.
+    /// Terminating pods are deleted before the controllers act.
     pub gone_first: bool,
 }
 
-/// What became of a claim in one world.
+/// The outcome for a claim in one simulation.
 #[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SimulatedOutcome {
     pub owners: Vec<OwnerReference>,
     pub deleted: Option<(DeletionCause, u32)>,
     pub recreated: bool,
-    /// What the controller last said about it.
+    /// Why the controller last left its owners unchanged.
     pub left: NoUpdateReason,
-    /// Whether an orphaning deletion took a reference off.
+    /// Whether a deletion with `--cascade=orphan` removed a reference.
     pub orphaned: bool,
-    /// Whether a pod whose ordinal is wanted took it away.
+    /// Whether it was deleted with a pod whose ordinal is in range.
     pub flapped: bool,
-    /// Whether the set's pod of its ordinal is there in the end.
+    /// Whether the pod of its ordinal exists at the end.
     pub has_pod: bool,
 }
 
@@ -55,12 +56,12 @@ struct SimulatedClaim<'a> {
 }
 
 impl SimulatedClaim<'_> {
-    /// Whether it is there, if only because something holds it.
+    /// Whether it exists, be it only as Terminating.
     fn exists(&self) -> bool {
         self.outcome.deleted.is_none() || self.is_held(false)
     }
 
-    /// Whether it stays although it is deleted, with or without a pod of its own that uses it.
+    /// Whether its deletion is blocked, with or without a pod of its own that uses it.
     fn is_held(&self, by_its_pod: bool) -> bool {
         let known = self.known;
         let protected = |it: &Text| &**it == PVC_PROTECTION;
@@ -76,11 +77,11 @@ struct SimulatedPod {
     member: bool,
     leaving: bool,
     finished: bool,
-    /// It waits for its claims, which wait for it.
+    /// It waits for its claims, which wait for the pod: a deadlock.
     locked: bool,
 }
 
-/// A situation under way.
+/// The state of a simulation.
 pub(super) struct Simulation<'a> {
     name: &'a str,
     uid: Option<&'a Uid>,
@@ -91,17 +92,17 @@ pub(super) struct Simulation<'a> {
     deleting: Option<Propagation>,
     exists: bool,
     pods: BTreeMap<i32, SimulatedPod>,
-    /// The pods that went, and in which turn.
+    /// The deleted pods, with the turn of their deletion.
     gone: BTreeMap<Uid, u32>,
     claims: Vec<SimulatedClaim<'a>>,
-    /// The places of the claims of each ordinal.
+    /// The indexes in `claims` of the claims of each ordinal.
     by_ordinal: BTreeMap<i32, Vec<usize>>,
     turn: u32,
     made: u32,
     changed: bool,
 }
 
-/// More rounds than any answer takes to settle: two owners could only fight for ever by a bug.
+/// More rounds than any simulation needs: only a bug could make it go on for ever.
 const ROUNDS: usize = 16;
 
 impl<'a> Simulation<'a> {
@@ -150,7 +151,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Lets somebody do something, and returns what became of the claims, in their order.
+    /// Runs the simulation after an operation, and returns the outcome for each claim, in their
+    /// order.
     pub(super) fn after(mut self, operation: &'a Operation) -> Vec<SimulatedOutcome> {
         if self.assumptions.gone_first {
             self.delete_pods();
@@ -180,7 +182,8 @@ impl<'a> Simulation<'a> {
         let makes = self.exists && self.deleting.is_none();
         let outcome = |mut claim: SimulatedClaim| {
             claim.outcome.owners = claim.owners.into_iter().map(|it| it.reference).collect();
-            // Claims are made before the pod, so that they are there even if that fails.
+            // The controller creates claims before the pod, so that they exist even if creating the
+            // pod fails.
             let wanted = ordinals.contains(claim.known.ordinal);
             let made = makes && wanted && progress.touches(claim.known.ordinal);
             claim.outcome.recreated = claim.outcome.deleted.is_some() && made;
@@ -198,7 +201,8 @@ impl<'a> Simulation<'a> {
         match operation {
             Operation::Wait => {}
             Operation::DeleteSet(propagation) => {
-                // Each request decides anew (apiserver, `deletionFinalizersForGarbageCollection`).
+                // Each request replaces the propagation of the previous one (apiserver,
+                // `deletionFinalizersForGarbageCollection`).
                 self.deleting = Some(*propagation);
             }
             Operation::Scale(replicas) => self.replicas = Some(*replicas),
@@ -216,7 +220,7 @@ impl<'a> Simulation<'a> {
 
     // --- the set's controller ---------------------------------------------------------------
 
-    /// Adapts the owners of the claims of pods (`processReplica`, and `fixPodClaim` of condemned
+    /// Updates the owners of the claims of pods (`processReplica`, and `fixPodClaim` of condemned
     /// pods), as far as the controller gets.
     fn update_owners(&mut self) {
         if !self.exists || self.deleting.is_some() {
@@ -256,7 +260,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Deletes the pods whose ordinals are not wanted, or that have finished.
+    /// Deletes the pods whose ordinals are out of range, or that have finished.
     fn condemn_pods(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
@@ -271,8 +275,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Makes the pods that are missing, where a claim waits for one; a claim of an earlier pod of
-    /// that name holds them up (`PodClaimIsStale`).
+    /// Creates the missing pods, where a claim waits for one; a claim of an earlier pod of that
+    /// name blocks this (`PodClaimIsStale`).
     fn make_pods(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
@@ -302,7 +306,7 @@ impl<'a> Simulation<'a> {
 
     // --- the garbage collector --------------------------------------------------------------
 
-    /// Deletes the claims all of whose owners are gone, and takes off the owners that are gone.
+    /// Deletes the claims none of whose owners remains, and removes references to absent owners.
     fn collect_garbage(&mut self) {
         let running = self.exists && self.deleting.is_none();
         for index in 0..self.claims.len() {
@@ -328,7 +332,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Whether an owner holds its claims: it exists, and does not wait for them to be deleted.
+    /// Whether an owner keeps its claims from being deleted: it exists, and does not wait for their
+    /// deletion.
     fn stays(&self, owner: &OwnerState) -> bool {
         let reference = &owner.reference;
         let Some(uid) = &reference.uid else { return false };
@@ -348,7 +353,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the pod of this set that has the name of an owner, whichever uid the owner has.
+    /// Returns the pod of this set with the name of an owner, whichever uid the owner has.
     fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &SimulatedPod)> {
         let reference = &owner.reference;
         let (stem, ordinal) = split_ordinal(&reference.name)?;
@@ -368,7 +373,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// What was known of an owner is still known of it when the references are written anew.
+/// Keeps what is known of the presence of an owner when references are replaced.
 fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState {
     let presence = known
         .iter()

@@ -1,4 +1,5 @@
-//! Some of what has to be judged. A judgement only looks at the cluster: it is the same whoever makes it, beside what.
+//! Part of an assessment: the judgements of some subjects. Judgements only read the cluster, so
+//! that several threads can make them at the same time.
 
 use std::{
     cell::RefCell,
@@ -9,19 +10,19 @@ use super::{SubjectNotes, about, is_single};
 use crate::cluster::{Cluster, Cx, Facts, Subject};
 use crate::model::{Question, Settings};
 
-/// What came of judging some subjects. Shares may be judged at the same time.
+/// The judgements of some subjects. Several of these can be made at the same time.
 #[derive(Debug, Default)]
 pub struct PartialAssessment {
-    /// Those about which there is anything to keep.
+    /// The subjects of which there is anything to keep.
     pub(super) cases: BTreeMap<Subject, SubjectNotes>,
     pub(super) questions: BTreeSet<Question>,
-    /// What was known, and what was derived meanwhile. It rests on the cluster alone: where two
-    /// shares derive the same fact, they agree.
+    /// The facts that were known, and those derived since. They depend on the cluster alone: if two
+    /// parts derive the same fact, they agree.
     pub(super) facts: Facts,
 }
 
 impl PartialAssessment {
-    /// Begins with the facts that are known.
+    /// Starts with the known facts.
     pub fn new(known: Facts) -> Self {
         Self { facts: known, ..Self::default() }
     }
@@ -40,17 +41,17 @@ impl PartialAssessment {
     }
 }
 
-/// Judges one subject by every rule about its kind; `None` when there is nothing to keep.
+/// Judges one subject by every rule about its kind; `None` if there is nothing to keep.
 fn note(cx: &Cx, cluster: &Cluster, subject: &Subject) -> Option<SubjectNotes> {
     let mut notes = SubjectNotes::default();
-    // Nearly all of these answers are that nothing is wrong: they are not put into boxes.
+    // Nearly all of these find nothing, so that no `Judgement` is built for each.
     for (rule, judge) in about(subject) {
         match judge.on(cx, cluster, subject) {
             Some(Ok(Some(finding))) => notes.found.push((rule, finding.severity)),
             Some(Err(unseen)) if is_single(cluster, &unseen) => {
                 notes.unseen.push((rule.id, unseen));
             }
-            // What a whole kind lacks is told once, as a gap of the kind.
+            // A kind that was not read is reported once, as a gap of that kind.
             None | Some(Ok(None) | Err(_)) => {}
         }
     }

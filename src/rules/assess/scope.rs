@@ -1,4 +1,4 @@
-//! What there is to judge, and what of it was asked for.
+//! Subjects of an assessment, and the scope of a report.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ macro_rules! declare_access {
             })
         }
 
-        /// The metadata of a subject, of kinds of which that is kept: of pods it is not, and of
-        /// what does not exist there is none.
+        /// The metadata of a subject; `None` for pods, whose metadata is not kept, and for subjects
+        /// that are no objects.
         pub fn metadata<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Metadata> {
             match subject {
                 $(Subject::$subject(id) => cluster.$at(*id)?.metadata(),)+
@@ -51,7 +51,7 @@ fn kept_backends(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
     cluster.kept_backends().map(|kept| Subject::Backend(kept.backend.clone()))
 }
 
-/// The namespace that a subject belongs to: its own, or that of the claim it has to do with.
+/// The namespace of a subject: its own, or that of the claim that it belongs to.
 fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
     let of_volume = |name: &str| {
         let claim = cluster.volume_named(name)?.claim_ref.as_ref()?;
@@ -81,7 +81,7 @@ fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
     }
 }
 
-/// Whether the user asked for findings about a subject.
+/// Whether a subject is in the scope of the report.
 pub fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bool {
     let scope = &settings.scope;
     if let Some(wanted) = &scope.namespace
@@ -93,7 +93,7 @@ pub fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bo
         || metadata(cluster, subject).is_some_and(|it| scope.selector.matches(&it.labels))
 }
 
-/// Whether a finding was left out on purpose.
+/// Whether the user excluded a finding.
 pub(super) fn exempt(
     cluster: &Cluster,
     settings: &Settings,
@@ -108,7 +108,7 @@ pub(super) fn exempt(
     ignore.is_some_and(|text| ignored_ids(text).any(|ignored| ignored == id))
 }
 
-/// The ids at the head of `storage.kubectl.dev/ignore: "<id>[,…] reason"`.
+/// The ids at the beginning of `storage.kubectl.dev/ignore: "<id>[,…] reason"`.
 fn ignored_ids(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace().next().unwrap_or_default().split(',')
 }

@@ -1,4 +1,4 @@
-//! What was not seen, and what that keeps from being judged.
+//! What was not read, and the rules that could therefore not judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use crate::journal::kept::CONFIG_MAP;
 use crate::model::{Answer, Kind, Question, RuleId};
 use crate::rules::{Judge, REGISTRY, Rule};
 
-/// Something that was not seen, with the rules that it blinds.
+/// A gap, with the rules that need what was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadGap {
-    /// What was not seen.
+    /// What was not read.
     pub gap: Gap,
-    /// Which findings could therefore not be judged, everywhere or for some objects.
+    /// The rules that could therefore not judge all or some objects.
     pub rules: Vec<RuleId>,
 }
 
 impl Assessor {
-    /// Everything that was not seen: kinds, single objects whose existence is not certain, and what
-    /// verdicts would have to know.
+    /// Everything that was not read: kinds, single objects whose existence is uncertain, and
+    /// answers that verdicts need.
     ///
     /// Of many single objects of one kind that unread the same rules, the first is named.
     pub fn unread(&self, cluster: &Cluster) -> Vec<UnreadGap> {
@@ -56,20 +56,20 @@ impl Assessor {
     }
 }
 
-/// Whether it is a single object that was not seen, and not its whole kind.
+/// Whether a single object was not read, rather than its whole kind.
 pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
     match unseen.kind {
-        // Whoever may not or cannot ask for these misses a side of a finding, and no object.
+        // Without an answer to these a finding lacks a detail, but no finding is missing.
         Kind::Secret | Kind::SubjectAccessReview => false,
         Kind::PartialObjectMetadata => true,
         kind => cluster.reach(kind, unseen.namespace.as_ref()).is_ok(),
     }
 }
 
-/// Returns what is not seen for want of an answer that a verdict needs; `None` when it was given.
+/// Returns the gap that an unanswered question leaves in a verdict; `None` if it was answered.
 ///
-/// Secrets, permissions and records that may not be looked at are none of an audit's business. Objects and
-/// owners are told of by the rules that look for them.
+/// Missing permissions to read Secrets, permissions and records are no gap of an audit. Objects and
+/// owners are reported by the rules that need them.
 fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     let what = match question {
         Question::Exists(_) | Question::OwnerExists(_) => return None,
@@ -91,7 +91,7 @@ fn rules_needing(gap: &Gap) -> Vec<RuleId> {
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 
-/// The rules about what only a record names.
+/// The rules about kept backend volumes.
 fn rules_about_backends() -> Vec<RuleId> {
     let about = |rule: &&&Rule| rule.judge.iter().any(|it| matches!(it, Judge::Backend(_)));
     REGISTRY.iter().filter(about).map(|rule| rule.id).collect()

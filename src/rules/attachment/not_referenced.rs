@@ -1,4 +1,4 @@
-//! F83: a volume is attached to a node on which nobody uses it.
+//! F83: a volume is attached to a node on which no pod uses it.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
-    // Nothing tells when the last pod went; it was not attached for no pod longer than it exists.
+    // The deletion time of the last pod is unknown; the creation time of the attachment is a bound.
     let made = Age { since: attachment.metadata.created, trust: Trust::LowerBound };
     let stays = attachment.attached && attachment.metadata.deleting.is_none();
     if !stays || !cx.older_than(&made, Threshold::Detach) {
@@ -43,7 +43,7 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if pods.iter().any(|pod| pod.node.as_ref() == Some(&attachment.node)) {
         return Ok(None);
     }
-    // Where the server keeps count, it tells since when no pod at all has used the claim.
+    // If the server records it, the condition Unused shows since when no pod has used the claim.
     let unused = cx.claim(&claim.key)?.and_then(|claim| claim.condition("Unused"));
     let since = unused.and_then(|condition| condition.since);
     let age = since.map(|since| Age { since: Some(since), trust: Trust::SingleSource });

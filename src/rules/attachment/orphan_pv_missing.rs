@@ -1,4 +1,4 @@
-//! F80: the volume that an attachment names does not exist any more.
+//! F80: the volume of a VolumeAttachment does not exist any more.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
-    // What is attached without a volume of the cluster carries all that detaching needs.
+    // An attachment with an inline volume source contains everything that detaching needs.
     let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
     let deleting = attachment.metadata.deleting;
     let guarded = facts::has_attacher_finalizer(&attachment.metadata);

@@ -66,7 +66,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }))
 }
 
-/// Whether the claim was made for an ephemeral volume of the pod that owns it.
+/// Whether the claim was created for an ephemeral volume of the pod that owns it.
 fn is_ephemeral(claim: &Claim, owner: &OwnerReference) -> bool {
     let rest = claim.metadata.name.strip_prefix(&*owner.name);
     owner.controller

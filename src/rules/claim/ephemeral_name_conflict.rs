@@ -1,4 +1,4 @@
-//! F50: the claim of a pod's ephemeral volume would have a name that is taken.
+//! F50: the name of the claim for a pod's ephemeral volume is taken by another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

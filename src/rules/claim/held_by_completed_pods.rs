@@ -1,4 +1,4 @@
-//! F49: a claim is kept from going by pods that have ended.
+//! F49: pods that have ended block the deletion of a claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};

@@ -1,4 +1,4 @@
-//! F43: a claim has lost its volume.
+//! F43: the volume of a claim does not exist.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -26,7 +26,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let gone = match &claim.volume_name {
         Some(name) if claim.bind_completed => match cx.volume(name) {
             Ok(volume) => volume.is_none(),
-            // A claim that says so itself is lost whether or not volumes were seen.
+            // A claim with phase Lost is lost whether or not volumes were read.
             Err(_) if claim.phase == ClaimPhase::Lost => false,
             Err(unseen) => return Err(unseen),
         },

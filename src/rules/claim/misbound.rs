@@ -1,4 +1,4 @@
-//! F44: two claims believe that they have the same volume.
+//! F44: a claim references a volume that is bound to another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -68,8 +68,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     )))
 }
 
-/// Whether a volume belongs to a claim, as far as it belongs to any: one that was reserved for it
-/// by name, or lost its claimRef, is bound again by the volume controller.
+/// Whether a volume belongs to a claim, if it belongs to any. The volume controller binds a volume
+/// again that is reserved for the claim by name, or whose claimRef was removed.
 fn is_of(volume: &Volume, claim: &Claim) -> bool {
     let Some(claim_ref) = &volume.claim_ref else { return true };
     match (&claim_ref.uid, &claim.metadata.uid) {

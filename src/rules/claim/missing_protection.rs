@@ -1,4 +1,4 @@
-//! F42: a claim could be deleted under the pods that use it.
+//! F42: a claim in use lacks its protection finalizer.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};

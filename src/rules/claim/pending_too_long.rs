@@ -1,4 +1,4 @@
-//! F45: a claim does not get a volume, and why.
+//! F45: a claim is Pending for longer than the threshold, with the cause.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -23,7 +23,8 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// What a claim waits for, what to do, and the state of who should act, as far as that is known.
+/// Why a claim is Pending, what to do, and the state of the controller that should act, if it is
+/// known.
 struct PendingReason {
     why: String,
     advice: &'static str,
@@ -43,7 +44,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !waits || !cx.older_than(&age, Threshold::PvcPending) {
         return Ok(None);
     }
-    // Without events it is still found, with less of a reason.
+    // Without events the finding only lacks detail.
     let last = |reasons: &[&str]| facts::last_event_about(cx, &claim.object(), reasons);
     let failed = last(&["ProvisioningFailed"]).ok().flatten();
     let reason = reason(cx, claim, failed)?;
@@ -182,7 +183,7 @@ fn of_class(
     Ok(PendingReason { state: Some(state), ..reason })
 }
 
-/// The state of a provisioner; those in the tree are a part of the controller manager.
+/// Returns the state of a provisioner; in-tree provisioners are part of kube-controller-manager.
 fn state(cx: &Cx, provisioner: &Text) -> ControllerState {
     if provisioner.starts_with("kubernetes.io/") {
         facts::controller_manager(cx)

@@ -1,4 +1,4 @@
-//! F96: a claim was to grow, and does not.
+//! F96: the expansion of a claim failed, or is incomplete for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Age, Claim, ClaimCondition, Finding, Kind, PodUse, Severity, Threshold, Trust};
@@ -19,11 +19,11 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// What holds a resize up.
+/// What blocks an expansion.
 enum ResizeObstacle<'a> {
-    /// Storage system or node said no.
+    /// The storage system or the node rejected it.
     Failed(&'a ClaimCondition),
-    /// The disk has grown; its file system grows when a pod mounts it.
+    /// The backend volume was expanded; its file system is expanded when a pod mounts it.
     FileSystem(&'a ClaimCondition),
 }
 
@@ -32,7 +32,7 @@ fn obstacle(claim: &Claim) -> Option<ResizeObstacle<'_>> {
     if let Some(condition) = failed.into_iter().find_map(|kind| claim.condition(kind)) {
         return Some(ResizeObstacle::Failed(condition));
     }
-    // What is infeasible is not always said in a condition of its own.
+    // An infeasible expansion does not always have a condition of its own.
     let infeasible = ["ControllerResizeInfeasible", "NodeResizeInfeasible"];
     if claim.resize_status.as_deref().is_some_and(|status| infeasible.contains(&status)) {
         return claim.condition("Resizing").map(ResizeObstacle::Failed);

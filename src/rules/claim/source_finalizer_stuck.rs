@@ -1,4 +1,5 @@
-//! F48: a claim that was copied is kept although nobody copies it any more.
+//! F48: the deletion of a claim is blocked by a finalizer for clones or snapshots, although none is
+//! in progress.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, CLONE_SOURCE, SNAPSHOT_SOURCE};

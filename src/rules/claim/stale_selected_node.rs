@@ -1,4 +1,4 @@
-//! F47: the scheduler chose a node for a claim, and that node is of no use any more.
+//! F47: the selected node of a Pending claim does not exist or cannot be used.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -21,8 +21,8 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// Events of a provisioner that is making a volume, or has tried to. Not `ExternalProvisioning`,
-/// with which the controller manager says again and again that it waits for one.
+/// Events of a provisioner that creates a volume, or has tried to. Not `ExternalProvisioning`,
+/// which kube-controller-manager repeats while it waits for a provisioner.
 const PROVISIONING: [&str; 2] = ["Provisioning", "ProvisioningFailed"];
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {

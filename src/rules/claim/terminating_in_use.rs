@@ -1,4 +1,4 @@
-//! F40: a claim is being deleted under the pods that use it.
+//! F40: a claim is Terminating while pods use it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, PVC_PROTECTION};

@@ -1,4 +1,4 @@
-//! F41: a claim is being deleted, nobody uses it, and it does not go.
+//! F41: an unused claim is Terminating for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
@@ -45,7 +45,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .shows("consequence", fate.words("its last finalizer goes"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
-    // Those that upstream does not wait for, or that nobody waits for.
+    // Pods that Kubernetes does not wait for.
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);
     }

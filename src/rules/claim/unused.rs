@@ -1,4 +1,4 @@
-//! F46: nobody would miss a claim, as far as can be seen.
+//! F46: a Bound claim without pods, workloads or owners that use it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, Ownership};
@@ -29,7 +29,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let (finished, others): (Vec<_>, Vec<_>) =
         cx.workloads_of(&claim.key())?.into_iter().partition(|workload| workload.finished);
-    // A claim of a set's template is for the rules about sets, in range or not.
+    // A claim of a StatefulSet's template is judged by the rules about StatefulSets, in range or
+    // not.
     if !others.is_empty() || !facts::template_of(cx, claim)?.is_empty() {
         return Ok(None);
     }

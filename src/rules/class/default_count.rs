@@ -1,4 +1,4 @@
-//! F100: claims wait for a default class, and there is none, or more than one.
+//! F100: claims wait for a default class, and none exists, or several do.
 
 use std::cmp::Reverse;
 
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 /// How many of the claims that wait are listed.
 const LISTED: usize = 20;
 
-/// The default classes, the one that is taken first (`GetDefaultClass`).
+/// Returns the default classes, first the one that Kubernetes uses (`GetDefaultClass`).
 fn defaults<'a>(cx: &Cx<'a>) -> Seen<Vec<&'a StorageClass>> {
     let mut classes = cx.all_classes()?;
     classes.retain(|class| class.is_default);
@@ -36,7 +36,7 @@ fn defaults<'a>(cx: &Cx<'a>) -> Seen<Vec<&'a StorageClass>> {
     Ok(classes)
 }
 
-/// Whether a claim waits for a default class; one that names its volume does not.
+/// Whether a claim waits for a default class; one with `spec.volumeName` does not.
 fn waits(claim: &Claim) -> bool {
     let unbound = claim.phase == ClaimPhase::Pending && claim.volume_name.is_none();
     unbound && claim.class.is_none() && claim.metadata.deleting.is_none()

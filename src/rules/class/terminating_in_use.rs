@@ -1,4 +1,4 @@
-//! F95: a volume attributes class is to go, and is still named.
+//! F95: a volume attributes class is Terminating, and still referenced.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::VAC_PROTECTION;
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::AttributesClass(judge)],
 };
 
-/// How many of those that name it are listed.
+/// How many of its users are listed.
 const LISTED: usize = 20;
 
 fn judge(cx: &Cx, class: &AttributesClass) -> Seen<Option<Finding>> {

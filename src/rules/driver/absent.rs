@@ -1,4 +1,4 @@
-//! F38: volumes of a driver whose provisioner does not exist any more.
+//! F38: volumes of a driver whose provisioner is absent.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

@@ -1,4 +1,4 @@
-//! F37: a csi-provisioner of a version that is known to lose or hang volumes.
+//! F37: a csi-provisioner of a version that is known to leak volumes or to leave them Terminating.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect};

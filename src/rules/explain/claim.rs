@@ -1,4 +1,4 @@
-//! Explaining a claim.
+//! Explanation of a claim.
 
 use super::super::finding::shown_uid;
 use super::{Explanation, ExplanationDraft, User, set};
@@ -96,7 +96,7 @@ fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Everything that R-PVCP-9 counts as a user.
+/// Adds everything that counts as a user by R-PVCP-9.
 fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let found = facts::unsafe_to_delete(cx, claim);
     draft.explanation.looked_at = [Kind::Pod]
@@ -106,11 +106,11 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
         .collect();
     for reason in &found.reasons {
         let holds = matches!(reason, UnsafeReason::Pod(user) if user.holds_protection());
-        // The volume is no user of its claim.
+        // A volume is no user of its claim.
         if let (Some(object), false) =
             (reason.object(), matches!(reason, UnsafeReason::DataLost(_)))
         {
-            // The object is named beside it.
+            // The object is printed next to it.
             let words = reason.words();
             let how = words.strip_prefix(&format!("{object} ")).unwrap_or(&words).to_owned();
             draft.explanation.users.push(User { object, how, holds });
@@ -188,7 +188,7 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Explanat
     }
 }
 
-/// What a set's doings mean for it.
+/// Adds the effects of operations on the StatefulSet of a claim.
 fn foretold(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
     let Some(situation) = draft.seen(SetSituation::of(cx, member.set)) else { return };
     let replicas = i64::from(member.set.replicas.unwrap_or(1));
@@ -221,7 +221,7 @@ fn foretold(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explanat
     }
 }
 
-/// What becomes of a claim that is no set's when the pods that use it are deleted.
+/// Adds the effect on a claim without a StatefulSet when the pods that use it are deleted.
 fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     const WHEN: &str = "the pods that use it are deleted";
     let Some(pods) = draft.seen(facts::pod_users(cx, claim)) else { return };

@@ -1,4 +1,4 @@
-//! Explaining a `StatefulSet`: what becomes of its claims.
+//! Explanation of a `StatefulSet`: the effects of operations on its claims.
 
 use super::{Explanation, ExplanationDraft, User};
 use crate::cluster::Cx;
@@ -72,12 +72,12 @@ fn named(kind: Kind, namespace: &Text, name: &str) -> ObjectRef {
     ObjectRef { key: ObjectKey { kind, namespace, name: name.into() }, uid: None }
 }
 
-/// The ordinals that a set wants, in words.
+/// The range of ordinals of a set, in words.
 pub(super) fn range(set: &StatefulSet) -> String {
     Ordinals::of(set).to_string()
 }
 
-/// What the set's controller does next to a claim's owners, in words.
+/// What the StatefulSet controller does next to the owners of a claim, in words.
 pub(super) fn next(next: &ReferenceUpdate) -> String {
     let because = match next {
         ReferenceUpdate::Writes(owners) if owners.is_empty() => {
@@ -110,7 +110,7 @@ pub(super) fn next(next: &ReferenceUpdate) -> String {
     .to_owned()
 }
 
-/// A prediction in a word and a sentence.
+/// A prediction as a word and a sentence.
 pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'static str, String) {
     match &prediction.outcome {
         ClaimOutcome::Kept => {
@@ -134,7 +134,7 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
             };
             match prediction.reason {
                 OutcomeReason::Unowned | OutcomeReason::Matrix => ("kept", then),
-                // That is what the reason says.
+                // The reason contains this already.
                 OutcomeReason::Orphaned if owners.is_empty() => {
                     ("kept", prediction.reason.to_string())
                 }
@@ -158,7 +158,7 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
             let empty =
                 if *recreated { "; an empty claim of its name is made afterwards" } else { "" };
             let why = match prediction.reason {
-                // Which owners these are was said.
+                // The owners were mentioned already.
                 OutcomeReason::OwnersGone => String::new(),
                 reason => format!(" ({reason})"),
             };

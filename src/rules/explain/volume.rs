@@ -1,4 +1,4 @@
-//! Explaining a volume.
+//! Explanation of a volume.
 
 use super::super::finding::shown_uid;
 use super::{Explanation, ExplanationDraft, User};
@@ -63,7 +63,7 @@ fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Whoever has its data open, or will want it.
+/// Adds the users of a volume: attachments, pods, and volumes of the same backend volume.
 fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     draft.explanation.looked_at = vec![
         Kind::PersistentVolumeClaim,

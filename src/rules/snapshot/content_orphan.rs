@@ -1,4 +1,5 @@
-//! F99: a snapshot of the storage system that nobody in the cluster refers to, or can delete.
+//! F99: a VolumeSnapshotContent whose VolumeSnapshot does not exist, or that no controller can
+//! delete.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -21,12 +22,12 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Snapshot(judge)],
 };
 
-/// What became of the `VolumeSnapshot` of a content.
+/// The state of the `VolumeSnapshot` of a content.
 enum BoundSnapshot {
-    /// It is there, or not yet bound.
+    /// It exists, or is not bound yet.
     There,
     Gone,
-    /// Another one has its name.
+    /// One of this name with another uid exists.
     Replaced,
 }
 
@@ -74,7 +75,8 @@ const UNWANTED: &str =
     "if nobody needs it, set its deletionPolicy to Delete and delete the VolumeSnapshotContent";
 
 fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<BoundSnapshot> {
-    // Unbound, it may have been made by hand for a `VolumeSnapshot` that is yet to come.
+    // An unbound content may be statically provisioned for a `VolumeSnapshot` that will be created
+    // later.
     let (Some((namespace, name)), Some(uid)) = (&content.snapshot, &content.snapshot_uid) else {
         return Ok(BoundSnapshot::There);
     };

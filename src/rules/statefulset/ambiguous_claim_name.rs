@@ -1,4 +1,4 @@
-//! F68: a claim that two sets call their own.
+//! F68: the name of a claim matches templates of several StatefulSets.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{Ordinals, membership};

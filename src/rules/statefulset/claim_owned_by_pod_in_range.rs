@@ -1,4 +1,4 @@
-//! F67: a claim that is wanted again dies with its pod.
+//! F67: a claim in range is owned by its pod, and deleted with it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{ClaimPod, is_held, membership, names_pod};
@@ -42,7 +42,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let going = matches!(place, ClaimPod::Leaving(_)) || member.set.metadata.deleting.is_some();
-    // While the pod stays, the controller takes the reference off, unless something holds it up.
+    // While the pod exists, the controller removes the reference, unless something blocks it.
     let since = claim.metadata.last_change(&ManagedField::OwnerReferences).max(pod.created);
     if !going && !cx.older_than(&Age::stamped(since), Threshold::Protection) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! F63: claims that a set left when it was deleted.
+//! F63: claims of a StatefulSet that was deleted.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{membership, volume_effect};
@@ -31,7 +31,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     for (_, set) in &parses {
-        // Then the claim is judged with that set.
+        // Then the claim is judged as one of that set.
         if cx.set(&claim.namespace, set)?.is_some() {
             return Ok(None);
         }
@@ -66,7 +66,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only("keep it, if its set will be made again; else delete it yourself")))
 }
 
-/// Every template and set that a stem may be made of: `data-a-web` is `data` of `a-web`, or
+/// Every template and set that a stem may consist of: `data-a-web` is `data` of `a-web`, or
 /// `data-a` of `web`.
 fn parses(stem: &str) -> Vec<(&str, &str)> {
     let dashes = stem.match_indices('-').map(|(place, _)| place);

@@ -1,4 +1,5 @@
-//! F64: somebody else manages a claim that the set's policy is about.
+//! F64: a claim of a StatefulSet has another managing controller, so that the policy is not
+//! applied.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
@@ -36,7 +37,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(foreign) = foreign_controller(owners, set, pod, member.set.retention.as_ref()) else {
         return Ok(None);
     };
-    // One of an earlier set or pod is another finding.
+    // A reference to an earlier set or pod is another finding.
     if names_set(foreign, set.name) || names_pod(foreign, &name) {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! F61: a claim outlives its set although the policy says that it goes with it.
+//! F61: a claim lacks the owner reference to its StatefulSet that the policy requires.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
@@ -53,7 +53,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             }
         }
     };
-    // The controller needs a moment after each of these.
+    // The controller needs some time after each of these.
     let changed = member.set.metadata.last_change(&ManagedField::RetentionPolicy);
     let since = claim.metadata.created.max(changed).max(pod.and_then(|pod| pod.created));
     if !missing || !cx.older_than(&Age::stamped(since), Threshold::Protection) {

@@ -49,7 +49,7 @@ impl Rule {
 }
 
 impl Finding {
-    /// Shows what decides about the claims of a set.
+    /// Adds the fields of a set that decide about its claims.
     fn shows_set(self, set: &StatefulSet) -> Self {
         let object = set.object();
         let finding = self
@@ -73,7 +73,7 @@ impl Finding {
         }
     }
 
-    /// Shows whose a claim is, and what decides about it.
+    /// Adds the set of a claim, and what decides about the claim.
     fn shows_member(self, claim: &Claim, member: &TemplateClaim) -> Self {
         let parsed = format!(
             "template {}, set {}, ordinal {}",
@@ -83,12 +83,12 @@ impl Finding {
         finding.relates([member.set.object()])
     }
 
-    /// Shows one owner reference, which is not like the others.
+    /// Adds one owner reference under a name of its own.
     fn shows_owner(self, field: &'static str, owner: &OwnerReference) -> Self {
         self.shows(field, named(owner))
     }
 
-    /// Shows all owner references of a claim.
+    /// Adds all owner references of a claim.
     fn shows_owners(self, claim: &Claim) -> Self {
         if claim.metadata.owners.is_empty() {
             return self.shows("metadata.ownerReferences", "<none>");
@@ -102,8 +102,8 @@ impl Finding {
         finding.shows_manager(&claim.metadata, &field, "managers of the references")
     }
 
-    /// Offers to keep the data of a claim that is about to be deleted, where it would be destroyed.
-    /// Where it would not, the finding is less severe.
+    /// Offers to retain the volume of a claim that is about to be deleted, if its data would be
+    /// destroyed. If not, the finding is less severe.
     fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
         let (fate, volume) = retention::volume_effect(cx, claim);
         let finding = self.shows("consequence", fate.describe()).about_volume(volume);

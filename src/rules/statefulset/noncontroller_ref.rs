@@ -1,4 +1,4 @@
-//! F66: a reference of an old server that nobody renews.
+//! F66: an owner reference without `controller`, as written by older servers.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{ClaimPod, ReferenceForm, membership};

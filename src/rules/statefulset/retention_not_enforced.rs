@@ -1,4 +1,4 @@
-//! F71: nobody makes a set's claims the set's.
+//! F71: the retention policy of a StatefulSet is not enforced.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
@@ -42,7 +42,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
                     late.push(claim);
                     since = since.max(changed);
                 }
-                // One is enough to show that somebody does it.
+                // One claim is enough to show that the policy is enforced.
                 Enforcement::Done => return Ok(None),
                 Enforcement::Nothing => {}
             }
@@ -68,7 +68,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     ))
 }
 
-/// A server without the feature drops the policy that somebody wrote, but not who wrote it.
+/// A server without the feature drops the policy, but not its manager from managedFields.
 fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     let field = ManagedField::RetentionPolicy;
     set.metadata.managers_of(&field).next()?;
@@ -85,13 +85,13 @@ fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     ))
 }
 
-/// How many claims are named: one is as good as all.
+/// How many claims are listed, as examples.
 const SHOWN: usize = 3;
 
 enum Enforcement {
-    /// Somebody should have changed its owners, since then.
+    /// The controller should have updated its owners, since this time.
     Late(Option<Time>),
-    /// Somebody has.
+    /// The controller has updated its owners.
     Done,
     /// It proves nothing.
     Nothing,
@@ -103,7 +103,7 @@ fn enforcement(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<Enforcement> {
         return Ok(Enforcement::Nothing);
     };
     let name = member.pod_name();
-    // In order, the controller waits for each pod to be ready.
+    // With OrderedReady the controller waits until each pod is ready.
     let Some(pod) = member.pod(cx)?.filter(|pod| pod.ready) else {
         return Ok(Enforcement::Nothing);
     };
@@ -116,7 +116,7 @@ fn enforcement(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<Enforcement> {
     let policy = set.retention.as_ref();
     let next =
         |form| expected_ownership(&claim.metadata.owners, member.owner(), policy, &place, form);
-    // Which form a server of 1.30 uses is not known: either will do.
+    // The form of references of a 1.30 server is unknown: both are accepted.
     let form = ReferenceForm::of(cx.server());
     if form == ReferenceForm::Unknown
         && next(ReferenceForm::Plain) == ReferenceUpdate::Leaves(NoUpdateReason::Matches)

@@ -1,4 +1,4 @@
-//! F70: a claim of a template that its set has no more.
+//! F70: a claim of a template that its StatefulSet no longer has.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{membership, names_set, volume_effect};
@@ -52,7 +52,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(None)
 }
 
-/// Whether more than the name speaks for the set: the labels that it gives its claims, or an owner.
+/// Whether more than the name connects a claim with the set: the labels that the set gives its
+/// claims, or an owner reference.
 fn was_made_for(claim: &Claim, set: &StatefulSet) -> bool {
     let labelled = !set.match_labels.is_empty()
         && set.match_labels.iter().all(|wanted| claim.metadata.labels.contains(wanted));

@@ -1,4 +1,4 @@
-//! F69: a retention policy that nobody honours.
+//! F69: a retention policy with an unknown value.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Finding, Kind, Retention, Severity, StatefulSet};

@@ -1,4 +1,4 @@
-//! F25: a deletion that is going on, or fails: hands off.
+//! F25: the deletion of a volume is in progress or fails: report-only.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
@@ -71,8 +71,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     ))))
 }
 
-/// Returns the state of the controller that holds the volume until its disk is deleted, unless
-/// that controller is gone, or looks as if it had given up.
+/// Returns the state of the controller whose finalizer blocks the deletion of the volume until the
+/// backend volume is deleted; `None` if that controller is absent or seems rolled back.
 fn working_on_it(cx: &Cx, volume: &Volume) -> Seen<Option<ControllerState>> {
     let state = match facts::owner(volume) {
         Owner::Csi(driver) if volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) => {

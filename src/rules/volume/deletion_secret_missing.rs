@@ -1,4 +1,5 @@
-//! F34: a volume whose backend would be deleted without credentials.
+//! F34: the deletion Secret of a volume does not exist, so that the driver would be called without
+//! credentials.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, SecretState};

@@ -1,4 +1,4 @@
-//! F24: the finalizer of a csi-provisioner that does not exist any more.
+//! F24: a Terminating volume with the finalizer of a csi-provisioner that is absent.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
@@ -47,7 +47,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
 }
 
-/// The summary, and what comes of the finalizer.
+/// Returns the summary, and the effect on the backend volume.
 fn consequence(volume: &Volume) -> (&'static str, &'static str) {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {

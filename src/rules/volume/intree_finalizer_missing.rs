@@ -1,4 +1,5 @@
-//! F28: an in-tree volume of policy Delete without the finalizer of the controller manager.
+//! F28: an in-tree volume with policy Delete without the deletion-protection finalizer of
+//! kube-controller-manager.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE};

@@ -1,4 +1,4 @@
-//! F39: an in-tree finalizer that a rolled back controller manager no longer removes.
+//! F39: an in-tree finalizer that a kube-controller-manager that was rolled back no longer removes.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE, Owner};
@@ -51,7 +51,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_IN_TREE_FINALIZER)))
 }
 
-/// A volume that is not being deleted yet, where the user says that the feature is off.
+/// Judges a volume that is not Terminating, if the user asserts that the feature is off.
 fn will_hang(cx: &Cx, volume: &Volume) -> Option<Finding> {
     let rolled_back = cx.settings().rolled_back
         && facts::always_honors_reclaim_policy(cx) == Some(false)

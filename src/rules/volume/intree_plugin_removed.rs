@@ -1,4 +1,4 @@
-//! F29: a volume of an in-tree plugin that the server does not have any more.
+//! F29: a volume of an in-tree plugin that this Kubernetes version no longer has.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE, Owner};

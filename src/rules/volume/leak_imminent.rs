@@ -1,4 +1,4 @@
-//! F20: a volume deleted before its claim, with nothing to protect the backend.
+//! F20: a volume is Terminating before its claim, without a deletion-protection finalizer.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner};
@@ -27,7 +27,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
         && !volume.metadata.has_finalizer(IN_TREE);
-    // A controller manager that insists on its finalizer lets nothing go: that is a deadlock, no leak.
+    // If kube-controller-manager requires its finalizer, the volume is never deleted: a deadlock,
+    // no leak.
     let hangs = facts::expects_in_tree_finalizer(volume)
         && facts::always_honors_reclaim_policy(cx) == Some(true);
     if !unprotected || hangs {

@@ -1,4 +1,5 @@
-//! F32: a volume without the finalizer that keeps the object while it is bound.
+//! F32: a volume without `kubernetes.io/pv-protection`, which blocks its deletion while it is
+//! bound.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PV_PROTECTION};

@@ -1,4 +1,4 @@
-//! F10: nobody has taken a new volume in.
+//! F10: a volume is Pending for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, LastTransition};

@@ -1,4 +1,4 @@
-//! F09: a claim asks for a volume that is not its own.
+//! F09: a claim references a volume that is bound to another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, ClaimPhase, Finding, Kind, Severity, Volume};
@@ -48,8 +48,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(reason)))
 }
 
-/// Whether a claim that names the volume is not the one that the volume names. A volume that was
-/// reserved for the claim, and has not met it yet, is not a stranger's.
+/// Whether a claim that references the volume differs from the claim that the volume references. A
+/// volume that is reserved for the claim by name does not count.
 fn is_stranger(volume: &Volume, claim: &Claim) -> bool {
     let Some(claim_ref) = &volume.claim_ref else { return true };
     match (&claim_ref.uid, &claim.metadata.uid) {

@@ -1,4 +1,4 @@
-//! F04: a volume names a claim that was deleted and created again.
+//! F04: a volume references a claim that was deleted and recreated.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};

@@ -1,4 +1,4 @@
-//! F05: a Released volume that its policy wants deleted, and nobody deletes it.
+//! F05: a Released volume with policy Delete is not reclaimed.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, Owner};
@@ -65,7 +65,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
 }
 
-/// Whether the policy may have become Delete so lately that nobody had the time to act on it,
+/// Whether the policy may have become Delete so recently that no controller had the time to act,
 /// however long ago the volume was released.
 fn policy_is_new(cx: &Cx, volume: &Volume) -> bool {
     let stuck = cx.settings().thresholds.get(Threshold::Stuck);

@@ -1,4 +1,4 @@
-//! F07: a volume that could be reclaimed or bound shares its backend volume with another one.
+//! F07: a volume that is not bound references the backend volume of another volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -6,7 +6,7 @@ use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
-/// There may be thousands, and each of them would show all others.
+/// There may be thousands, and each finding would list all others.
 const SHOWN: usize = 20;
 
 pub(super) static RULE: Rule = Rule {

@@ -1,4 +1,4 @@
-//! F01: a Released volume that Retain has kept for too long.
+//! F01: a volume with policy Retain is Released for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, Owner};

@@ -1,4 +1,4 @@
-//! F08: snapshots were or are being taken of a volume whose claim is gone.
+//! F08: snapshots depend on a volume whose claim was deleted.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

@@ -1,4 +1,4 @@
-//! F06: a volume without a claim still has an attachment.
+//! F06: a Released volume still has a VolumeAttachment.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

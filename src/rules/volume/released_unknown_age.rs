@@ -1,4 +1,4 @@
-//! F02: a Released volume of which nothing tells since when.
+//! F02: a volume is Released since an unknown time.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

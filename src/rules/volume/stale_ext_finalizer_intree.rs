@@ -1,4 +1,4 @@
-//! F30: the finalizer of csi-provisioner on a volume that is in-tree.
+//! F30: the finalizer of csi-provisioner on an in-tree volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};

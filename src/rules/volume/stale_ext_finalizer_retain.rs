@@ -1,4 +1,4 @@
-//! F23: the finalizer of csi-provisioner on a volume that is not to be deleted.
+//! F23: the finalizer of csi-provisioner on a volume whose policy is not Delete.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
@@ -51,8 +51,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
 }
 
-/// Since when the policy has been what it is. A volume whose managers were stripped only tells
-/// when it last changed at all.
+/// Since when the policy has been the same. Without managedFields this is the time of the last
+/// known change of any kind.
 fn since_last_change(cx: &Cx, volume: &Volume) -> Age {
     match volume.metadata.last_change(&ManagedField::ReclaimPolicy) {
         Some(changed) => {

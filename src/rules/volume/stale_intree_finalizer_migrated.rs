@@ -1,4 +1,4 @@
-//! F27: the in-tree finalizer on a volume that is CSI now.
+//! F27: the in-tree finalizer on a volume that was migrated to CSI.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

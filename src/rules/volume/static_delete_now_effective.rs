@@ -1,4 +1,4 @@
-//! F14: a volume made by hand says Delete, and its provisioner has learned to obey.
+//! F14: a statically provisioned volume has policy Delete, and its csi-provisioner applies it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

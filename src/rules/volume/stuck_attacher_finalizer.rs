@@ -1,4 +1,4 @@
-//! F31: a terminating volume that waits for its attacher.
+//! F31: the finalizer of the external-attacher blocks the deletion of a volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
@@ -63,7 +63,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_ATTACHER_FINALIZER)))
 }
 
-/// Since when it has been both terminating and unbound: only then does the attacher let go.
+/// Since when it has been both Terminating and unbound: only then does the external-attacher remove
+/// its finalizer.
 fn since_both(cx: &Cx, volume: &Volume) -> Age {
     let unbound = facts::phase_age(cx, volume).since;
     Age::stamped(volume.metadata.deleting.map(|time| unbound.map_or(time, |it| it.max(time))))

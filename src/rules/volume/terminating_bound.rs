@@ -1,4 +1,4 @@
-//! F21: a volume is being deleted while its claim is in use.
+//! F21: a volume is Terminating while its claim is bound.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE};

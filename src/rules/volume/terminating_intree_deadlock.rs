@@ -1,4 +1,5 @@
-//! F35: a terminating in-tree volume that its controller can never let go.
+//! F35: a Terminating in-tree volume that lacks the finalizer without which kube-controller-manager
+//! cannot delete it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE};

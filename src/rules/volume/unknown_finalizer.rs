@@ -1,4 +1,4 @@
-//! F33: a volume or claim that hangs on a finalizer which is not one of Kubernetes' own.
+//! F33: a third-party finalizer blocks the deletion of a volume or claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner};
@@ -52,7 +52,8 @@ fn judge_claim(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }))
 }
 
-/// Returns the unknown finalizers of an object that has been terminating for too long.
+/// Returns the third-party finalizers of an object that is Terminating for longer than the
+/// threshold.
 fn hanging(cx: &Cx, metadata: &Metadata) -> Option<Vec<Text>> {
     let unknown: Vec<_> = metadata
         .finalizers

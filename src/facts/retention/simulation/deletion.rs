@@ -1,10 +1,10 @@
-//! Who goes: the pods of a set, and the set itself.
+//! Deletion of the pods of a set and of the set itself, in a simulation.
 
 use super::super::set_situation::Propagation;
 use super::Simulation;
 
 impl Simulation<'_> {
-    /// Lets the set's pods go with it, and the pods that are going be gone.
+    /// Deletes the Terminating pods, and the pods of a set that is deleted.
     pub(super) fn delete_pods(&mut self) {
         self.lock_pods();
         let orphans = self.deleting == Some(Propagation::Orphan);
@@ -15,7 +15,7 @@ impl Simulation<'_> {
             .filter(|(_, pod)| !pod.locked && (pod.leaving || (collected && pod.member)))
             .map(|(ordinal, _)| *ordinal)
             .collect();
-        // The largest ordinals go first, one after the other where there is an order.
+        // The largest ordinals are deleted first, one after the other with OrderedReady.
         gone.reverse();
         let one_by_one = self.assumptions.ordered && self.deleting.is_none();
         for ordinal in &gone {
@@ -28,10 +28,11 @@ impl Simulation<'_> {
         self.turn += u32::from(!gone.is_empty() && !one_by_one);
     }
 
-    /// A set that is deleted in the foreground has its pods deleted in the foreground too, where they
-    /// own anything (garbagecollector.go, `attemptToDeleteItem`). Such a pod waits for the claims that
-    /// block it, and they are protected as long as it is there: neither ever goes (seen on 1.36.3).
-    /// For their owners they count as gone, since the collector deletes what such a pod owns.
+    /// Finds deadlocks. If a set is deleted in the foreground, its pods are deleted in the
+    /// foreground too, if they own anything (garbagecollector.go, `attemptToDeleteItem`). Such a
+    /// pod waits for the claims that block it, and these are protected as long as the pod exists:
+    /// neither is ever deleted (observed on 1.36.3). As owners such pods count as absent, since the
+    /// garbage collector deletes their dependents.
     fn lock_pods(&mut self) {
         if self.deleting != Some(Propagation::Foreground) {
             return;
@@ -63,7 +64,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets the set go: at once in the background, else when what it owns has gone or is orphaned.
+    /// Deletes the set; if its dependents are orphaned, removes their references to it first.
     pub(super) fn delete_set(&mut self) {
         if self.deleting == Some(Propagation::Orphan) {
             for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {

@@ -1,40 +1,41 @@
-//! How far the controller of a set gets through its pods, and what stops it.
+//! Progress of the StatefulSet controller through the pods of a set, and what stops it.
 
 use super::{SimulatedClaim, Simulation, names_pod};
 use crate::model::Retention;
 
-/// Why a pod cannot be made.
+/// Why the controller cannot create a pod.
 pub(super) enum PodObstacle {
-    /// A claim belongs to an earlier pod of its name (`PodClaimIsStale`): the controller waits.
+    /// A claim is owned by an earlier pod of its name (`PodClaimIsStale`): the controller waits.
     Stale,
-    /// Somebody else's pod has its name, or a claim is being deleted: the controller fails.
+    /// A pod that does not belong to the set has its name, or a claim is Terminating: the
+    /// controller fails.
     Error,
 }
 
 /// How far the controller gets.
 pub(super) struct ControllerProgress {
-    /// The wanted ordinal at which it stops, if it does.
+    /// The ordinal in range at which it stops, if it does.
     first: Option<i64>,
-    /// From here on it visits nothing.
+    /// The first ordinal that it does not visit.
     end: i64,
 }
 
 impl ControllerProgress {
     const NONE: Self = Self { first: None, end: i64::MAX };
 
-    /// Whether it gets past an ordinal; to those that are not wanted only if nothing stops it.
+    /// Whether it handles an ordinal; ordinals out of range only if nothing stops it.
     pub(super) fn reaches(&self, ordinal: i32, wanted: bool) -> bool {
         if wanted { i64::from(ordinal) < self.end } else { self.first.is_none() }
     }
 
-    /// Whether it gets to an ordinal that is wanted.
+    /// Whether it begins to handle an ordinal in range.
     pub(super) fn touches(&self, ordinal: i32) -> bool {
         self.reaches(ordinal, true) || self.first == Some(i64::from(ordinal))
     }
 }
 
 impl Simulation<'_> {
-    /// Returns what keeps the controller from making the pod of an ordinal that has none of its own.
+    /// Returns why the controller cannot create the pod of an ordinal that has none.
     pub(super) fn pod_obstacle(&self, ordinal: i32) -> Option<PodObstacle> {
         let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
         let name = format!("{}-{ordinal}", self.name);
@@ -49,7 +50,7 @@ impl Simulation<'_> {
         (taken || of_pod().any(|it| it.outcome.deleted.is_some())).then_some(PodObstacle::Error)
     }
 
-    /// Returns how far the controller gets through the pods that it wants (`processReplica`,
+    /// Returns how far the controller gets through the pods in range (`processReplica`,
     /// `runForAll`, `slowStartBatch`).
     pub(super) fn progress(&self) -> ControllerProgress {
         let ordinals = self.ordinals();
@@ -67,7 +68,7 @@ impl Simulation<'_> {
         let first = known.filter(|it| ordinals.contains(*it)).filter(stops).min();
         let Some(first) = first else { return ControllerProgress::NONE };
         let first = i64::from(first);
-        // In their order nobody comes after it; else whoever is in the same batch does.
+        // With OrderedReady it handles no later ordinal; otherwise those of the same batch.
         let end = if self.assumptions.ordered { first } else { ordinals.end_of_batch(first) };
         ControllerProgress { first: Some(first), end }
     }

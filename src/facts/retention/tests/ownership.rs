@@ -150,7 +150,7 @@ fn claims_of_earlier_sets_and_pods_are_left_alone() {
             }
         }
     }
-    // Only the first reference of a name is looked at; a later one counts as another controller.
+    // Only the first reference of a name is checked; a later one counts as another controller.
     let second = next("set*, old set", "DR", false, ReferenceForm::Controller);
     assert_eq!(second, ReferenceUpdate::Writes(Vec::new()));
     assert_eq!(
@@ -164,7 +164,7 @@ fn a_reference_of_another_version_is_nobodys() {
     let next =
         |policy| next("set under another version*", policy, false, ReferenceForm::Controller);
     assert_eq!(next("RR"), ReferenceUpdate::Leaves(NoUpdateReason::Unrecognised));
-    // With the right uid it is an owner, and a controller that nobody expected.
+    // With the right uid it is an owner, and an unexpected controller.
     assert_eq!(next("DR"), ReferenceUpdate::Leaves(NoUpdateReason::Unrecognised));
 }
 

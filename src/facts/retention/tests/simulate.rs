@@ -86,8 +86,8 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> SetSituation {
     situation
 }
 
-/// Outcomes in short: `kept`, `owned by …`, `set`, `pod`, `dangling` (deleted), `+` when an empty
-/// one follows, `unknown`; each with its rule.
+/// Outcomes in short form: `kept`, `owned by …`, `set`, `pod`, `dangling` (deleted), `+` when an
+/// empty one follows, `unknown`; each with its rule.
 fn short(situation: &SetSituation, operation: &Operation) -> Vec<String> {
     let one = |it: &Prediction| {
         let outcome = match &it.outcome {
@@ -186,13 +186,13 @@ fn a_claim_without_a_pod_keeps_its_owner_whatever_the_policy_becomes() {
     let set = situation("DR", 1, &["+set", "-set"]);
     let retain = SetPolicy(policy("RR"));
     check(&set, &retain, &["owned by [] Unowned", "kept Podless"]);
-    // And so it dies with the set, although the policy says that it stays.
+    // So it is deleted with the set, although the policy retains it.
     let after = situation("RR", 1, &["+", "-set"]);
     check(&after, &DeleteSet(Background), &["kept Unowned", "set OwnersGone"]);
     // A leftover gets no owner either.
     let leftover = situation("RR", 1, &["+", "-"]);
     check(&leftover, &SetPolicy(policy("DD")), &["owned by [web] Matrix", "kept Unowned"]);
-    // When its ordinal is wanted again, it gets a pod, and is visited.
+    // When its ordinal is in range again, it gets a pod, and the controller visits it.
     check(&after, &Scale(2), &["kept Unowned", "owned by [] Unowned"]);
 }
 
@@ -225,7 +225,7 @@ fn a_pod_that_goes_takes_its_claim_although_its_ordinal_is_wanted_again() {
     let race = "unknown: a pod is going, and the controller may or may not be faster Depends";
     check(&parallel, &Scale(2), &["kept Matrix", race]);
     check(&set, &SetPolicy(policy("RR")), &["owned by [] Unowned", race]);
-    // It does so too when the set itself goes, whatever whenDeleted says.
+    // It does so too when the set itself is deleted, whatever whenDeleted is.
     let retained = situation("RD", 1, &["+", "~pod 1"]);
     check(&retained, &DeleteSet(Background), &["kept Unowned", "pod OwnersGone"]);
 }
@@ -269,7 +269,7 @@ fn finalizers_and_other_pods_hold_a_claim_that_is_deleted() {
     assert_eq!(stays[0].held_by.last().map(|it| &**it), Some("pod web-0"));
 }
 
-/// Seen on 1.36.3: the pod waits for its claims, and they are protected while it is there.
+/// Observed on 1.36.3: the pod waits for its claims, and they are protected while it exists.
 #[test]
 fn a_condemned_pod_and_its_claims_hold_each_other_when_the_set_is_deleted_in_the_foreground() {
     let mut set = situation("DD", 2, &["+pod 0", "~pod 1", "+set", "+set"]);
@@ -287,7 +287,7 @@ fn a_condemned_pod_and_its_claims_hold_each_other_when_the_set_is_deleted_in_the
     );
 }
 
-/// Seen on 1.36.3 (`runForAll` fails before condemned pods are looked at).
+/// Observed on 1.36.3 (`runForAll` fails before condemned pods are handled).
 #[test]
 fn a_set_that_cannot_make_a_pod_keeps_those_it_does_not_want() {
     let mut set = situation("RR", 2, &["+", "+"]);
