@@ -15,8 +15,8 @@ use crate::model::ObjectId;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashTable<IndexEntry>,
-    /// The rows of entries that have more than one, sorted: of a driver or a class there are as many
-    /// as there are volumes.
+    /// The rows of entries that have more than one, sorted: of a driver or a class there are as
+    /// many as there are volumes.
     many: Vec<Vec<ObjectId>>,
     /// Places in `many` that are not taken.
     free: Vec<u32>,

@@ -1,4 +1,4 @@
-//! VolumeAttachments: whether the volume may be attached, whatever the status, and why detaching
+//! `VolumeAttachment`s: whether the volume may be attached, whatever the status, and why detaching
 //! waits (SEMANTICS R-SUP-1).
 
 use super::finalizer::has_attacher_finalizer;

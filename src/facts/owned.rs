@@ -20,7 +20,7 @@ pub fn controller_of(metadata: &Metadata) -> Option<&OwnerReference> {
     metadata.owners.iter().find(|owner| owner.controller)
 }
 
-/// Returns whether the owner of a claim exists. The list of StatefulSets or pods proves that it
+/// Returns whether the owner of a claim exists. The list of `StatefulSet`s or pods proves that it
 /// exists; only an answer that was received after the lists proves that it does not, or that its
 /// uid is another one. Owners of owners are not checked, so that circles do no harm.
 ///

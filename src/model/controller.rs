@@ -164,7 +164,7 @@ impl ControllerState {
     }
 
     /// Whether both states agree, apart from the latest evidence.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn agrees_with(&self, other: &Self) -> bool {
         let lasting = |state: &Self| {
             let mut state = state.clone();
             state.latest = None;

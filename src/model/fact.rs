@@ -37,9 +37,9 @@ pub enum Fact {
 impl Fact {
     /// Whether both facts agree, apart from the latest evidence: a renewed Lease alone changes
     /// nothing.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn agrees_with(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Controller(one), Self::Controller(other)) => one.says_the_same(other),
+            (Self::Controller(one), Self::Controller(other)) => one.agrees_with(other),
             (one, other) => one == other,
         }
     }

@@ -1,4 +1,4 @@
-//! Pods that use claims, belong to a StatefulSet or run storage sidecars.
+//! Pods that use claims, belong to a `StatefulSet` or run storage sidecars.
 
 use super::{Labels, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
 
@@ -21,7 +21,7 @@ pub struct PodUse {
     pub forced: bool,
     /// Its managing controller, if it has one.
     pub controller: Option<Box<OwnerReference>>,
-    /// Its labels, kept only while it has no managing controller: a StatefulSet that selects them
+    /// Its labels, kept only while it has no managing controller: a `StatefulSet` that selects them
     /// adopts the pod.
     pub labels: Labels,
     /// `status.phase`.

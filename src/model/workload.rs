@@ -16,7 +16,7 @@ pub struct Workload {
     pub uid: Option<Uid>,
     /// `spec.replicas`, where the kind has them.
     pub replicas: Option<i32>,
-    /// Whether it is suspended and creates no pods now: `spec.suspend` of a Job or a CronJob.
+    /// Whether it is suspended and creates no pods now: `spec.suspend` of a Job or a `CronJob`.
     pub suspended: bool,
     /// Whether it will never create pods again: a Job with the condition `Complete` or `Failed`.
     pub finished: bool,

@@ -283,7 +283,7 @@ impl Assessor {
                 // Derived in a new context, so that it does not rest on outdated facts.
                 let cx = Cx::new(cluster, settings, &self.facts);
                 let new = cx.fact(key.clone(), || crate::facts::derive(&cx, &key));
-                if !new.says_the_same(&fact) {
+                if !new.agrees_with(&fact) {
                     changed.insert(driver);
                 }
             } else {

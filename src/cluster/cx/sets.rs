@@ -1,4 +1,4 @@
-//! Lookups of StatefulSets, their pods, the claims under their names, and autoscalers.
+//! Lookups of `StatefulSet`s, their pods, the claims under their names, and autoscalers.
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;

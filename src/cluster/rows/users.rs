@@ -107,8 +107,8 @@ impl Linked for Node {
     }
 
     fn touch(&self, _: ObjectId, cluster: &Cluster, dirty: &mut Dirty) {
-        // Any node may make or break an affinity, and nodes are rarely added or deleted; a heartbeat
-        // does not get here, since it changes nothing that a row keeps.
+        // Any node may make or break an affinity, and nodes are rarely added or deleted; a
+        // heartbeat does not get here, since it changes nothing that a row keeps.
         let volumes = cluster.tables.volumes.iter();
         let affine = volumes.filter(|(_, volume)| volume.node_affinity.is_some());
         dirty.subjects.extend(affine.map(|(id, _)| Subject::Volume(id)));

@@ -25,7 +25,7 @@ impl Cluster {
         (self.tables.volumes.len(), self.tables.claims.len())
     }
 
-    /// The subject of a volume, a claim, a StatefulSet or an attachment that was read; `None` for
+    /// The subject of a volume, a claim, a `StatefulSet` or an attachment that was read; `None` for
     /// other kinds.
     pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
         let (kind, namespace, name) = object_key(key);
@@ -61,7 +61,7 @@ impl Cluster {
         self.tables.claims.get(id)
     }
 
-    /// The StatefulSet with the id of its workload.
+    /// The `StatefulSet` with the id of its workload.
     pub fn set_at(&self, id: ObjectId) -> Option<&StatefulSet> {
         self.tables.workloads.get(id)?.set.as_deref()
     }

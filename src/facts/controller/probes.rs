@@ -213,7 +213,7 @@ impl ControllerSearch<'_, '_> {
             let latest = format!("{}, as {manager}, at {time}", volume.object());
             return self.probe_of("recent action", found, Some(latest), ProbeOutcome::Alive);
         }
-        let own = self.cx.events().filter(|event| self.speaks_as(&event.component));
+        let own = self.cx.events().filter(|event| self.is_event_source(&event.component));
         let last = own
             .filter_map(|event| Some((event.last_seen?, event)))
             .max_by_key(|(time, event)| (*time, &event.namespace, &event.name));
@@ -243,7 +243,7 @@ impl ControllerSearch<'_, '_> {
     }
 
     /// Whether the controller uses this name as the source of its events.
-    fn speaks_as(&self, component: &str) -> bool {
+    fn is_event_source(&self, component: &str) -> bool {
         match self.role {
             // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
             ControllerRole::Provisioner => {

@@ -593,8 +593,8 @@ fn the_latest_evidence_is_no_other_state() {
         )
     };
     assert_ne!(of(5), of(6));
-    assert!(of(5).says_the_same(&of(6)), "merely renewed");
-    assert!(!of(5).says_the_same(&of(HOUR)), "expired");
+    assert!(of(5).agrees_with(&of(6)), "merely renewed");
+    assert!(!of(5).agrees_with(&of(HOUR)), "expired");
 }
 
 #[test]

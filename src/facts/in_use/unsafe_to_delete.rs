@@ -21,7 +21,7 @@ pub enum UnsafeReason<'a> {
     Pod(PodUser<'a>),
     /// The template of a workload references it, at any number of replicas, suspended or not.
     Workload(&'a Workload),
-    /// By its name it is a claim of the template of a StatefulSet.
+    /// By its name it is a claim of the template of a `StatefulSet`.
     Template(SetTemplate<'a>),
     /// A clone of it is still Pending.
     Clone(&'a Claim),
@@ -186,8 +186,8 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     Unsafe { reasons, unseen }
 }
 
-/// Returns the templates of StatefulSets that use the claim, or retain it although its ordinal is
-/// out of range now. If the StatefulSet of the claim is ambiguous, all of them (R-PVCP-9 c,
+/// Returns the templates of `StatefulSet`s that use the claim, or retain it although its ordinal is
+/// out of range now. If the `StatefulSet` of the claim is ambiguous, all of them (R-PVCP-9 c,
 /// R-1847-4).
 fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let found = membership(cx, claim)?;
@@ -201,8 +201,8 @@ fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>
     Ok(pairs.iter().map(|it| SetTemplate { set: it.set, template: it.template }).collect())
 }
 
-/// Returns the templates of StatefulSets that match the name of a claim: in range or not, whatever
-/// the policy.
+/// Returns the templates of `StatefulSet`s that match the name of a claim: in range or not,
+/// whatever the policy.
 ///
 /// R-PVCP-9 c does not count claims out of range with `whenScaled: Delete`. Here every claim of a
 /// template counts, which refuses more than necessary.

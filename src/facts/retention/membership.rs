@@ -1,11 +1,11 @@
-//! The StatefulSet and template that a claim belongs to (R-1847-2, R-1847-3).
+//! The `StatefulSet` and template that a claim belongs to (R-1847-2, R-1847-3).
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, PodUse, StatefulSet, Text, split_ordinal};
 
 use super::{ClaimPod, Ordinals, OwnerIdentity, names_pod};
 
-/// A claim of a template of a StatefulSet.
+/// A claim of a template of a `StatefulSet`.
 #[derive(Debug, Clone, Copy)]
 pub struct TemplateClaim<'a> {
     /// The set.
@@ -16,7 +16,7 @@ pub struct TemplateClaim<'a> {
     pub ordinal: i32,
 }
 
-/// The StatefulSets that a claim may belong to, by its name.
+/// The `StatefulSet`s that a claim may belong to, by its name.
 ///
 /// A name can be parsed in several ways: template `data-a` of set `web` and template `data` of set
 /// `a-web` make claims of the same names. So it is never split, but compared with the sets that
@@ -54,7 +54,7 @@ impl<'a> TemplateClaim<'a> {
         Ok(pod.filter(|pod| is_member(self.set, pod)))
     }
 
-    /// The state of its pod, in the view of the StatefulSet controller.
+    /// The state of its pod, in the view of the `StatefulSet` controller.
     pub fn pod_state<'b>(&self, name: &'b str, pod: Option<&'b PodUse>) -> ClaimPod<'b> {
         let Some(pod) = pod else { return ClaimPod::Podless };
         let identity = OwnerIdentity { name, uid: pod.uid.as_ref() };
@@ -66,7 +66,7 @@ impl<'a> TemplateClaim<'a> {
     }
 }
 
-/// Whether the StatefulSet controller regards a pod of this name as a pod of the set: the set
+/// Whether the `StatefulSet` controller regards a pod of this name as a pod of the set: the set
 /// controls it, or may adopt it (`ClaimPods`). `matchExpressions` of the selector are not read, and
 /// may prevent the adoption.
 pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
@@ -77,7 +77,7 @@ pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
     set.metadata.deleting.is_none() && set.match_labels.iter().all(has)
 }
 
-/// Returns the StatefulSet and template that a claim belongs to.
+/// Returns the `StatefulSet` and template that a claim belongs to.
 ///
 /// # Errors
 /// When sets of that namespace were not read, or pods, if only they can decide.

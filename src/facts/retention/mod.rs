@@ -3,7 +3,7 @@
 //!
 //! - [`membership`]: the set that a claim belongs to, by its name, its owners and its pods.
 //! - [`Ordinals`]: the ordinals in the range of a set.
-//! - [`expected_ownership`]: what the StatefulSet controller does to the owner references of a
+//! - [`expected_ownership`]: what the `StatefulSet` controller does to the owner references of a
 //!   claim.
 //! - [`simulate`]: what Kubernetes does to every claim of a set after an operation on the set. Its
 //!   input is plain values: a [`SetSituation`] and an [`Operation`].

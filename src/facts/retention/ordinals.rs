@@ -1,4 +1,4 @@
-//! The range of ordinals of a StatefulSet (R-1847-4).
+//! The range of ordinals of a `StatefulSet` (R-1847-4).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Owner references that the StatefulSet controller writes to a claim (R-1847-5 to 8).
+//! Owner references that the `StatefulSet` controller writes to a claim (R-1847-5 to 8).
 //!
 //! Derived from `isClaimOwnerUpToDate` and `updateClaimOwnerRefForSetAndPod` of
 //! `pkg/controller/statefulset/stateful_set_utils.go` in Kubernetes 1.36.3, and of 1.29 for servers
@@ -46,7 +46,7 @@ impl OwnerIdentity<'_> {
     }
 }
 
-/// Whether a reference is to a StatefulSet of this name, of whatever uid.
+/// Whether a reference is to a `StatefulSet` of this name, of whatever uid.
 pub fn names_set(reference: &OwnerReference, name: &str) -> bool {
     &*reference.api_version == "apps/v1"
         && &*reference.kind == "StatefulSet"
@@ -58,7 +58,7 @@ pub fn names_pod(reference: &OwnerReference, name: &str) -> bool {
     &*reference.api_version == "v1" && &*reference.kind == "Pod" && *reference.name == *name
 }
 
-/// The pod of a claim, in the view of the StatefulSet controller.
+/// The pod of a claim, in the view of the `StatefulSet` controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimPod<'a> {
     /// It does not exist: the controller does not visit the claim (R-1847-8).
@@ -139,7 +139,7 @@ pub fn wanted_owners(policy: Option<&RetentionPolicy>, condemned: bool) -> Wante
     }
 }
 
-/// Returns what the StatefulSet controller does next to the owner references of a claim.
+/// Returns what the `StatefulSet` controller does next to the owner references of a claim.
 pub fn expected_ownership(
     references: &[OwnerReference],
     set: OwnerIdentity,

@@ -1,5 +1,5 @@
-//! The input and output of a simulation: a StatefulSet with its pods and claims, an operation, and
-//! the predicted outcome of each claim.
+//! The input and output of a simulation: a `StatefulSet` with its pods and claims, an operation,
+//! and the predicted outcome of each claim.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,7 +7,7 @@ use crate::model::{OwnerReference, ReclaimPolicy, RetentionPolicy, Text, Uid};
 
 use super::{Ordinals, ReferenceForm};
 
-/// A StatefulSet, its pods and its claims.
+/// A `StatefulSet`, its pods and its claims.
 ///
 /// Built by [`SetSituation::of`] from a cluster, and by tests.
 #[derive(Debug, Clone, PartialEq, Eq)]

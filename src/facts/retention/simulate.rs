@@ -8,9 +8,9 @@ use super::simulation::{Assumptions, SimulatedOutcome, Simulation};
 
 /// Predicts the outcome of an operation for each claim, in the order of [`SetSituation::claims`].
 ///
-/// The prediction is about the time when all controllers are done: the StatefulSet controller, the
-/// garbage collector, and kubelet with the pods, which become ready or are deleted, unless they are
-/// orphaned. A Terminating claim counts as deleted.
+/// The prediction is about the time when all controllers are done: the `StatefulSet` controller,
+/// the garbage collector, and kubelet with the pods, which become ready or are deleted, unless they
+/// are orphaned. A Terminating claim counts as deleted.
 ///
 /// Everything unknown is tried in every way; if the results differ, the outcome is unknown.
 pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Prediction> {

@@ -1,4 +1,4 @@
-//! A simulation of the StatefulSet controller, the garbage collector and pods, under one set of
+//! A simulation of the `StatefulSet` controller, the garbage collector and pods, under one set of
 //! assumptions.
 
 mod progress;

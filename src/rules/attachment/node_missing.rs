@@ -1,4 +1,4 @@
-//! F82: the node of a VolumeAttachment does not exist any more.
+//! F82: the node of a `VolumeAttachment` does not exist any more.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
-    // The deletion time of the last pod is unknown; the creation time of the attachment is a bound.
+    // When the last pod was deleted is unknown: at the earliest when the attachment was created.
     let made = Age { since: attachment.metadata.created, trust: Trust::LowerBound };
     let stays = attachment.attached && attachment.metadata.deleting.is_none();
     if !stays || !cx.older_than(&made, Threshold::Detach) {

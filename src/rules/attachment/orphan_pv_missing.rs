@@ -1,4 +1,4 @@
-//! F80: the volume of a VolumeAttachment does not exist any more.
+//! F80: the volume of a `VolumeAttachment` does not exist any more.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

@@ -1,4 +1,4 @@
-//! F81: a VolumeAttachment is Terminating for longer than the threshold.
+//! F81: a `VolumeAttachment` is Terminating for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

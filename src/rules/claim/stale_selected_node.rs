@@ -1,4 +1,4 @@
-//! F47: the selected node of a Pending claim does not exist or cannot be used.
+//! F47: the selected node of a Pending claim does not exist or is cordoned.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

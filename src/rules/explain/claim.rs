@@ -145,7 +145,7 @@ fn belongs(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explanati
             &member.pod_state(&pod.name, Some(pod)),
             retention::ReferenceForm::of(cx.server()),
         );
-        draft.because(set::next(&next));
+        draft.because(set::describe_update(&next));
     }
 }
 
@@ -188,8 +188,8 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Explanat
     }
 }
 
-/// Adds the effects of operations on the StatefulSet of a claim.
-fn foretold(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
+/// Adds the effects of operations on the `StatefulSet` of a claim.
+fn operations(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
     let Some(situation) = draft.seen(SetSituation::of(cx, member.set)) else { return };
     let replicas = i64::from(member.set.replicas.unwrap_or(1));
     let mut operations = vec![
@@ -215,13 +215,13 @@ fn foretold(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explanat
         let predictions = retention::simulate(&situation, &operation);
         let own = predictions.iter().find(|it| *it.claim == *claim.metadata.name);
         if let Some(prediction) = own {
-            let (then, because) = set::foretell(prediction, &operation);
+            let (then, because) = set::describe_prediction(prediction, &operation);
             draft.outcome(&when, None, then, because);
         }
     }
 }
 
-/// Adds the effect on a claim without a StatefulSet when the pods that use it are deleted.
+/// Adds the effect on a claim without a `StatefulSet` when the pods that use it are deleted.
 fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     const WHEN: &str = "the pods that use it are deleted";
     let Some(pods) = draft.seen(facts::pod_users(cx, claim)) else { return };

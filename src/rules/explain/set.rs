@@ -43,7 +43,7 @@ pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
     draft.done()
 }
 
-fn foretold(set: &StatefulSet, situation: &SetSituation, draft: &mut ExplanationDraft) {
+fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut ExplanationDraft) {
     let replicas = set.replicas.unwrap_or(1);
     let mut operations = vec![
         ("it is deleted".to_owned(), Operation::DeleteSet(Propagation::Background)),
@@ -61,7 +61,7 @@ fn foretold(set: &StatefulSet, situation: &SetSituation, draft: &mut Explanation
     for (when, operation) in operations {
         for prediction in retention::simulate(situation, &operation) {
             let object = named(Kind::PersistentVolumeClaim, &set.namespace, &prediction.claim);
-            let (then, because) = foretell(&prediction, &operation);
+            let (then, because) = describe_prediction(&prediction, &operation);
             draft.outcome(&when, Some(object), then, because);
         }
     }
@@ -77,9 +77,9 @@ pub(super) fn range(set: &StatefulSet) -> String {
     Ordinals::of(set).to_string()
 }
 
-/// What the StatefulSet controller does next to the owners of a claim, in words.
-pub(super) fn next(next: &ReferenceUpdate) -> String {
-    let because = match next {
+/// What the `StatefulSet` controller does next to the owners of a claim, in words.
+pub(super) fn describe_update(update: &ReferenceUpdate) -> String {
+    let because = match update {
         ReferenceUpdate::Writes(owners) if owners.is_empty() => {
             return "the set's controller is about to take its references off".to_owned();
         }
@@ -111,7 +111,10 @@ pub(super) fn next(next: &ReferenceUpdate) -> String {
 }
 
 /// A prediction as a word and a sentence.
-pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'static str, String) {
+pub(super) fn describe_prediction(
+    prediction: &Prediction,
+    operation: &Operation,
+) -> (&'static str, String) {
     match &prediction.outcome {
         ClaimOutcome::Kept => {
             let again = match operation {

@@ -63,7 +63,7 @@ fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Adds the users of a volume: attachments, pods, and volumes of the same backend volume.
+/// Adds the users of a volume.
 fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     draft.explanation.looked_at = vec![
         Kind::PersistentVolumeClaim,

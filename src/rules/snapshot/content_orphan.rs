@@ -1,4 +1,4 @@
-//! F99: a VolumeSnapshotContent whose VolumeSnapshot does not exist, or that no controller can
+//! F99: a `VolumeSnapshotContent` whose `VolumeSnapshot` does not exist, or that no controller can
 //! delete.
 
 use crate::cluster::{Cx, Seen};

@@ -1,4 +1,4 @@
-//! F68: the name of a claim matches templates of several StatefulSets.
+//! F68: the name of a claim matches templates of several `StatefulSet`s.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{Ordinals, membership};

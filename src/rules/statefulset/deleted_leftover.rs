@@ -1,4 +1,4 @@
-//! F63: claims of a StatefulSet that was deleted.
+//! F63: claims of a `StatefulSet` that was deleted.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{membership, volume_effect};

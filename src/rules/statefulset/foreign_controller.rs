@@ -1,4 +1,4 @@
-//! F64: a claim of a StatefulSet has another managing controller, so that the policy is not
+//! F64: a claim of a `StatefulSet` has another managing controller, so that the policy is not
 //! applied.
 
 use crate::cluster::{Cx, Seen};

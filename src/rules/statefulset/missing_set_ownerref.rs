@@ -1,4 +1,4 @@
-//! F61: a claim lacks the owner reference to its StatefulSet that the policy requires.
+//! F61: a claim lacks the owner reference to its `StatefulSet` that the policy requires.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{

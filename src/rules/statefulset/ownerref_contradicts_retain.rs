@@ -1,4 +1,4 @@
-//! F60: a claim has an owner reference to its StatefulSet although the policy retains claims.
+//! F60: a claim has an owner reference to its `StatefulSet` although the policy retains claims.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{ClaimPod, is_held, membership, wanted_owners};

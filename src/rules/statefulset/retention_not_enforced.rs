@@ -1,4 +1,4 @@
-//! F71: the retention policy of a StatefulSet is not enforced.
+//! F71: the retention policy of a `StatefulSet` is not enforced.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{

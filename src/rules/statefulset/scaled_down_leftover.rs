@@ -1,4 +1,4 @@
-//! F62: a claim whose ordinal is out of the range of its StatefulSet.
+//! F62: a claim whose ordinal is out of the range of its `StatefulSet`.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{ClaimPod, membership, names_pod, volume_effect, wanted_owners};

@@ -1,4 +1,4 @@
-//! F65: a claim has an owner reference to an earlier StatefulSet or pod of the same name.
+//! F65: a claim has an owner reference to an earlier `StatefulSet` or pod of the same name.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{is_held, membership, names_pod, names_set};
@@ -55,7 +55,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(None)
 }
 
-/// Returns the StatefulSet, or its pod, that has the name of an owner, but another uid.
+/// Returns the `StatefulSet`, or its pod, that has the name of an owner, but another uid.
 fn namesake(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Option<ObjectRef>> {
     if names_set(owner, &owner.name) {
         let set = cx.set(&claim.namespace, &owner.name)?;

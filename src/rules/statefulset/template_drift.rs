@@ -1,4 +1,4 @@
-//! F70: a claim of a template that its StatefulSet no longer has.
+//! F70: a claim of a template that its `StatefulSet` no longer has.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{membership, names_set, volume_effect};

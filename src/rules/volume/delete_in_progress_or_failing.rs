@@ -30,7 +30,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !deleting {
         return Ok(None);
     }
-    let Some(state) = working_on_it(cx, volume)? else { return Ok(None) };
+    let Some(state) = deleting_controller(cx, volume)? else { return Ok(None) };
     let age = Age::stamped(volume.metadata.deleting);
     let stuck = cx.older_than(&age, Threshold::Stuck);
     let (severity, summary) = if stuck {
@@ -72,8 +72,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
 }
 
 /// Returns the state of the controller whose finalizer blocks the deletion of the volume until the
-/// backend volume is deleted; `None` if that controller is absent or seems rolled back.
-fn working_on_it(cx: &Cx, volume: &Volume) -> Seen<Option<ControllerState>> {
+/// backend volume is deleted; `None` if that controller is absent, seems rolled back, or can no
+/// longer delete such volumes.
+fn deleting_controller(cx: &Cx, volume: &Volume) -> Seen<Option<ControllerState>> {
     let state = match facts::owner(volume) {
         Owner::Csi(driver) if volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) => {
             facts::provisioner(cx, &driver)

@@ -31,7 +31,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if members.len() < 2 {
         return Ok(None);
     }
-    if !speaks(cx, volume, &members)? {
+    if !is_reported_for(cx, volume, &members)? {
         return Ok(None);
     }
     let dangerous = first_dangerous(&members);
@@ -59,8 +59,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
 /// Whether the finding is about this volume. A volume with an unknown part, such as the node of a
 /// path, may equal two others that differ from each other, so that their groups differ: then a
 /// volume whose representative is represented by another one has its own finding.
-fn speaks(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
-    let Some(first) = spokesman(members) else { return Ok(false) };
+fn is_reported_for(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
+    let Some(first) = representative(members) else { return Ok(false) };
     if first.name() == volume.name() {
         return Ok(true);
     }
@@ -69,11 +69,11 @@ fn speaks(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
         return Ok(false); // Written alike, they have the same members.
     };
     let theirs = cx.volumes_of_backend(backend)?;
-    Ok(spokesman(&theirs).is_some_and(|it| it.name() != first.name()))
+    Ok(representative(&theirs).is_some_and(|it| it.name() != first.name()))
 }
 
 /// Returns the first volume by name with policy Delete, else the first.
-fn spokesman<'a>(members: &[&'a Volume]) -> Option<&'a Volume> {
+fn representative<'a>(members: &[&'a Volume]) -> Option<&'a Volume> {
     first_dangerous(members).or(members.first().copied())
 }
 

@@ -1,4 +1,4 @@
-//! F07: a volume that is not bound references the backend volume of another volume.
+//! F07: an Available, Released or Failed volume references the backend volume of another volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

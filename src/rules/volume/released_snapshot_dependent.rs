@@ -1,4 +1,4 @@
-//! F08: snapshots depend on a volume whose claim was deleted.
+//! F08: snapshots of a Released or Failed volume exist or are being taken.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

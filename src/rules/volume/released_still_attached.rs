@@ -1,4 +1,4 @@
-//! F06: a Released volume still has a VolumeAttachment.
+//! F06: a Released or Failed volume still has a `VolumeAttachment`.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;

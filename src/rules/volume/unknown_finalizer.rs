@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_volume(cx, volume, summary);
-    Ok(hanging(cx, &volume.metadata).map(|unknown| {
+    Ok(stuck_finalizers(cx, &volume.metadata).map(|unknown| {
         let finding = finish(begin, &volume.metadata, &unknown);
         match &cx.settings().remove_finalizer {
             Some(asked) if unknown.contains(asked) => {
@@ -46,7 +46,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge_claim(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_claim(claim, summary);
-    let found = hanging(cx, &claim.metadata);
+    let found = stuck_finalizers(cx, &claim.metadata);
     Ok(found.map(|unknown| {
         finish(begin, &claim.metadata, &unknown).remedied_by(cx, claim, &remedies::FIX_CLAIM)
     }))
@@ -54,7 +54,7 @@ fn judge_claim(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
 
 /// Returns the third-party finalizers of an object that is Terminating for longer than the
 /// threshold.
-fn hanging(cx: &Cx, metadata: &Metadata) -> Option<Vec<Text>> {
+fn stuck_finalizers(cx: &Cx, metadata: &Metadata) -> Option<Vec<Text>> {
     let unknown: Vec<_> = metadata
         .finalizers
         .iter()

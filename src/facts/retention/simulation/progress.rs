@@ -1,4 +1,4 @@
-//! Progress of the StatefulSet controller through the pods of a set, and what stops it.
+//! Progress of the `StatefulSet` controller through the pods of a set, and what stops it.
 
 use super::{SimulatedClaim, Simulation, names_pod};
 use crate::model::Retention;
@@ -29,7 +29,7 @@ impl ControllerProgress {
     }
 
     /// Whether it begins to handle an ordinal in range.
-    pub(super) fn touches(&self, ordinal: i32) -> bool {
+    pub(super) fn begins(&self, ordinal: i32) -> bool {
         self.reaches(ordinal, true) || self.first == Some(i64::from(ordinal))
     }
 }
