@@ -15,7 +15,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::Fact(key.clone()));
         let known = self.facts.borrow().get(&key).cloned();
         let (fact, wake) = known.unwrap_or_else(|| {
-            let (fact, wake) = self.apart(derive);
+            let (fact, wake) = self.derive_apart(derive);
             let derived = (Arc::new(fact), wake);
             self.facts.borrow_mut().insert(key, derived.clone());
             derived
@@ -27,7 +27,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Derives a fact with records of its own, and returns it with its wake time.
-    fn apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
+    fn derive_apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
         let (lookups, wake) = (self.lookups.take(), self.wake.take());
         let fact = derive();
         let own_wake = self.wake.replace(wake);

@@ -1,4 +1,4 @@
-//! PodUsage a claim must not be deleted (R-PVCP-9).
+//! Why a claim must not be deleted (R-PVCP-9).
 
 use super::{ClaimDataEffect, PodUsage, PodUser, data_effect, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};

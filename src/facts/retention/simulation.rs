@@ -185,7 +185,7 @@ impl<'a> Simulation<'a> {
             // The controller creates claims before the pod, so that they exist even if creating the
             // pod fails.
             let wanted = ordinals.contains(claim.known.ordinal);
-            let made = makes && wanted && progress.touches(claim.known.ordinal);
+            let made = makes && wanted && progress.begins(claim.known.ordinal);
             claim.outcome.recreated = claim.outcome.deleted.is_some() && made;
             claim.outcome.has_pod = pods.contains_key(&claim.known.ordinal);
             claim.outcome

@@ -19,7 +19,7 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
     let member = draft.seen(retention::membership(cx, claim));
     if let Some(found) = &member {
         match (&found.decided, found.pairs.len()) {
-            (Some(member), _) => belongs(cx, claim, member, &mut draft),
+            (Some(member), _) => membership(cx, claim, member, &mut draft),
             (None, 0) => {}
             (None, _) => {
                 let pairs = found.pairs.iter();
@@ -35,7 +35,7 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
     }
     deleted(cx, claim, volume, &mut draft);
     if let Some(member) = member.and_then(|it| it.decided) {
-        foretold(cx, claim, &member, &mut draft);
+        operations(cx, claim, &member, &mut draft);
     } else {
         pods_deleted(cx, claim, volume, &mut draft);
     }
@@ -127,7 +127,7 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     }
 }
 
-fn belongs(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
+fn membership(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
     let set = member.set;
     let range = set::range(set);
     let wanted = if member.is_wanted() { "wants" } else { "does not want" };

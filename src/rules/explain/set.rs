@@ -38,7 +38,7 @@ pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
         }
     }
     if let Some(situation) = draft.seen(SetSituation::of(cx, set)) {
-        foretold(set, &situation, &mut draft);
+        operations(set, &situation, &mut draft);
     }
     draft.done()
 }
