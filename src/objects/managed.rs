@@ -141,7 +141,7 @@ slim! {
 pub(super) fn fold(
     entries: &[ManagedFieldsEntry],
     folder: &mut Folder,
-) -> Result<model::Managers, FieldProblem> {
+) -> Result<model::FieldManagers, FieldProblem> {
     let mut owners = Vec::with_capacity(entries.len());
     for entry in entries {
         let manager = folder.text(&entry.manager);

@@ -8,7 +8,9 @@ use super::{
     slim::{Present, is_default, or_default, slim},
     volume_source::NodePath,
 };
-use crate::model::{self, Labels, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
+use crate::model::{
+    self, ControllerRole, Labels, MountedClaim, PodPhase, PodUse, Row, Sidecars, Uid,
+};
 
 slim! {
     /// A `Pod`.
@@ -175,11 +177,11 @@ impl SlimObject for Pod {
 impl PodVolume {
     /// Returns the claim that it references. The claim of an ephemeral volume is named after the
     /// pod and the volume.
-    fn mounted(&self, pod: &str) -> Option<Mounted> {
+    fn mounted(&self, pod: &str) -> Option<MountedClaim> {
         if let Some(claim) = &self.source.persistent_volume_claim {
-            Some(Mounted { claim: claim.claim_name.as_str().into(), ephemeral: false })
+            Some(MountedClaim { claim: claim.claim_name.as_str().into(), ephemeral: false })
         } else if self.source.ephemeral.is_some() {
-            Some(Mounted { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
+            Some(MountedClaim { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
         } else {
             None
         }
@@ -207,7 +209,7 @@ impl PodSpec {
             return None;
         }
         let containers = all().filter(|container| container.is_sidecar());
-        let container = |container: &Container, folder: &mut Folder| model::Container {
+        let container = |container: &Container, folder: &mut Folder| model::SidecarContainer {
             name: folder.text(&container.name),
             image: folder.text(&container.image),
             args: folder.texts(container.words()),
@@ -232,10 +234,12 @@ impl Container {
 
     fn is_sidecar(&self) -> bool {
         let (image, name) = (&self.image, &self.name);
-        if !Role::may_be_meant(image) && !Role::may_be_meant(name) {
+        if !ControllerRole::may_be_meant(image) && !ControllerRole::may_be_meant(name) {
             return false;
         }
-        Role::ALL.into_iter().any(|role| role.may_be_played_by(image) || role.is_called(name))
+        ControllerRole::ALL
+            .into_iter()
+            .any(|role| role.may_be_played_by(image) || role.is_called(name))
     }
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
-    Answer, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Role, Row, Server, Sighting,
-    Time, Uid, format_time, parse_time,
+    Answer, ControllerRole, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Row, Server,
+    Sighting, Time, Uid, format_time, parse_time,
 };
 
 /// Kind of a line with an answer.
@@ -254,7 +254,7 @@ impl Sighted {
     /// # Errors
     /// When the role is not known, or the time is none.
     pub fn into_sighting(self, interner: &mut Interner) -> Result<Sighting, String> {
-        let roles = Role::ALL;
+        let roles = ControllerRole::ALL;
         let role = roles.into_iter().find(|role| role.name() == self.role);
         let absent_since = parse_time(&self.absent_since).ok().flatten();
         Ok(Sighting {

@@ -93,7 +93,7 @@ fn history(entries: Vec<Entry>) -> History {
 fn planned(
     history: &History,
     which: &OrphanSource,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
     rows: Vec<Row>,
     unseen: Option<Kind>,
 ) -> Plan {
@@ -116,7 +116,7 @@ fn planned(
 fn said(
     history: &History,
     which: &OrphanSource,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
     rows: Vec<Row>,
 ) -> Result<Value, String> {
     let plan = planned(history, which, secret, rows, None);
@@ -136,7 +136,7 @@ fn named(exclusive: bool) -> OrphanSource {
 
 fn from_journal(rows: Vec<Row>) -> Result<Value, String> {
     let history = history(vec![entry(4, "pv-1", "vol-1"), entry(6, "pv-2", "vol-2")]);
-    said(&history, &OrphanSource::Entry(4), &SecretWord::Unsaid, rows)
+    said(&history, &OrphanSource::Entry(4), &SecretAssertion::Unsaid, rows)
 }
 
 fn refused(reason: Result<Value, String>, words: &str) {
@@ -230,9 +230,9 @@ fn a_claim_that_lost_its_volume_stops_it() {
 #[test]
 fn a_handle_that_somebody_names_takes_more_words() {
     let nothing = history(Vec::new());
-    let none = SecretWord::None;
+    let none = SecretAssertion::None;
     refused(said(&nothing, &named(false), &none, Vec::new()), "--backend-exclusive");
-    refused(said(&nothing, &named(true), &SecretWord::Unsaid, Vec::new()), "--secret");
+    refused(said(&nothing, &named(true), &SecretAssertion::Unsaid, Vec::new()), "--secret");
     assert!(said(&nothing, &named(true), &none, Vec::new()).is_ok());
     let plan = planned(&nothing, &named(true), &none, Vec::new(), None);
     assert_eq!(
@@ -253,8 +253,9 @@ fn a_handle_that_somebody_names_takes_more_words() {
 
 #[test]
 fn an_entry_has_to_be_one_that_kept_something() {
-    let of =
-        |entries| said(&history(entries), &OrphanSource::Entry(4), &SecretWord::Unsaid, Vec::new());
+    let of = |entries| {
+        said(&history(entries), &OrphanSource::Entry(4), &SecretAssertion::Unsaid, Vec::new())
+    };
     let mut other = entry(4, "pv-1", "vol-1");
     other.intent.keeps = false;
     refused(of(vec![other]), "left no backend volume behind");
@@ -284,8 +285,13 @@ fn what_was_not_seen_stops_it() {
         Kind::VolumeSnapshotContent,
         Kind::VolumeGroupSnapshotContent,
     ] {
-        let plan =
-            planned(&history, &OrphanSource::Entry(4), &SecretWord::Unsaid, Vec::new(), Some(kind));
+        let plan = planned(
+            &history,
+            &OrphanSource::Entry(4),
+            &SecretAssertion::Unsaid,
+            Vec::new(),
+            Some(kind),
+        );
         assert!(plan.changes.is_empty(), "{kind} was not seen");
         assert!(plan.refusals[0].unseen, "{kind}: {}", plan.refusals[0].reason);
     }

@@ -1,27 +1,27 @@
-//! Putting a finding together.
+//! Building findings: evidence that several rules show.
 
 use crate::cluster::{Cx, Lookup};
 use crate::facts::{self, LastTransition};
 use crate::model::{
     Age, Attachment, AttachmentSource, Claim, Event, Evidence, Finding, Kind, ManagedField,
-    Metadata, ObjectKey, ObjectRef, Severity, Text, Time, Verdict, VerdictState, Volume,
-    format_time,
+    Metadata, ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState,
+    Volume, format_time,
 };
 use crate::remedies::Remedy;
 
 use super::Rule;
 
-/// What one rule says of one subject.
+/// The judgement of one rule about one subject.
 #[derive(Debug, Clone, Default)]
-pub struct Judged {
+pub struct Judgement {
     /// The finding, if there is one.
     pub finding: Option<Finding>,
-    /// Why it could not be judged, if it could not.
+    /// What was not read, if it could not be judged.
     pub unseen: Option<crate::cluster::Unseen>,
-    /// When time alone may change the answer.
+    /// When the judgement may change without any other change.
     pub wake: Option<Time>,
-    /// What was looked at, where somebody listened.
-    pub(super) looked: Vec<Lookup>,
+    /// All lookups, if they were recorded.
+    pub(super) lookups: Vec<Lookup>,
 }
 
 impl Rule {
@@ -43,8 +43,7 @@ impl Rule {
         show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
         match &volume.claim_ref {
             Some(claim) => {
-                let uid =
-                    claim.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+                let uid = shown_uid(claim.uid.as_ref());
                 show("spec.claimRef", format!("{} uid {uid}", claim.key));
             }
             None => show("spec.claimRef", "<none>".to_owned()),
@@ -64,18 +63,8 @@ impl Rule {
             show("backend volume", backend.to_string());
         }
         show("reclaimed by", facts::owner(volume).describe());
-        Finding {
-            rule: self.id,
-            severity: self.severity,
-            object,
-            summary: summary.into(),
-            age: None,
-            evidence,
-            related: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
-            offer: None,
-            volume: Some(facts::columns(volume)),
-        }
+        let columns = Some(facts::columns(volume));
+        Finding { evidence, volume: columns, ..self.about(object, summary.into()) }
     }
 
     /// Begins a finding about a claim.
@@ -95,18 +84,7 @@ impl Rule {
             evidence.push(show("metadata.deletionTimestamp", time(claim.metadata.deleting)));
             evidence.push(show("metadata.finalizers", claim.metadata.finalizers.join(", ")));
         }
-        Finding {
-            rule: self.id,
-            severity: self.severity,
-            object,
-            summary: summary.into(),
-            age: None,
-            evidence,
-            related: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
-            offer: None,
-            volume: None,
-        }
+        Finding { evidence, ..self.about(object, summary.into()) }
     }
 
     /// Begins a finding about any other object, with its version.
@@ -168,7 +146,7 @@ impl Rule {
         finding
     }
 
-    /// Begins a finding with nothing to prove it yet.
+    /// Begins a finding without evidence.
     pub(super) fn about(&'static self, object: ObjectRef, summary: String) -> Finding {
         Finding {
             rule: self.id,
@@ -184,7 +162,8 @@ impl Rule {
         }
     }
 
-    /// Begins a finding about a driver, named as its `CSIDriver` object whether that exists or not.
+    /// Begins a finding about a driver, whose object is its `CSIDriver`, whether that exists or
+    /// not.
     pub(super) fn on_driver(&'static self, driver: &Text, summary: impl Into<String>) -> Finding {
         let key = ObjectKey::cluster_wide(Kind::CsiDriver, driver);
         self.about(ObjectRef { key, uid: None }, summary.into())
@@ -202,13 +181,13 @@ impl Finding {
         self
     }
 
-    /// Adds a field of the finding's own object, or a fact about it.
+    /// Adds evidence: a field of the finding's object, or a fact about it.
     pub(super) fn shows(self, field: &'static str, value: impl Into<String>) -> Self {
         let object = self.object.clone();
         self.shows_of(&object, field, value)
     }
 
-    /// Adds a field of another object.
+    /// Adds evidence: a field of another object.
     pub(super) fn shows_of(
         mut self,
         object: &ObjectRef,
@@ -224,13 +203,19 @@ impl Finding {
         self
     }
 
-    /// Has tables show what they show of volumes.
+    /// Adds the pods that use a claim as related objects, if pods were read.
+    pub(super) fn relates_pods_of(self, cx: &Cx, claim: &Claim) -> Self {
+        let pods = cx.pods_of(&claim.key()).unwrap_or_default();
+        self.relates(pods.into_iter().map(PodUse::object))
+    }
+
+    /// Adds the columns that tables show of a volume.
     pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
         self.volume = volume.map(facts::columns).or(self.volume);
         self
     }
 
-    /// Shows the pods that use a claim.
+    /// Adds the pods that use a claim as evidence.
     pub(super) fn shows_pods(mut self, users: &[facts::PodUser]) -> Self {
         for user in users {
             let object = user.pod.object();
@@ -247,7 +232,7 @@ impl Finding {
             if user.pod.is_shut_down() {
                 self = self.shows_of(&object, "metadata.deletionGracePeriodSeconds", "0");
             }
-            if user.why == facts::Why::Ephemeral {
+            if user.usage == facts::PodUsage::Ephemeral {
                 self = self.shows_of(&object, "uses it as", "an ephemeral volume");
             }
             self = self.relates([object]);
@@ -255,19 +240,19 @@ impl Finding {
         self
     }
 
-    /// Takes a remedy's verdict.
+    /// Sets verdict and offer of a remedy.
     pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, object);
         self
     }
 
-    /// Says why no tool should do anything about it, and what to do instead.
+    /// Makes the finding report-only, with the reason or advice.
     pub(super) fn report_only(mut self, reason: impl Into<String>) -> Self {
         self.verdict = Verdict { state: VerdictState::ReportOnly, reason: reason.into() };
         self
     }
 
-    /// Shows every probe for a controller.
+    /// Adds every probe for a controller as evidence.
     pub(super) fn shows_controller(mut self, state: &crate::model::ControllerState) -> Self {
         self = self.shows("controller state", state.describe());
         for probe in &state.probes {
@@ -276,7 +261,7 @@ impl Finding {
         self
     }
 
-    /// Shows when a manager last changed a field.
+    /// Adds the managers of a field, with the times of their last changes.
     pub(super) fn shows_manager(
         mut self,
         metadata: &Metadata,
@@ -295,8 +280,8 @@ impl Finding {
 }
 
 /// A uid as evidence shows it.
-pub(super) fn uid(metadata: &Metadata) -> String {
-    metadata.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string)
+pub(super) fn shown_uid(uid: Option<&Uid>) -> String {
+    uid.map_or_else(|| "<none>".to_owned(), ToString::to_string)
 }
 
 /// A time as evidence shows it.
@@ -305,7 +290,7 @@ pub(super) fn time(time: Option<Time>) -> String {
 }
 
 /// An event as evidence shows it.
-pub(super) fn said(event: &Event) -> String {
+pub(super) fn shown_event(event: &Event) -> String {
     format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
 }
 

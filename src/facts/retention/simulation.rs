@@ -1,62 +1,67 @@
-//! One possible world: a situation that moves on until nothing happens any more.
+//! A simulation of the `StatefulSet` controller, the garbage collector and pods, under one set of
+//! assumptions.
 
-mod front;
-mod going;
+mod progress;
+mod deletion;
 
 use std::collections::BTreeMap;
 
 use crate::facts::PVC_PROTECTION;
 use crate::model::{OwnerReference, RetentionPolicy, Text, Uid, split_ordinal};
 
-use super::situation::{
-    ClaimState, Collector, Operation, OwnerState, PodState, Presence, Propagation, Situation,
+use super::set_situation::{
+    DeletionCause, Operation, OwnerState, Presence, Propagation, SetClaimState, SetPodState,
+    SetSituation,
 };
-use super::{Because, Identity, Next, Ordinals, Place, expected_ownership, names_pod, names_set};
+use super::{
+    ClaimPod, NoUpdateReason, Ordinals, OwnerIdentity, ReferenceUpdate, expected_ownership,
+    names_pod, names_set,
+};
 
-/// What is not known, decided one way.
+/// Assumptions about what is unknown.
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Guess {
+pub(super) struct Assumptions {
     /// `podManagementPolicy` is `OrderedReady`.
     pub ordered: bool,
-    /// Owners that nobody looked for exist.
+    /// Owners that were not read exist.
     pub owners_exist: bool,
-    /// The controllers have caught up before somebody does something.
+    /// The controllers have caught up before the operation.
     pub caught_up: bool,
-    /// Pods that are going are gone before anybody looks.
+    /// Terminating pods are deleted before the controllers act.
     pub gone_first: bool,
 }
 
-/// What became of a claim in one world.
+/// The outcome for a claim in one simulation.
 #[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fate {
+pub(super) struct SimulatedOutcome {
     pub owners: Vec<OwnerReference>,
-    pub deleted: Option<(Collector, u32)>,
+    pub deleted: Option<(DeletionCause, u32)>,
     pub recreated: bool,
-    /// What the controller last said about it.
-    pub left: Because,
-    /// Whether an orphaning deletion took a reference off.
+    /// Why the controller last left its owners unchanged.
+    pub left: NoUpdateReason,
+    /// Whether a deletion with `--cascade=orphan` removed a reference.
     pub orphaned: bool,
-    /// Whether a pod whose ordinal is wanted took it away.
+    /// Whether it was deleted with a pod whose ordinal is in range.
     pub flapped: bool,
-    /// Whether the set's pod of its ordinal is there in the end.
+    /// Whether the pod of its ordinal exists at the end.
     pub has_pod: bool,
 }
 
-struct Claim<'a> {
-    known: &'a ClaimState,
+struct SimulatedClaim<'a> {
+    known: &'a SetClaimState,
     owners: Vec<OwnerState>,
-    fate: Fate,
+    outcome: SimulatedOutcome,
 }
 
-impl Claim<'_> {
-    /// Whether it is there, if only because something holds it.
+impl SimulatedClaim<'_> {
+    /// Whether it exists, be it only as Terminating.
     fn exists(&self) -> bool {
-        self.fate.deleted.is_none() || self.is_held(false)
+        self.outcome.deleted.is_none() || self.is_held(false)
     }
 
-    /// Whether it stays although it is deleted, with or without a pod of its own that uses it.
+    /// Whether its deletion is blocked, with or without a pod of its own that uses it.
     fn is_held(&self, by_its_pod: bool) -> bool {
         let known = self.known;
         let protected = |it: &Text| &**it == PVC_PROTECTION;
@@ -67,56 +72,56 @@ impl Claim<'_> {
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "they do not exclude each other")]
-struct Pod {
+struct SimulatedPod {
     uid: Option<Uid>,
     member: bool,
     leaving: bool,
     finished: bool,
-    /// It waits for its claims, which wait for it.
+    /// It waits for its claims, which wait for the pod: a deadlock.
     locked: bool,
 }
 
-/// A situation under way.
-pub(super) struct World<'a> {
+/// The state of a simulation.
+pub(super) struct Simulation<'a> {
     name: &'a str,
     uid: Option<&'a Uid>,
-    situation: &'a Situation,
-    guess: Guess,
+    situation: &'a SetSituation,
+    assumptions: Assumptions,
     replicas: Option<i32>,
     policy: Option<&'a RetentionPolicy>,
     deleting: Option<Propagation>,
     exists: bool,
-    pods: BTreeMap<i32, Pod>,
-    /// The pods that went, and in which turn.
+    pods: BTreeMap<i32, SimulatedPod>,
+    /// The deleted pods, with the turn of their deletion.
     gone: BTreeMap<Uid, u32>,
-    claims: Vec<Claim<'a>>,
-    /// The places of the claims of each ordinal.
+    claims: Vec<SimulatedClaim<'a>>,
+    /// The indexes in `claims` of the claims of each ordinal.
     by_ordinal: BTreeMap<i32, Vec<usize>>,
     turn: u32,
     made: u32,
     changed: bool,
 }
 
-/// More rounds than any answer takes to settle: two owners could only fight for ever by a bug.
+/// More rounds than any simulation needs: only a bug could make it go on for ever.
 const ROUNDS: usize = 16;
 
-impl<'a> World<'a> {
-    pub(super) fn new(situation: &'a Situation, guess: Guess) -> Self {
+impl<'a> Simulation<'a> {
+    pub(super) fn new(situation: &'a SetSituation, assumptions: Assumptions) -> Self {
         let set = &situation.set;
-        let claim = |known: &'a ClaimState| Claim {
+        let claim = |known: &'a SetClaimState| SimulatedClaim {
             known,
             owners: known.owners.clone(),
-            fate: Fate {
+            outcome: SimulatedOutcome {
                 owners: Vec::new(),
-                deleted: known.deleting.then_some((Collector::Somebody, 0)),
+                deleted: known.deleting.then_some((DeletionCause::Somebody, 0)),
                 recreated: false,
-                left: Because::Podless,
+                left: NoUpdateReason::Podless,
                 orphaned: false,
                 flapped: false,
                 has_pod: false,
             },
         };
-        let pod = |pod: &PodState| Pod {
+        let pod = |pod: &SetPodState| SimulatedPod {
             uid: pod.uid.clone(),
             member: pod.member,
             leaving: pod.terminating,
@@ -131,7 +136,7 @@ impl<'a> World<'a> {
             name: &set.name,
             uid: set.uid.as_ref(),
             situation,
-            guess,
+            assumptions,
             replicas: set.replicas,
             policy: set.policy.as_ref(),
             deleting: set.deleting,
@@ -146,55 +151,58 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Lets somebody do something, and returns what became of the claims, in their order.
-    pub(super) fn after(mut self, operation: &'a Operation) -> Vec<Fate> {
-        if self.guess.gone_first {
-            self.leave();
+    /// Runs the simulation after an operation, and returns the outcome for each claim, in their
+    /// order.
+    pub(super) fn after(mut self, operation: &'a Operation) -> Vec<SimulatedOutcome> {
+        if self.assumptions.gone_first {
+            self.delete_pods();
         }
-        if self.guess.caught_up {
-            self.collect();
+        if self.assumptions.caught_up {
+            self.collect_garbage();
             self.make_pods();
-            self.visit();
+            self.update_owners();
         }
-        self.act(operation);
+        self.operate(operation);
         for _ in 0..ROUNDS {
             self.changed = false;
-            self.collect();
-            self.visit();
-            self.condemn();
-            self.leave();
-            self.go();
-            self.collect();
+            self.collect_garbage();
+            self.update_owners();
+            self.condemn_pods();
+            self.delete_pods();
+            self.delete_set();
+            self.collect_garbage();
             self.make_pods();
             if !self.changed {
                 break;
             }
         }
         let ordinals = self.ordinals();
-        let front = self.front();
+        let progress = self.progress();
         let pods = &self.pods;
         let makes = self.exists && self.deleting.is_none();
-        let fate = |mut claim: Claim| {
-            claim.fate.owners = claim.owners.into_iter().map(|it| it.reference).collect();
-            // Claims are made before the pod, so that they are there even if that fails.
+        let outcome = |mut claim: SimulatedClaim| {
+            claim.outcome.owners = claim.owners.into_iter().map(|it| it.reference).collect();
+            // The controller creates claims before the pod, so that they exist even if creating the
+            // pod fails.
             let wanted = ordinals.contains(claim.known.ordinal);
-            let made = makes && wanted && front.touches(claim.known.ordinal);
-            claim.fate.recreated = claim.fate.deleted.is_some() && made;
-            claim.fate.has_pod = pods.contains_key(&claim.known.ordinal);
-            claim.fate
+            let made = makes && wanted && progress.begins(claim.known.ordinal);
+            claim.outcome.recreated = claim.outcome.deleted.is_some() && made;
+            claim.outcome.has_pod = pods.contains_key(&claim.known.ordinal);
+            claim.outcome
         };
-        self.claims.into_iter().map(fate).collect()
+        self.claims.into_iter().map(outcome).collect()
     }
 
     fn ordinals(&self) -> Ordinals {
         Ordinals::new(self.situation.set.start, self.replicas)
     }
 
-    fn act(&mut self, operation: &'a Operation) {
+    fn operate(&mut self, operation: &'a Operation) {
         match operation {
             Operation::Wait => {}
             Operation::DeleteSet(propagation) => {
-                // Each request decides anew (apiserver, `deletionFinalizersForGarbageCollection`).
+                // Each request replaces the propagation of the previous one (apiserver,
+                // `deletionFinalizersForGarbageCollection`).
                 self.deleting = Some(*propagation);
             }
             Operation::Scale(replicas) => self.replicas = Some(*replicas),
@@ -212,38 +220,38 @@ impl<'a> World<'a> {
 
     // --- the set's controller ---------------------------------------------------------------
 
-    /// Adapts the owners of the claims of pods (`processReplica`, and `fixPodClaim` of condemned
+    /// Updates the owners of the claims of pods (`processReplica`, and `fixPodClaim` of condemned
     /// pods), as far as the controller gets.
-    fn visit(&mut self) {
+    fn update_owners(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
         }
         let ordinals = self.ordinals();
-        let front = self.front();
-        let set = Identity { name: self.name, uid: self.uid };
-        for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
+        let progress = self.progress();
+        let set = OwnerIdentity { name: self.name, uid: self.uid };
+        for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {
             let ordinal = claim.known.ordinal;
             let pod_name = format!("{}-{ordinal}", self.name);
             let place = match self.pods.get(&ordinal).filter(|pod| pod.member) {
-                None => Place::Podless,
+                None => ClaimPod::Podless,
                 Some(pod) => {
-                    let identity = Identity { name: &pod_name, uid: pod.uid.as_ref() };
+                    let identity = OwnerIdentity { name: &pod_name, uid: pod.uid.as_ref() };
                     let wanted = ordinals.contains(ordinal);
-                    if !front.reaches(ordinal, wanted) || (wanted && pod.finished) {
-                        Place::Leaving(identity)
+                    if !progress.reaches(ordinal, wanted) || (wanted && pod.finished) {
+                        ClaimPod::Leaving(identity)
                     } else if wanted {
-                        Place::InRange(identity)
+                        ClaimPod::InRange(identity)
                     } else {
-                        Place::Condemned(identity)
+                        ClaimPod::Condemned(identity)
                     }
                 }
             };
             let references: Vec<_> = claim.owners.iter().map(|it| it.reference.clone()).collect();
             let form = self.situation.set.form;
             match expected_ownership(&references, set, self.policy, &place, form) {
-                Next::Leaves(because) => claim.fate.left = because,
-                Next::Writes(references) => {
-                    claim.fate.left = Because::Matches;
+                ReferenceUpdate::Leaves(because) => claim.outcome.left = because,
+                ReferenceUpdate::Writes(references) => {
+                    claim.outcome.left = NoUpdateReason::Matches;
                     let owner = |reference| keep_presence(&claim.owners, reference);
                     claim.owners = references.into_iter().map(owner).collect();
                     self.changed = true;
@@ -252,38 +260,44 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Deletes the pods whose ordinals are not wanted, or that have finished.
-    fn condemn(&mut self) {
+    /// Deletes the pods whose ordinals are out of range, or that have finished.
+    fn condemn_pods(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
         }
         let ordinals = self.ordinals();
-        let front = self.front();
+        let progress = self.progress();
         for (ordinal, pod) in self.pods.iter_mut().filter(|(_, pod)| pod.member) {
             let wanted = ordinals.contains(*ordinal);
-            let goes = if wanted { pod.finished } else { front.reaches(*ordinal, false) };
+            let goes = if wanted { pod.finished } else { progress.reaches(*ordinal, false) };
             self.changed |= goes && !pod.leaving;
             pod.leaving |= goes;
         }
     }
 
-    /// Makes the pods that are missing, where a claim waits for one; a claim of an earlier pod of
-    /// that name holds them up (`PodClaimIsStale`).
+    /// Creates the missing pods, where a claim waits for one; a claim of an earlier pod of that
+    /// name blocks this (`PodClaimIsStale`).
     fn make_pods(&mut self) {
         if !self.exists || self.deleting.is_some() {
             return;
         }
         let ordinals = self.ordinals();
-        let front = self.front();
+        let progress = self.progress();
         for index in 0..self.claims.len() {
             let claim = &self.claims[index];
             let ordinal = claim.known.ordinal;
-            let makes = ordinals.contains(ordinal) && front.reaches(ordinal, true);
+            let makes = ordinals.contains(ordinal) && progress.reaches(ordinal, true);
             let missing = makes && !self.pods.contains_key(&ordinal);
-            if claim.fate.deleted.is_none() && missing && self.obstacle(ordinal).is_none() {
+            if claim.outcome.deleted.is_none() && missing && self.pod_obstacle(ordinal).is_none() {
                 self.made += 1;
                 let uid = Uid::parse(&format!("made-{}", self.made));
-                let pod = Pod { uid, member: true, leaving: false, finished: false, locked: false };
+                let pod = SimulatedPod {
+                    uid,
+                    member: true,
+                    leaving: false,
+                    finished: false,
+                    locked: false,
+                };
                 self.pods.insert(ordinal, pod);
                 self.changed = true;
             }
@@ -292,12 +306,12 @@ impl<'a> World<'a> {
 
     // --- the garbage collector --------------------------------------------------------------
 
-    /// Deletes the claims all of whose owners are gone, and takes off the owners that are gone.
-    fn collect(&mut self) {
+    /// Deletes the claims none of whose owners remains, and removes references to absent owners.
+    fn collect_garbage(&mut self) {
         let running = self.exists && self.deleting.is_none();
         for index in 0..self.claims.len() {
             let claim = &self.claims[index];
-            if claim.fate.deleted.is_some() || claim.owners.is_empty() {
+            if claim.outcome.deleted.is_some() || claim.owners.is_empty() {
                 continue;
             }
             let stays: Vec<_> = claim.owners.iter().map(|it| self.stays(it)).collect();
@@ -312,13 +326,14 @@ impl<'a> World<'a> {
             }
             let (by, turn) = self.collector(claim);
             let wanted = self.ordinals().contains(claim.known.ordinal);
-            let fate = &mut self.claims[index].fate;
-            fate.deleted = Some((by, turn));
-            fate.flapped = by == Collector::Pod && running && wanted;
+            let outcome = &mut self.claims[index].outcome;
+            outcome.deleted = Some((by, turn));
+            outcome.flapped = by == DeletionCause::Pod && running && wanted;
         }
     }
 
-    /// Whether an owner holds its claims: it exists, and does not wait for them to be deleted.
+    /// Whether an owner keeps its claims from being deleted: it exists, and does not wait for their
+    /// deletion.
     fn stays(&self, owner: &OwnerState) -> bool {
         let reference = &owner.reference;
         let Some(uid) = &reference.uid else { return false };
@@ -334,31 +349,31 @@ impl<'a> World<'a> {
         match owner.presence {
             Presence::Present => true,
             Presence::Absent => false,
-            Presence::Unknown => self.guess.owners_exist,
+            Presence::Unknown => self.assumptions.owners_exist,
         }
     }
 
-    /// Returns the pod of this set that has the name of an owner, whichever uid the owner has.
-    fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &Pod)> {
+    /// Returns the pod of this set with the name of an owner, whichever uid the owner has.
+    fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &SimulatedPod)> {
         let reference = &owner.reference;
         let (stem, ordinal) = split_ordinal(&reference.name)?;
         let of_set = *stem == *self.name && names_pod(reference, &reference.name);
         self.pods.get(&ordinal).filter(|_| of_set).map(|pod| (ordinal, pod))
     }
 
-    fn collector(&self, claim: &Claim) -> (Collector, u32) {
+    fn collector(&self, claim: &SimulatedClaim) -> (DeletionCause, u32) {
         let uids = || claim.owners.iter().filter_map(|it| it.reference.uid.as_ref());
         if uids().any(|uid| self.uid == Some(uid)) {
-            return (Collector::Set, self.turn);
+            return (DeletionCause::Set, self.turn);
         }
         match uids().filter_map(|uid| self.gone.get(uid)).max() {
-            Some(turn) => (Collector::Pod, *turn),
-            None => (Collector::Dangling, self.turn),
+            Some(turn) => (DeletionCause::Pod, *turn),
+            None => (DeletionCause::Dangling, self.turn),
         }
     }
 }
 
-/// What was known of an owner is still known of it when the references are written anew.
+/// Keeps what is known of the presence of an owner when references are replaced.
 fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState {
     let presence = known
         .iter()

@@ -1,4 +1,4 @@
-//! The rows of each table, by their slots.
+//! Access to rows: all of a type, or one by its id.
 
 use std::collections::BTreeSet;
 
@@ -12,123 +12,126 @@ use crate::model::{
 impl Cluster {
     /// All volumes.
     pub fn volumes(&self) -> impl Iterator<Item = (ObjectId, &Volume)> {
-        self.volumes.iter()
+        self.tables.volumes.iter()
     }
 
     /// All claims.
     pub fn claims(&self) -> impl Iterator<Item = (ObjectId, &Claim)> {
-        self.claims.iter()
+        self.tables.claims.iter()
     }
 
     /// How many volumes and claims there are.
     pub fn count(&self) -> (usize, usize) {
-        (self.volumes.len(), self.claims.len())
+        (self.tables.volumes.len(), self.tables.claims.len())
     }
 
-    /// The subject that a volume, a claim, a set or an attachment is, as far as it was seen; `None` for other kinds.
+    /// The subject of a volume, a claim, a `StatefulSet` or an attachment that was read; `None` for
+    /// other kinds.
     pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
         let (kind, namespace, name) = object_key(key);
         match kind {
-            Kind::PersistentVolume => self.volumes.find(kind, namespace, name).map(Subject::Volume),
+            Kind::PersistentVolume => {
+                self.tables.volumes.find(kind, namespace, name).map(Subject::Volume)
+            }
             Kind::PersistentVolumeClaim => {
-                self.claims.find(kind, namespace, name).map(Subject::Claim)
+                self.tables.claims.find(kind, namespace, name).map(Subject::Claim)
             }
             Kind::StatefulSet => {
-                self.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
+                self.tables.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
             }
             Kind::VolumeAttachment => {
-                self.attachments.find(kind, namespace, name).map(Subject::Attachment)
+                self.tables.attachments.find(kind, namespace, name).map(Subject::Attachment)
             }
             _ => None,
         }
     }
 
-    /// The volume of this name, as far as it was seen.
+    /// The volume of this name, if it was read.
     pub fn volume_named(&self, name: &str) -> Option<&Volume> {
-        self.volumes.get(self.volumes.find(Kind::PersistentVolume, "", name)?)
+        self.tables.volumes.get(self.tables.volumes.find(Kind::PersistentVolume, "", name)?)
     }
 
-    /// The volume in this slot.
+    /// The volume with this id.
     pub fn volume_at(&self, id: ObjectId) -> Option<&Volume> {
-        self.volumes.get(id)
+        self.tables.volumes.get(id)
     }
 
-    /// The claim in this slot.
+    /// The claim with this id.
     pub fn claim_at(&self, id: ObjectId) -> Option<&Claim> {
-        self.claims.get(id)
+        self.tables.claims.get(id)
     }
 
-    /// The set in this slot of the workloads.
+    /// The `StatefulSet` with the id of its workload.
     pub fn set_at(&self, id: ObjectId) -> Option<&StatefulSet> {
-        self.workloads.get(id)?.set.as_deref()
+        self.tables.workloads.get(id)?.set.as_deref()
     }
 
     /// All sets.
     pub fn sets(&self) -> impl Iterator<Item = (ObjectId, &StatefulSet)> {
-        self.workloads.iter().filter_map(|(id, row)| Some((id, row.set.as_deref()?)))
+        self.tables.workloads.iter().filter_map(|(id, row)| Some((id, row.set.as_deref()?)))
     }
 
-    /// The pod in this slot.
+    /// The pod with this id.
     pub fn pod_at(&self, id: ObjectId) -> Option<&PodUse> {
-        self.pods.get(id)
+        self.tables.pods.get(id)
     }
 
-    /// All pods that are kept.
+    /// All pods of which a row is kept.
     pub fn pods(&self) -> impl Iterator<Item = (ObjectId, &PodUse)> {
-        self.pods.iter()
+        self.tables.pods.iter()
     }
 
-    /// The attachment in this slot.
+    /// The attachment with this id.
     pub fn attachment_at(&self, id: ObjectId) -> Option<&Attachment> {
-        self.attachments.get(id)
+        self.tables.attachments.get(id)
     }
 
     /// All attachments.
     pub fn attachments(&self) -> impl Iterator<Item = (ObjectId, &Attachment)> {
-        self.attachments.iter()
+        self.tables.attachments.iter()
     }
 
-    /// The storage class in this slot.
+    /// The storage class with this id.
     pub fn class_at(&self, id: ObjectId) -> Option<&StorageClass> {
-        self.classes.get(id)
+        self.tables.classes.get(id)
     }
 
     /// All storage classes.
     pub fn classes(&self) -> impl Iterator<Item = (ObjectId, &StorageClass)> {
-        self.classes.iter()
+        self.tables.classes.iter()
     }
 
-    /// The volume attributes class in this slot.
+    /// The volume attributes class with this id.
     pub fn attributes_class_at(&self, id: ObjectId) -> Option<&AttributesClass> {
-        self.attributes_classes.get(id)
+        self.tables.attributes_classes.get(id)
     }
 
     /// All volume attributes classes.
     pub fn attributes_classes(&self) -> impl Iterator<Item = (ObjectId, &AttributesClass)> {
-        self.attributes_classes.iter()
+        self.tables.attributes_classes.iter()
     }
 
-    /// The snapshot content in this slot.
+    /// The snapshot content with this id.
     pub fn snapshot_at(&self, id: ObjectId) -> Option<&SnapshotContent> {
-        self.snapshots.get(id)
+        self.tables.snapshots.get(id)
     }
 
     /// All snapshot contents.
     pub fn snapshots(&self) -> impl Iterator<Item = (ObjectId, &SnapshotContent)> {
-        self.snapshots.iter()
+        self.tables.snapshots.iter()
     }
 
-    /// All backend volumes that were left behind on purpose.
+    /// All kept backend volumes.
     pub fn kept_backends(&self) -> impl Iterator<Item = &KeptBackend> {
         self.kept.values()
     }
 
-    /// The kept backend of this key, to the letter.
+    /// The kept backend volume of exactly this key.
     pub fn kept_backend(&self, backend: &BackendKey) -> Option<&KeptBackend> {
         self.kept.get(backend)
     }
 
-    /// Takes in one of the records of a kept backend.
+    /// Adds the entry of a record of kept backend volumes.
     pub(super) fn keep(&mut self, row: KeptBackend, dirty: &mut Dirty) {
         let key = row.backend.clone();
         let known = self.kept.get(&key);
@@ -142,26 +145,29 @@ impl Cluster {
         }
     }
 
-    /// What was kept under any of the names of a backend volume.
+    /// Marks what is kept under any of the keys of a backend volume.
     pub(in crate::cluster) fn touch_kept(&self, backend: &BackendKey, dirty: &mut Dirty) {
-        // Few enough to look at all of them.
+        // Few enough to compare all of them.
         let kept = self.kept.keys().filter(|it| it.lookup() == backend.lookup());
         dirty.subjects.extend(kept.cloned().map(Subject::Backend));
     }
 
-    /// Every CSI driver that any object names, and every external provisioner.
+    /// Every CSI driver and external provisioner that any object references.
     pub fn drivers(&self) -> BTreeSet<Text> {
         let mut drivers: BTreeSet<Text> = BTreeSet::new();
-        for (_, volume) in self.volumes.iter() {
+        for (_, volume) in self.tables.volumes.iter() {
             for driver in volume.drivers() {
                 if !drivers.contains(driver) {
                     drivers.insert(driver.into());
                 }
             }
         }
-        drivers
-            .extend(self.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)));
-        drivers.extend(self.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()));
+        drivers.extend(
+            self.tables.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)),
+        );
+        drivers.extend(
+            self.tables.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()),
+        );
         drivers
     }
 }

@@ -1,4 +1,4 @@
-//! What was not seen, and what that keeps from being judged.
+//! What was not read, and the rules that could therefore not judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,23 @@ use crate::journal::kept_backend::CONFIG_MAP;
 use crate::model::{Answer, Kind, Question, RuleId};
 use crate::rules::{Judge, REGISTRY, Rule};
 
-/// Something that was not seen, with the rules that it blinds.
+/// A gap, with the rules that need what was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blind {
-    /// What was not seen.
+pub struct UnreadGap {
+    /// What was not read.
     pub gap: Gap,
-    /// Which findings could therefore not be judged, everywhere or for some objects.
+    /// The rules that could therefore not judge all or some objects.
     pub rules: Vec<RuleId>,
 }
 
 impl Assessor {
-    /// Everything that was not seen: kinds, single objects whose existence is not certain, and what
-    /// verdicts would have to know.
+    /// Everything that was not read: kinds, single objects whose existence is uncertain, and
+    /// answers that verdicts need.
     ///
-    /// Of many single objects of one kind that blind the same rules, the first is named.
-    pub fn blind(&self, cluster: &Cluster) -> Vec<Blind> {
-        let of_kinds = cluster.gaps().map(|gap| Blind { gap: gap.clone(), rules: blinded(gap) });
+    /// Of many single objects of one kind that unread the same rules, the first is named.
+    pub fn unread(&self, cluster: &Cluster) -> Vec<UnreadGap> {
+        let of_kinds =
+            cluster.gaps().map(|gap| UnreadGap { gap: gap.clone(), rules: rules_needing(gap) });
         let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
         for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
             let Unseen { kind, namespace, reason } = unseen.clone();
@@ -38,38 +39,38 @@ impl Assessor {
             if others > 0 {
                 gap.reason.push_str(" (and more of the kind)");
             }
-            Blind { gap, rules: rules.into_iter().collect() }
+            UnreadGap { gap, rules: rules.into_iter().collect() }
         });
-        let mut blind: Vec<_> = of_kinds.chain(single).collect();
+        let mut unread: Vec<_> = of_kinds.chain(single).collect();
         for (question, answer) in cluster.answers() {
-            let Some(gap) = missed(question, answer) else { continue };
-            if !blind.iter().any(|known| known.gap == gap) {
+            let Some(gap) = unanswered_gap(question, answer) else { continue };
+            if !unread.iter().any(|known| known.gap == gap) {
                 let rules = match question {
-                    Question::KeptBackends { .. } => about_backends(),
-                    _ => blinded(&gap),
+                    Question::KeptBackends { .. } => rules_about_backends(),
+                    _ => rules_needing(&gap),
                 };
-                blind.push(Blind { gap, rules });
+                unread.push(UnreadGap { gap, rules });
             }
         }
-        blind
+        unread
     }
 }
 
-/// Whether it is a single object that was not seen, and not its whole kind.
+/// Whether a single object was not read, rather than its whole kind.
 pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
     match unseen.kind {
-        // Whoever may not or cannot ask for these misses a side of a finding, and no object.
+        // Without an answer to these a finding lacks a detail, but no finding is missing.
         Kind::Secret | Kind::SubjectAccessReview => false,
         Kind::PartialObjectMetadata => true,
         kind => cluster.reach(kind, unseen.namespace.as_ref()).is_ok(),
     }
 }
 
-/// Returns what is not seen for want of an answer that a verdict needs; `None` when it was given.
+/// Returns the gap that an unanswered question leaves in a verdict; `None` if it was answered.
 ///
-/// Secrets, permissions and records that may not be looked at are none of an audit's business. Objects and
-/// owners are told of by the rules that look for them.
-fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
+/// Missing permissions to read Secrets, permissions and records are no gap of an audit. Objects and
+/// owners are reported by the rules that need them.
+fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     let what = match question {
         Question::Exists(_) | Question::OwnerExists(_) => return None,
         Question::SecretExists { namespace, name } => format!("secret {namespace}/{name}"),
@@ -85,13 +86,13 @@ fn missed(question: &Question, answer: &Answer) -> Option<Gap> {
     Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }
 
-/// The gaps with the rules that they blind, in order.
-fn blinded(gap: &Gap) -> Vec<RuleId> {
+/// The gaps with the rules that they unread, in order.
+fn rules_needing(gap: &Gap) -> Vec<RuleId> {
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 
-/// The rules about what only a record names.
-fn about_backends() -> Vec<RuleId> {
+/// The rules about kept backend volumes.
+fn rules_about_backends() -> Vec<RuleId> {
     let about = |rule: &&&Rule| rule.judge.iter().any(|it| matches!(it, Judge::Backend(_)));
     REGISTRY.iter().filter(about).map(|rule| rule.id).collect()
 }
@@ -120,7 +121,11 @@ mod tests {
             (&record, &Answer::Forbidden, false),
             (&record, &late, true),
         ] {
-            assert_eq!(missed(question, answer).is_some(), is_gap, "{question:?} {answer:?}");
+            assert_eq!(
+                unanswered_gap(question, answer).is_some(),
+                is_gap,
+                "{question:?} {answer:?}"
+            );
         }
     }
 }

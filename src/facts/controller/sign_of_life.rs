@@ -1,22 +1,22 @@
-//! What a sign of life is worth.
+//! The weight of a sign of life as evidence.
 
 use std::time::Duration;
 
 use crate::cluster::Cx;
 use crate::model::Time;
 
-/// What a sign of life is worth.
+/// The weight of a sign of life as evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum SignOfLife {
     None,
     Old,
-    /// Some clock is wrong, or there is none: it proves neither life nor death.
+    /// A clock is wrong or the time is unknown: this proves nothing.
     Odd,
     Recent,
 }
 
-impl Sign {
-    /// Weighs a time that something stamped: its clock may be ahead by as much as counts as recent.
+impl SignOfLife {
+    /// Weighs a time by another clock, which may be ahead by as much as counts as recent.
     pub(super) fn of(cx: &Cx, time: Option<Time>, within: Duration) -> Self {
         match time {
             None => Self::None,

@@ -1,12 +1,12 @@
-//! What every combination of probes adds up to.
+//! Tests of the state of a controller, for all combinations of probe outcomes.
 
 use std::cell::RefCell;
 
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Container, CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata,
-    ObjectKey, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, Sidecars, Sighting,
+    CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, ObjectKey,
+    Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer, Sidecars, Sighting,
     VolumeSource, Workload,
 };
 
@@ -14,7 +14,7 @@ const DRIVER: &str = "disk.csi.example.com";
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
 
-/// What a probe is given to find.
+/// The outcome that a test arranges for a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Finds {
     Alive,
@@ -23,7 +23,7 @@ enum Finds {
     Unseen,
 }
 
-use Finds::{Alive, Nothing, Trace, Unseen as Blind};
+use Finds::{Alive, Nothing, Trace, Unseen as NotRead};
 
 fn ago(seconds: i64) -> Time {
     Time::from_timestamp(1_800_000_000 - seconds, 0).expect("in range")
@@ -67,14 +67,18 @@ fn csi_volume(driver: &str) -> Row {
 
 fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     Sidecars {
-        containers: [Container { name: "c".into(), image: image.into(), args: Box::default() }]
-            .into(),
+        containers: [SidecarContainer {
+            name: "c".into(),
+            image: image.into(),
+            args: Box::default(),
+        }]
+        .into(),
         mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
         service_account: None,
     }
 }
 
-/// Sidecars whose image says nothing.
+/// Sidecars whose image shows no role.
 fn nameless(container: &str, mentions: &[&str]) -> Sidecars {
     let image = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:00";
     let mut sidecars = sidecars(image, mentions);
@@ -151,11 +155,11 @@ fn event(component: &str, seconds: i64) -> Row {
     }))
 }
 
-fn sighting(role: Role, driver: &str, seconds: i64) -> Row {
+fn sighting(role: ControllerRole, driver: &str, seconds: i64) -> Row {
     Row::Sighting(Sighting { role, driver: driver.into(), absent_since: ago(seconds) })
 }
 
-/// A cluster with these rows, seen whole except for some kinds.
+/// A cluster with these rows, read completely except for some kinds.
 fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     cluster.apply(Change::Clock(ago(0)), &mut dirty);
@@ -173,7 +177,12 @@ fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
     cluster
 }
 
-fn state_of(cluster: &Cluster, settings: &Settings, role: Role, driver: &str) -> ControllerState {
+fn state_of(
+    cluster: &Cluster,
+    settings: &Settings,
+    role: ControllerRole,
+    driver: &str,
+) -> ControllerState {
     let facts = RefCell::default();
     state(&Cx::new(cluster, settings, &facts), role, &driver.into())
 }
@@ -182,27 +191,29 @@ fn declaring(driver: &str) -> Settings {
     Settings { absent_drivers: [driver.into()].into(), ..Settings::default() }
 }
 
-/// The rows by which the probes find what they are to find, and the kinds not seen.
-fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Vec<Row>, Vec<Kind>) {
+/// The rows that lead to these outcomes, and the kinds that are not read.
+fn scene(
+    [lease_finds, pods, workloads, registration, action]: [Finds; 5],
+) -> (Vec<Row>, Vec<Kind>) {
     let image = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0";
     let own = || sidecars(image, &["--drivername=disk.csi.example.com"]);
     let (mut rows, mut blind) = (vec![csi_volume(DRIVER)], Vec::new());
-    match lease_says {
+    match lease_finds {
         Alive => rows.push(lease("disk-csi-example-com", "storage", ago(5), Some("a"))),
         Trace => rows.push(lease("disk-csi-example-com", "storage", ago(9 * DAY), Some("a"))),
         Nothing => {}
-        Blind => blind.push(Kind::Lease),
+        NotRead => blind.push(Kind::Lease),
     }
     match pods {
         Alive => rows.push(pod(true, own())),
         Trace => rows.push(pod(false, own())),
         Nothing => {}
-        Blind => blind.push(Kind::Pod),
+        NotRead => blind.push(Kind::Pod),
     }
     match workloads {
         Alive | Trace => rows.push(workload(Kind::Deployment, 0, own())),
         Nothing => {}
-        Blind => blind.push(Kind::DaemonSet),
+        NotRead => blind.push(Kind::DaemonSet),
     }
     match registration {
         Alive | Trace => rows.push(Row::CsiDriver(Box::new(CsiDriver {
@@ -210,13 +221,13 @@ fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Ve
             attach_required: true,
         }))),
         Nothing => {}
-        Blind => blind.push(Kind::CsiNode),
+        NotRead => blind.push(Kind::CsiNode),
     }
     match action {
         Alive => rows.push(event("disk.csi.example.com_host_0d9e5b6c", HOUR / 2)),
         Trace => rows.push(event("disk.csi.example.com_host_0d9e5b6c", 2 * HOUR)),
         Nothing => {}
-        Blind => blind.push(Kind::Event),
+        NotRead => blind.push(Kind::Event),
     }
     (rows, blind)
 }
@@ -224,13 +235,13 @@ fn scene([lease_says, pods, workloads, registration, action]: [Finds; 5]) -> (Ve
 #[test]
 fn every_combination_of_probes() {
     let mut absent = 0;
-    // A Lease and an action that are merely old are no trace: see below for what they mean.
-    for lease_says in [Alive, Nothing, Blind] {
-        for pods in [Alive, Trace, Nothing, Blind] {
-            for workloads in [Trace, Nothing, Blind] {
-                for registration in [Trace, Nothing, Blind] {
-                    for action in [Alive, Nothing, Blind] {
-                        let scene = [lease_says, pods, workloads, registration, action];
+    // An old Lease and an old action are no trace: see below for what they mean.
+    for lease_finds in [Alive, Nothing, NotRead] {
+        for pods in [Alive, Trace, Nothing, NotRead] {
+            for workloads in [Trace, Nothing, NotRead] {
+                for registration in [Trace, Nothing, NotRead] {
+                    for action in [Alive, Nothing, NotRead] {
+                        let scene = [lease_finds, pods, workloads, registration, action];
                         absent += every_word_about(scene);
                     }
                 }
@@ -240,20 +251,20 @@ fn every_combination_of_probes() {
     assert_eq!(absent, 4, "all negative, and declared or seen so for long enough");
 }
 
-/// Checks one scene under every setting, and returns how often the answer was "absent".
+/// Checks one scene under every setting, and returns how often the state was "absent".
 fn every_word_about(scene: [Finds; 5]) -> usize {
     let any = |what| scene.contains(&what);
     let mut absent = 0;
     for declared in [false, true] {
         for seen_so in [None, Some(HOUR), Some(2 * DAY)] {
             let (mut rows, blind) = self::scene(scene);
-            rows.extend(seen_so.map(|age| sighting(Role::Provisioner, DRIVER, age)));
+            rows.extend(seen_so.map(|age| sighting(ControllerRole::Provisioner, DRIVER, age)));
             let cluster = cluster(rows, &blind);
             let settings = if declared { declaring(DRIVER) } else { Settings::default() };
-            let state = state_of(&cluster, &settings, Role::Provisioner, DRIVER);
+            let state = state_of(&cluster, &settings, ControllerRole::Provisioner, DRIVER);
             let expected = if any(Alive) {
                 Liveness::Alive
-            } else if any(Blind) || any(Trace) {
+            } else if any(NotRead) || any(Trace) {
                 Liveness::Unknown
             } else if declared || seen_so == Some(2 * DAY) {
                 Liveness::Absent
@@ -262,7 +273,7 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
             };
             let case = format!("{scene:?} declared {declared} seen so {seen_so:?}: {state:?}");
             assert_eq!(state.liveness, expected, "{case}");
-            assert_eq!(state.unseen.is_some(), !any(Alive) && any(Blind), "{case}");
+            assert_eq!(state.unseen.is_some(), !any(Alive) && any(NotRead), "{case}");
             assert_eq!(state.all_negative, scene == [Nothing; 5], "{case}");
             assert_eq!(state.probes.len(), 5, "{case}");
             absent += usize::from(expected == Liveness::Absent);
@@ -275,7 +286,8 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
 fn an_old_sign_of_life_is_no_trace_but_starts_the_wait_anew() {
     for (last_sign, seen_so, expected) in [
         (9 * DAY, Some(2 * DAY), Liveness::Absent),
-        // It was there after an earlier run had missed it: reinstalled, and gone again.
+        // It had a sign of life after an earlier run found no trace: reinstalled, and removed
+        // again.
         (HOUR, Some(2 * DAY), Liveness::Unknown),
         (2 * DAY, Some(9 * DAY), Liveness::Absent),
         (9 * DAY, None, Liveness::Unknown),
@@ -284,9 +296,10 @@ fn an_old_sign_of_life_is_no_trace_but_starts_the_wait_anew() {
         let said = event("disk.csi.example.com_host_0d9e5b6c", last_sign + HOUR);
         for sign in [vec![old], vec![said.clone()]] {
             let rows = sign.into_iter().chain([csi_volume(DRIVER)]);
-            let sightings = seen_so.map(|age| sighting(Role::Provisioner, DRIVER, age));
+            let sightings = seen_so.map(|age| sighting(ControllerRole::Provisioner, DRIVER, age));
             let cluster = cluster(rows.chain(sightings), &[]);
-            let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+            let state =
+                state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
             assert_eq!(state.liveness, expected, "{last_sign} {seen_so:?}: {state:?}");
             assert!(state.all_negative);
         }
@@ -303,7 +316,7 @@ fn a_lease_whose_holder_let_go_is_not_held() {
     ] {
         let lease = lease("disk-csi-example-com", "any", ago(renewed), holder);
         let cluster = cluster([csi_volume(DRIVER), lease], &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.liveness, expected, "{holder:?} {renewed}");
     }
 }
@@ -322,7 +335,7 @@ fn a_pod_that_does_not_say_whose_it_is_may_be_anybodys() {
         (&[], Liveness::Unknown),
     ] {
         let cluster = cluster([csi_volume(DRIVER), pod(true, sidecars(image, mentions))], &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.liveness, expected, "{mentions:?}: {state:?}");
     }
 }
@@ -331,10 +344,11 @@ fn a_pod_that_does_not_say_whose_it_is_may_be_anybodys() {
 fn a_provisioner_that_is_not_csi_is_never_absent() {
     let local_path = "rancher.io/local-path";
     let row = volume(local_path, VolumeSource::HostPath("/opt/pvc-1".into()));
-    let rows = [Row::Volume(Box::new(row)), sighting(Role::Provisioner, local_path, 2 * DAY)];
+    let rows =
+        [Row::Volume(Box::new(row)), sighting(ControllerRole::Provisioner, local_path, 2 * DAY)];
     let cluster = cluster(rows, &[]);
     for settings in [Settings::default(), declaring(local_path)] {
-        let state = state_of(&cluster, &settings, Role::Provisioner, local_path);
+        let state = state_of(&cluster, &settings, ControllerRole::Provisioner, local_path);
         assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
     }
 }
@@ -345,9 +359,10 @@ fn a_driver_that_needs_no_attacher_is_no_sign_of_one() {
         let driver = CsiDriver { metadata: metadata(DRIVER), attach_required };
         let rows = [csi_volume(DRIVER), Row::CsiDriver(Box::new(driver))];
         let cluster = cluster(rows, &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Attacher, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Attacher, DRIVER);
         assert_eq!(state.liveness, expected, "{state:?}");
-        let provisioner = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let provisioner =
+            state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         assert_eq!(provisioner.liveness, Liveness::Unknown, "{provisioner:?}");
     }
 }
@@ -357,7 +372,7 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
     let old = || lease("kube-controller-manager", "kube-system", ago(9 * DAY), Some("a"));
     let foreign = lease("kube-controller-manager", "elsewhere", ago(5), Some("a"));
     let fresh = lease("kube-controller-manager", "kube-system", ago(5), Some("a"));
-    let long_ago = || sighting(Role::ControllerManager, "", 2 * DAY);
+    let long_ago = || sighting(ControllerRole::ControllerManager, "", 2 * DAY);
     let manager = "kube-controller-manager";
     for (rows, declared, expected) in [
         (vec![fresh, long_ago()], true, Liveness::Alive),
@@ -370,7 +385,7 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
     ] {
         let settings = if declared { declaring(manager) } else { Settings::default() };
         let case = format!("{rows:?} {declared}");
-        let state = state_of(&cluster(rows, &[]), &settings, Role::ControllerManager, "");
+        let state = state_of(&cluster(rows, &[]), &settings, ControllerRole::ControllerManager, "");
         assert_eq!(state.liveness, expected, "{case}: {state:?}");
     }
 }
@@ -378,8 +393,8 @@ fn a_controller_manager_without_a_lease_is_never_absent_by_itself() {
 #[test]
 fn an_old_lease_proves_nothing_while_others_of_its_name_may_be_unseen() {
     for (role, name) in [
-        (Role::Provisioner, "disk-csi-example-com"),
-        (Role::Attacher, "external-attacher-leader-disk-csi-example-com"),
+        (ControllerRole::Provisioner, "disk-csi-example-com"),
+        (ControllerRole::Attacher, "external-attacher-leader-disk-csi-example-com"),
     ] {
         let old = lease(name, "storage", ago(9 * DAY), Some("a"));
         let cluster = cluster([csi_volume(DRIVER), old], &[Kind::Lease]);
@@ -398,7 +413,7 @@ fn what_a_wrong_clock_stamped_is_neither_life_nor_death() {
         [(of_tomorrow, Liveness::Unknown), (ahead, Liveness::Alive), (said, Liveness::Unknown)]
     {
         let cluster = cluster([csi_volume(DRIVER), row], &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.liveness, expected, "{state:?}");
         assert!(!state.all_negative);
     }
@@ -414,7 +429,7 @@ fn without_a_clock_nothing_is_alive_or_absent() {
     for kind in Kind::ALL {
         cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
     }
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
@@ -424,7 +439,7 @@ fn a_pod_with_more_provisioners_than_named_drivers_may_serve_anybody() {
     let mut both = sidecars(image, &["--drivername=other.csi.example.com"]);
     both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
     let cluster = cluster([csi_volume(DRIVER), pod(true, both)], &[]);
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
@@ -433,7 +448,7 @@ fn an_image_of_an_unusual_name_keeps_its_driver_from_being_absent_but_proves_no_
     let image = "mirror.example.com/csi-provisioner-arm64:v6.3.0";
     let pod = pod(true, sidecars(image, &["--drivername=disk.csi.example.com"]));
     let cluster = cluster([csi_volume(DRIVER), pod], &[]);
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
@@ -445,30 +460,30 @@ fn a_pod_that_names_another_registered_driver_in_any_way_is_that_ones() {
         ("--csi-address=/run/other.csi.example.com/csi.sock", vec![registered(other)], true),
         ("--csi-address=/run/other.csi.example.com/csi.sock", vec![on_a_node(other)], true),
         ("--extra=name:other.csi.example.com,a", vec![registered(other)], true),
-        // Nobody knows a driver of that name: it may be anything.
+        // No driver of that name is registered: the word may be anything.
         ("--csi-address=/run/other.csi.example.com/csi.sock", vec![], false),
         ("--csi-address=/run/my-other.csi.example.com/csi.sock", vec![registered(other)], false),
-        // A word without a dot is too common to be somebody's name.
+        // A word without a dot is too common to be the name of a driver.
         ("--namespace=nfs", vec![registered("nfs")], false),
     ] {
         let case = format!("{mention} {rows:?}");
         let pod = pod(true, sidecars(image, &[mention]));
         let cluster = cluster([csi_volume(DRIVER), pod].into_iter().chain(rows), &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
         let liveness = if expected { Liveness::Absent } else { Liveness::Unknown };
         assert_eq!(state.liveness, liveness, "{case}: {state:?}");
     }
-    // Two sidecars, one of which is the other driver's.
+    // Two sidecars, one of which belongs to the other driver.
     let mut both = sidecars(image, &["--csi-address=/run/other.csi.example.com/csi.sock"]);
     both.containers = [both.containers[0].clone(), both.containers[0].clone()].into();
     let cluster = cluster([csi_volume(DRIVER), pod(true, both), registered(other)], &[]);
-    let state = state_of(&cluster, &declaring(DRIVER), Role::Provisioner, DRIVER);
+    let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
 }
 
 #[test]
 fn a_sidecar_whose_image_says_nothing_is_known_by_its_name() {
-    use Role::{Attacher, Provisioner};
+    use ControllerRole::{Attacher, Provisioner};
     let own = &["--drivername=disk.csi.example.com"][..];
     for (role, container, mentions, ready, expected) in [
         (Provisioner, "csi-provisioner", own, true, Liveness::Alive),
@@ -535,7 +550,7 @@ fn whoever_is_alive_is_so_by_evidence() {
     ] {
         let case = format!("{rows:?}");
         let cluster = cluster([csi_volume(DRIVER)].into_iter().chain(rows), &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.describe(), expected, "{case}");
     }
 }
@@ -561,7 +576,7 @@ fn a_lease_says_when_it_was_renewed_last() {
         ),
     ] {
         let cluster = cluster([csi_volume(DRIVER), row], &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         assert_eq!(state.probes[0].describe(), expected);
     }
 }
@@ -573,13 +588,13 @@ fn the_latest_evidence_is_no_other_state() {
         state_of(
             &cluster([csi_volume(DRIVER), row], &[]),
             &Settings::default(),
-            Role::Provisioner,
+            ControllerRole::Provisioner,
             DRIVER,
         )
     };
     assert_ne!(of(5), of(6));
-    assert!(of(5).says_the_same(&of(6)), "merely renewed");
-    assert!(!of(5).says_the_same(&of(HOUR)), "expired");
+    assert!(of(5).agrees_with(&of(6)), "merely renewed");
+    assert!(!of(5).agrees_with(&of(HOUR)), "expired");
 }
 
 #[test]
@@ -604,7 +619,7 @@ fn a_provisioner_is_scaled_to_zero_when_nothing_else_runs_it() {
     ] {
         let case = format!("{rows:?}");
         let cluster = cluster([csi_volume(DRIVER)].into_iter().chain(rows), &[]);
-        let state = state_of(&cluster, &Settings::default(), Role::Provisioner, DRIVER);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
         let scaled = state.scaled_to_zero.map(|it| it.to_string());
         assert_eq!(scaled.as_deref(), expected, "{case}");
     }

@@ -1,26 +1,26 @@
-//! Who should remove a finalizer, whether they are there, and how that is known.
+//! The controller that should remove a finalizer, and whether it is running.
 
 use super::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, is_absent, provisioner, snapshotter,
 };
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::model::{ControllerState, Liveness, Role, Text};
+use crate::model::{ControllerRole, ControllerState, Liveness, Text};
 
 /// The controller that should remove a finalizer.
 #[derive(Debug, Clone)]
-pub struct Remover {
-    /// What it is called, such as `csi-provisioner of disk.example.com`.
+pub struct FinalizerController {
+    /// Its description, such as `csi-provisioner of disk.example.com`.
     pub who: String,
-    /// What `--driver-absent` calls it.
+    /// Its name for `--driver-absent`.
     pub name: Text,
-    /// What is known of it.
+    /// Its state.
     pub state: ControllerState,
 }
 
-impl Remover {
+impl FinalizerController {
     /// The controller manager.
     pub fn controller_manager(cx: &Cx) -> Self {
-        Self::single(Role::ControllerManager.name(), controller_manager(cx))
+        Self::single(ControllerRole::ControllerManager.name(), controller_manager(cx))
     }
 
     /// The csi-provisioner of a driver.
@@ -46,15 +46,15 @@ impl Remover {
         Self { who: name.to_owned(), name: name.into(), state }
     }
 
-    /// Whether it is there.
+    /// Whether it is running.
     pub const fn liveness(&self) -> Liveness {
         self.state.liveness
     }
 
-    /// Nothing that was not seen is why it is unknown.
+    /// Fails if the state is unknown because something was not read.
     ///
     /// # Errors
-    /// When something is.
+    /// What was not read.
     pub fn was_seen(&self) -> Seen<()> {
         match (self.state.liveness, &self.state.unseen) {
             (Liveness::Unknown, Some((kind, reason))) => {
@@ -64,20 +64,20 @@ impl Remover {
         }
     }
 
-    /// Whether it is absent, rather than alive or unknown.
+    /// Whether it is absent, rather than running or unknown.
     ///
     /// # Errors
-    /// When what was not seen decides it.
+    /// When something that was not read decides it.
     pub fn is_absent(&self, cx: &Cx) -> Seen<bool> {
         is_absent(cx, &self.state, &self.name)
     }
 
-    /// Whether it counts as absent on the user's word.
+    /// Whether it counts as absent because the user asserts it.
     pub fn is_absent_by_word(&self, cx: &Cx) -> bool {
         self.state.liveness == Liveness::Absent && cx.settings().absent_drivers.contains(&self.name)
     }
 
-    /// Who it is, whether it is there, and by which evidence; without times, which move.
+    /// Its description, state and evidence; without times, which change all the time.
     pub fn describe(&self) -> String {
         let Self { who, state, .. } = self;
         match state.liveness {
@@ -91,7 +91,7 @@ impl Remover {
         }
     }
 
-    /// The flag that says that it is gone.
+    /// The flag that asserts that it is absent.
     pub fn absent_flag(&self) -> String {
         format!("--driver-absent {}", self.name)
     }

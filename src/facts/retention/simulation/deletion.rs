@@ -1,12 +1,12 @@
-//! Who goes: the pods of a set, and the set itself.
+//! Deletion of the pods of a set and of the set itself, in a simulation.
 
-use super::super::situation::Propagation;
-use super::World;
+use super::super::set_situation::Propagation;
+use super::Simulation;
 
-impl World<'_> {
-    /// Lets the set's pods go with it, and the pods that are going be gone.
-    pub(super) fn leave(&mut self) {
-        self.lock();
+impl Simulation<'_> {
+    /// Deletes the Terminating pods, and the pods of a set that is deleted.
+    pub(super) fn delete_pods(&mut self) {
+        self.lock_pods();
         let orphans = self.deleting == Some(Propagation::Orphan);
         let collected = self.deleting.is_some() && !orphans;
         let mut gone: Vec<_> = self
@@ -15,9 +15,9 @@ impl World<'_> {
             .filter(|(_, pod)| !pod.locked && (pod.leaving || (collected && pod.member)))
             .map(|(ordinal, _)| *ordinal)
             .collect();
-        // The largest ordinals go first, one after the other where there is an order.
+        // The largest ordinals are deleted first, one after the other with OrderedReady.
         gone.reverse();
-        let one_by_one = self.guess.ordered && self.deleting.is_none();
+        let one_by_one = self.assumptions.ordered && self.deleting.is_none();
         for ordinal in &gone {
             if let Some(uid) = self.pods.remove(ordinal).and_then(|pod| pod.uid) {
                 self.gone.insert(uid, self.turn);
@@ -28,11 +28,12 @@ impl World<'_> {
         self.turn += u32::from(!gone.is_empty() && !one_by_one);
     }
 
-    /// A set that is deleted in the foreground has its pods deleted in the foreground too, where they
-    /// own anything (garbagecollector.go, `attemptToDeleteItem`). Such a pod waits for the claims that
-    /// block it, and they are protected as long as it is there: neither ever goes (seen on 1.36.3).
-    /// For their owners they count as gone, since the collector deletes what such a pod owns.
-    fn lock(&mut self) {
+    /// Finds deadlocks. If a set is deleted in the foreground, its pods are deleted in the
+    /// foreground too, if they own anything (garbagecollector.go, `attemptToDeleteItem`). Such a
+    /// pod waits for the claims that block it, and these are protected as long as the pod exists:
+    /// neither is ever deleted (observed on 1.36.3). As owners such pods count as absent, since the
+    /// garbage collector deletes their dependents.
+    fn lock_pods(&mut self) {
         if self.deleting != Some(Propagation::Foreground) {
             return;
         }
@@ -63,14 +64,14 @@ impl World<'_> {
         }
     }
 
-    /// Lets the set go: at once in the background, else when what it owns has gone or is orphaned.
-    pub(super) fn go(&mut self) {
+    /// Deletes the set; if its dependents are orphaned, removes their references to it first.
+    pub(super) fn delete_set(&mut self) {
         if self.deleting == Some(Propagation::Orphan) {
-            for claim in self.claims.iter_mut().filter(|it| it.fate.deleted.is_none()) {
+            for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {
                 let count = claim.owners.len();
                 let uid = self.uid;
                 claim.owners.retain(|it| uid.is_none() || it.reference.uid.as_ref() != uid);
-                claim.fate.orphaned |= claim.owners.len() < count;
+                claim.outcome.orphaned |= claim.owners.len() < count;
             }
         }
         if self.deleting.is_some() && self.exists {

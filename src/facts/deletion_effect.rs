@@ -1,8 +1,9 @@
-//! What becomes of a volume and its data when its claim goes, or when it is deleted itself.
+//! Effects of a deletion: what happens to a volume and its data when its claim or the volume itself
+//! is deleted.
 //!
-//! The policy at the moment at which the claim disappears decides (R-2644-7), with the finalizers
-//! that are there by then; `pv_controller.go`, `reclaimVolume`, and the library behind
-//! csi-provisioner, `shouldDelete` and `handleProtectionFinalizer`.
+//! The policy decides at the moment at which the claim is deleted (R-2644-7), with the finalizers
+//! at that time: `pv_controller.go`, `reclaimVolume`, and the library behind csi-provisioner,
+//! `shouldDelete` and `handleProtectionFinalizer`.
 
 use super::{
     EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION, always_honors_reclaim_policy, controller,
@@ -11,39 +12,39 @@ use super::{
 use crate::cluster::Cx;
 use crate::model::{Liveness, Phase, ReclaimPolicy, Volume};
 
-/// What becomes of the data of a volume.
+/// The effect on the data of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum DataEffect {
     /// The backend volume is deleted with everything on it.
     Destroyed,
-    /// The backend volume stays, and so does its volume, which becomes Released.
+    /// The backend volume remains, and the volume becomes Released.
     Released,
-    /// The backend volume stays, and no volume names it any more: whoever wants it has to know it.
+    /// The backend volume remains, and no volume references it any more.
     Forgotten,
-    /// As `Forgotten`, although the policy says Delete: nobody will ever delete it.
+    /// As `Forgotten`, although the policy is Delete: no controller will ever delete it.
     Leaked,
-    /// The backend volume stays for now, the volume waits: it is deleted as soon as somebody can.
+    /// The backend volume and the volume remain until a controller runs that can delete them.
     Waiting,
-    /// The data is scrubbed, and the volume is free for any claim.
+    /// The data is scrubbed, and any claim can bind the volume.
     Scrubbed,
-    /// Reclaiming fails, and the volume becomes Failed; the backend volume stays.
+    /// Reclaiming fails, and the volume becomes Failed; the backend volume remains.
     Failed,
-    /// The volume is bound to nothing: its claim's going does not bear on it.
+    /// None: nothing changes.
     Unaffected,
-    /// What was read does not decide it.
+    /// Unknown from what was read.
     Unknown,
 }
 
-/// What becomes of a volume, and why.
+/// The effect of a deletion on a volume, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consequence {
-    /// What becomes of the data.
-    pub fate: Fate,
+pub struct DeletionEffect {
+    /// The effect on the data.
+    pub data: DataEffect,
     /// One sentence without a full stop.
     pub because: String,
 }
 
-impl Fate {
+impl DataEffect {
     /// As reports write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,58 +61,61 @@ impl Fate {
     }
 }
 
-fn so(fate: Fate, because: impl Into<String>) -> Consequence {
-    Consequence { fate, because: because.into() }
+fn effect(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
+    DeletionEffect { data, because: because.into() }
 }
 
-/// What becomes of a bound volume when its claim goes, by the volume and the server's version alone:
-/// whether somebody is there to do it now is not asked, and a provisioner may come at any time.
-pub fn fate_without_claim(cx: &Cx, volume: &Volume) -> Fate {
+/// Returns the effect on the data of a bound volume when its claim is deleted, by the volume and
+/// the server's version alone: not whether a controller runs now, since a provisioner can be
+/// installed at any time.
+pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
-        ReclaimPolicy::Retain if terminating => Fate::Forgotten,
-        ReclaimPolicy::Retain => Fate::Released,
-        ReclaimPolicy::Recycle => Fate::Scrubbed,
-        ReclaimPolicy::Other(_) => Fate::Failed,
+        ReclaimPolicy::Retain if terminating => DataEffect::Forgotten,
+        ReclaimPolicy::Retain => DataEffect::Released,
+        ReclaimPolicy::Recycle => DataEffect::Scrubbed,
+        ReclaimPolicy::Other(_) => DataEffect::Failed,
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(_) | Owner::External(_)
                 if terminating && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) =>
             {
-                Fate::Leaked
+                DataEffect::Leaked
             }
-            // Which of them are deleted depends on the provisioner's version.
-            Owner::Csi(_) if !volume.is_dynamic() => Fate::Unknown,
-            Owner::Csi(_) | Owner::External(_) => Fate::Destroyed,
-            Owner::InTree(plugin) => in_tree(cx, volume, &plugin).fate,
-            Owner::StaticInTree(_) => Fate::Failed,
+            // Whether csi-provisioner deletes such volumes depends on its version.
+            Owner::Csi(_) if !volume.is_dynamic() => DataEffect::Unknown,
+            Owner::Csi(_) | Owner::External(_) => DataEffect::Destroyed,
+            Owner::InTree(plugin) => in_tree(cx, volume, &plugin).data,
+            Owner::StaticInTree(_) => DataEffect::Failed,
         },
     }
 }
 
-/// What happens to a bound volume when its claim's object disappears.
-pub fn when_claim_goes(cx: &Cx, volume: &Volume) -> Consequence {
+/// Returns the effect on a bound volume when its claim is deleted.
+pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
-        ReclaimPolicy::Retain if terminating => so(
-            Fate::Forgotten,
+        ReclaimPolicy::Retain if terminating => effect(
+            DataEffect::Forgotten,
             "its policy is Retain and it is terminating: the object vanishes, the backend volume is kept",
         ),
-        ReclaimPolicy::Retain => {
-            so(Fate::Released, "its policy is Retain: it becomes Released, with everything on it")
-        }
-        ReclaimPolicy::Recycle => so(
-            Fate::Scrubbed,
+        ReclaimPolicy::Retain => effect(
+            DataEffect::Released,
+            "its policy is Retain: it becomes Released, with everything on it",
+        ),
+        ReclaimPolicy::Recycle => effect(
+            DataEffect::Scrubbed,
             "its policy is Recycle: the data is scrubbed and the volume offered to any claim",
         ),
-        ReclaimPolicy::Other(policy) => {
-            so(Fate::Failed, format!("nobody knows the policy {policy}: it becomes Failed"))
-        }
+        ReclaimPolicy::Other(policy) => effect(
+            DataEffect::Failed,
+            format!("nobody knows the policy {policy}: it becomes Failed"),
+        ),
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(driver) => external(cx, volume, &driver, true),
             Owner::External(provisioner) => external(cx, volume, &provisioner, false),
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin),
-            Owner::StaticInTree(source) => so(
-                Fate::Failed,
+            Owner::StaticInTree(source) => effect(
+                DataEffect::Failed,
                 format!(
                     "its policy is Delete, and nobody deletes a hand-made volume ({source}): it becomes Failed"
                 ),
@@ -120,31 +124,31 @@ pub fn when_claim_goes(cx: &Cx, volume: &Volume) -> Consequence {
     }
 }
 
-fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) -> Consequence {
+fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) -> DeletionEffect {
     let protected = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
     if volume.metadata.deleting.is_some() && !protected {
-        return so(
-            Fate::Leaked,
+        return effect(
+            DataEffect::Leaked,
             format!(
                 "it is terminating without the finalizer of its provisioner: the object vanishes before {driver} is told to delete anything"
             ),
         );
     }
     if csi && !volume.is_dynamic() {
-        // csi-provisioner deletes volumes that were made by hand from 3.5 on (R-2644-8).
+        // csi-provisioner deletes statically provisioned volumes from version 3.5 on (R-2644-8).
         match surely_deletes_static_volumes(cx, driver) {
             Ok(Some(true)) => {}
             Ok(Some(false)) => {
-                return so(
-                    Fate::Released,
+                return effect(
+                    DataEffect::Released,
                     format!(
                         "it was made by hand, and the csi-provisioner of {driver} is too old to delete such volumes: it stays Released"
                     ),
                 );
             }
             Ok(None) | Err(_) => {
-                return so(
-                    Fate::Unknown,
+                return effect(
+                    DataEffect::Unknown,
                     format!(
                         "it was made by hand, and whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is not known"
                     ),
@@ -153,20 +157,20 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
         }
     }
     match controller::provisioner(cx, driver).liveness {
-        Liveness::Alive => so(
-            Fate::Destroyed,
+        Liveness::Alive => effect(
+            DataEffect::Destroyed,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume with everything on it"
             ),
         ),
-        Liveness::Absent => so(
-            Fate::Waiting,
+        Liveness::Absent => effect(
+            DataEffect::Waiting,
             format!(
                 "its policy is Delete and no provisioner of {driver} is there: the backend volume is deleted as soon as one runs"
             ),
         ),
-        Liveness::Unknown => so(
-            Fate::Destroyed,
+        Liveness::Unknown => effect(
+            DataEffect::Destroyed,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume, at once or as soon as it runs"
             ),
@@ -174,10 +178,10 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
     }
 }
 
-fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> Consequence {
+fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     if known_deletable(plugin, cx.server()) == Some(false) {
-        return so(
-            Fate::Failed,
+        return effect(
+            DataEffect::Failed,
             format!(
                 "its policy is Delete, and this server has no {plugin} any more: it becomes Failed"
             ),
@@ -186,42 +190,42 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> Consequence {
     let protected = volume.metadata.has_finalizer(IN_TREE);
     if volume.metadata.deleting.is_some() && !protected && expects_in_tree_finalizer(volume) {
         return match always_honors_reclaim_policy(cx) {
-            Some(true) => so(
-                Fate::Waiting,
+            Some(true) => effect(
+                DataEffect::Waiting,
                 "it is terminating without the finalizer of the volume controller, which can no longer be added: it hangs until its policy becomes Retain",
             ),
-            Some(false) => so(
-                Fate::Leaked,
+            Some(false) => effect(
+                DataEffect::Leaked,
                 "it is terminating without the finalizer of the volume controller: the object may vanish with nobody having deleted the backend volume",
             ),
-            None => so(
-                Fate::Unknown,
+            None => effect(
+                DataEffect::Unknown,
                 "whether the volume controller still deletes it depends on the server's version, which is not known",
             ),
         };
     }
-    so(
-        Fate::Destroyed,
+    effect(
+        DataEffect::Destroyed,
         format!(
             "its policy is Delete: kube-controller-manager ({plugin}) deletes the backend volume with everything on it"
         ),
     )
 }
 
-/// What happens when somebody deletes the volume's object.
-pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> Consequence {
+/// Returns the effect on a volume when it is deleted itself.
+pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     if volume.metadata.deleting.is_some() {
-        return so(Fate::Unaffected, "it is terminating already");
+        return effect(DataEffect::Unaffected, "it is terminating already");
     }
     let kept = |because: &str| match volume.reclaim_policy {
-        ReclaimPolicy::Delete => so(Fate::Leaked, because),
+        ReclaimPolicy::Delete => effect(DataEffect::Leaked, because),
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-            so(Fate::Forgotten, because)
+            effect(DataEffect::Forgotten, because)
         }
     };
     match &volume.phase {
         Phase::Bound if volume.metadata.has_finalizer(PV_PROTECTION) => {
-            let mut then = when_claim_goes(cx, &terminating(volume));
+            let mut then = when_claim_is_deleted(cx, &terminating(volume));
             then.because = format!(
                 "it becomes Terminating at once, which nothing takes back, cannot be attached to another node, and waits for its claim; then: {}",
                 then.because
@@ -236,8 +240,8 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> Consequence {
                 && (volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
                     || volume.metadata.has_finalizer(IN_TREE)) =>
         {
-            so(
-                Fate::Waiting,
+            effect(
+                DataEffect::Waiting,
                 "the finalizer of its provisioner holds the object until the backend volume is deleted",
             )
         }
@@ -247,14 +251,16 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> Consequence {
         Phase::Available | Phase::Pending => {
             kept("the object vanishes; a volume that was never bound is deleted by nobody")
         }
-        Phase::Other(phase) => so(Fate::Unknown, format!("its phase {phase} is not known")),
+        Phase::Other(phase) => {
+            effect(DataEffect::Unknown, format!("its phase {phase} is not known"))
+        }
     }
 }
 
-/// The volume as it will be once somebody has deleted it.
+/// The volume as it will be after its deletion was requested.
 fn terminating(volume: &Volume) -> Volume {
     let mut after = volume.clone();
-    // Any time at all: only whether it is set matters here.
+    // Any time will do: only whether it is set matters here.
     after.metadata.deleting = Some(after.metadata.created.unwrap_or_default());
     after
 }
@@ -270,16 +276,6 @@ mod tests {
     };
 
     const DRIVER: &str = "d.example";
-
-    /// Whether the data may be destroyed.
-    const fn may_destroy(fate: Fate) -> bool {
-        match fate {
-            Fate::Destroyed | Fate::Waiting | Fate::Scrubbed | Fate::Unknown => true,
-            Fate::Released | Fate::Forgotten | Fate::Leaked | Fate::Failed | Fate::Unaffected => {
-                false
-            }
-        }
-    }
 
     fn volume(
         policy: &ReclaimPolicy,
@@ -319,6 +315,21 @@ mod tests {
         VolumeSource::Csi { driver: DRIVER.into(), handle: "h".into(), provisioner_identity: true }
     }
 
+    /// Whether the data may be lost afterwards.
+    fn may_destroy(effect: DataEffect) -> bool {
+        match effect {
+            DataEffect::Destroyed
+            | DataEffect::Waiting
+            | DataEffect::Scrubbed
+            | DataEffect::Unknown => true,
+            DataEffect::Released
+            | DataEffect::Forgotten
+            | DataEffect::Leaked
+            | DataEffect::Failed
+            | DataEffect::Unaffected => false,
+        }
+    }
+
     /// A cluster with a provisioner that renews its Lease, or with none.
     fn cluster(alive: bool, minor: u32) -> Cluster {
         let (mut cluster, mut dirty) = (Cluster::default(), Dirty::default());
@@ -349,37 +360,46 @@ mod tests {
         let odd = ReclaimPolicy::Other("Odd".into());
         let (ext, own) = (&[EXTERNAL_PROVISIONER][..], &[IN_TREE][..]);
         for (policy, source, by, finalizers, deleting, alive, minor, fate) in [
-            (&Retain, csi(), Some(DRIVER), &[][..], false, true, 36, Fate::Released),
-            (&Retain, csi(), Some(DRIVER), &[], true, true, 36, Fate::Forgotten),
-            (&Retain, csi(), Some(DRIVER), ext, true, true, 36, Fate::Forgotten),
-            (&Recycle, host(), None, &[], false, true, 36, Fate::Scrubbed),
-            (&odd, csi(), Some(DRIVER), &[], false, true, 36, Fate::Failed),
-            (&Delete, csi(), Some(DRIVER), ext, false, true, 36, Fate::Destroyed),
-            (&Delete, csi(), Some(DRIVER), &[], false, true, 36, Fate::Destroyed),
-            (&Delete, csi(), Some(DRIVER), ext, true, true, 36, Fate::Destroyed),
-            (&Delete, csi(), Some(DRIVER), &[], true, true, 36, Fate::Leaked),
-            (&Delete, csi(), Some(DRIVER), own, true, true, 36, Fate::Leaked),
-            // Nothing of the driver was ever there; it may be installed tomorrow.
-            (&Delete, csi(), Some(DRIVER), ext, false, false, 36, Fate::Destroyed),
-            (&Delete, csi(), None, ext, false, true, 36, Fate::Unknown),
-            (&Delete, host(), Some("rancher.io/local-path"), &[], false, true, 36, Fate::Destroyed),
-            (&Delete, host(), Some(HOST), own, false, true, 36, Fate::Destroyed),
-            (&Delete, host(), Some(HOST), own, true, true, 36, Fate::Destroyed),
-            (&Delete, host(), Some(HOST), &[], true, true, 36, Fate::Waiting),
-            (&Delete, host(), Some(HOST), &[], true, true, 32, Fate::Leaked),
-            (&Delete, host(), Some("kubernetes.io/rbd"), own, false, true, 36, Fate::Failed),
-            (&Delete, host(), None, &[], false, true, 36, Fate::Failed),
+            (&Retain, csi(), Some(DRIVER), &[][..], false, true, 36, DataEffect::Released),
+            (&Retain, csi(), Some(DRIVER), &[], true, true, 36, DataEffect::Forgotten),
+            (&Retain, csi(), Some(DRIVER), ext, true, true, 36, DataEffect::Forgotten),
+            (&Recycle, host(), None, &[], false, true, 36, DataEffect::Scrubbed),
+            (&odd, csi(), Some(DRIVER), &[], false, true, 36, DataEffect::Failed),
+            (&Delete, csi(), Some(DRIVER), ext, false, true, 36, DataEffect::Destroyed),
+            (&Delete, csi(), Some(DRIVER), &[], false, true, 36, DataEffect::Destroyed),
+            (&Delete, csi(), Some(DRIVER), ext, true, true, 36, DataEffect::Destroyed),
+            (&Delete, csi(), Some(DRIVER), &[], true, true, 36, DataEffect::Leaked),
+            (&Delete, csi(), Some(DRIVER), own, true, true, 36, DataEffect::Leaked),
+            // No trace of the driver was found; it may be installed later.
+            (&Delete, csi(), Some(DRIVER), ext, false, false, 36, DataEffect::Destroyed),
+            (&Delete, csi(), None, ext, false, true, 36, DataEffect::Unknown),
+            (
+                &Delete,
+                host(),
+                Some("rancher.io/local-path"),
+                &[],
+                false,
+                true,
+                36,
+                DataEffect::Destroyed,
+            ),
+            (&Delete, host(), Some(HOST), own, false, true, 36, DataEffect::Destroyed),
+            (&Delete, host(), Some(HOST), own, true, true, 36, DataEffect::Destroyed),
+            (&Delete, host(), Some(HOST), &[], true, true, 36, DataEffect::Waiting),
+            (&Delete, host(), Some(HOST), &[], true, true, 32, DataEffect::Leaked),
+            (&Delete, host(), Some("kubernetes.io/rbd"), own, false, true, 36, DataEffect::Failed),
+            (&Delete, host(), None, &[], false, true, 36, DataEffect::Failed),
         ] {
             let cluster = cluster(alive, minor);
             let (settings, facts) = (Settings::default(), RefCell::default());
             let cx = Cx::new(&cluster, &settings, &facts);
             let volume = volume(policy, source, by, finalizers, deleting);
-            let got = when_claim_goes(&cx, &volume);
-            let alone = fate_without_claim(&cx, &volume);
+            let got = when_claim_is_deleted(&cx, &volume);
+            let alone = data_effect_without_claim(&cx, &volume);
             assert!(alone == fate || may_destroy(alone), "{policy} by {by:?}: {alone:?}");
             assert!(may_destroy(alone) || !may_destroy(fate), "{policy} by {by:?}: {alone:?}");
             assert_eq!(
-                got.fate, fate,
+                got.data, fate,
                 "{policy} by {by:?} {finalizers:?} deleting {deleting} alive {alive} 1.{minor}: {}",
                 got.because
             );
@@ -390,24 +410,24 @@ mod tests {
     fn deleting_the_object_leaks_unless_somebody_holds_it() {
         use ReclaimPolicy::{Delete, Retain};
         for (policy, phase, finalizers, fate) in [
-            (&Retain, Phase::Bound, &[PV_PROTECTION][..], Fate::Forgotten),
-            (&Delete, Phase::Bound, &[PV_PROTECTION, EXTERNAL_PROVISIONER], Fate::Destroyed),
-            (&Delete, Phase::Bound, &[PV_PROTECTION], Fate::Leaked),
-            (&Delete, Phase::Bound, &[], Fate::Leaked),
-            (&Retain, Phase::Bound, &[], Fate::Forgotten),
-            (&Delete, Phase::Released, &[EXTERNAL_PROVISIONER], Fate::Waiting),
-            (&Delete, Phase::Released, &[PV_PROTECTION], Fate::Leaked),
-            (&Retain, Phase::Released, &[PV_PROTECTION], Fate::Forgotten),
-            (&Delete, Phase::Available, &[PV_PROTECTION], Fate::Leaked),
-            (&Retain, Phase::Available, &[PV_PROTECTION], Fate::Forgotten),
-            (&Retain, Phase::Other("Odd".into()), &[], Fate::Unknown),
+            (&Retain, Phase::Bound, &[PV_PROTECTION][..], DataEffect::Forgotten),
+            (&Delete, Phase::Bound, &[PV_PROTECTION, EXTERNAL_PROVISIONER], DataEffect::Destroyed),
+            (&Delete, Phase::Bound, &[PV_PROTECTION], DataEffect::Leaked),
+            (&Delete, Phase::Bound, &[], DataEffect::Leaked),
+            (&Retain, Phase::Bound, &[], DataEffect::Forgotten),
+            (&Delete, Phase::Released, &[EXTERNAL_PROVISIONER], DataEffect::Waiting),
+            (&Delete, Phase::Released, &[PV_PROTECTION], DataEffect::Leaked),
+            (&Retain, Phase::Released, &[PV_PROTECTION], DataEffect::Forgotten),
+            (&Delete, Phase::Available, &[PV_PROTECTION], DataEffect::Leaked),
+            (&Retain, Phase::Available, &[PV_PROTECTION], DataEffect::Forgotten),
+            (&Retain, Phase::Other("Odd".into()), &[], DataEffect::Unknown),
         ] {
             let cluster = cluster(true, 36);
             let (settings, facts) = (Settings::default(), RefCell::default());
             let cx = Cx::new(&cluster, &settings, &facts);
             let volume = Volume { phase, ..volume(policy, csi(), Some(DRIVER), finalizers, false) };
             let got = when_volume_is_deleted(&cx, &volume);
-            assert_eq!(got.fate, fate, "{policy} {} {finalizers:?}: {}", volume.phase, got.because);
+            assert_eq!(got.data, fate, "{policy} {} {finalizers:?}: {}", volume.phase, got.because);
         }
     }
 }

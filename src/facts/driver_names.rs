@@ -1,7 +1,7 @@
-//! How controllers are recognised: by arguments, and the names of what they leave behind.
+//! Names of drivers in arguments, paths and Leases, by which controllers are recognised.
 
-/// Replaces what neither finalizers nor Leases may contain
-/// (external-attacher `SanitizeDriverName`; csi-lib-utils `sanitizeName`).
+/// Replaces the characters that neither finalizers nor Leases may contain (external-attacher
+/// `SanitizeDriverName`; csi-lib-utils `sanitizeName`).
 pub fn sanitize(driver: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
     let mut name: String = driver.chars().map(plain).collect();
@@ -11,23 +11,24 @@ pub fn sanitize(driver: &str) -> String {
     name
 }
 
-/// The names that a driver's provisioner may give its Lease: csi-provisioner, and others that
-/// use the library's own election.
+/// The possible names of the Lease of a driver's provisioner: those of csi-provisioner, and of
+/// provisioners that use the leader election of the library.
 pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
     vec![sanitize(driver), driver.replace('/', "-")]
 }
 
-/// Whether a driver's name can have such a character.
+/// Whether the name of a driver can contain this character.
 fn part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')
 }
 
-/// Returns the words of a text that a driver could be called.
+/// Returns the words of a text that could be the name of a driver.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !part(c)).filter(|word| !word.is_empty())
 }
 
-/// Whether a text names a driver as a whole word: `ebs.csi.aws.com` is not in `my-ebs.csi.aws.com`.
+/// Whether a text contains the name of a driver as a whole word: `ebs.csi.aws.com` is not in
+/// `my-ebs.csi.aws.com`.
 pub(super) fn mentions(text: &str, driver: &str) -> bool {
     text.match_indices(driver).any(|(start, _)| {
         let before = text[..start].chars().next_back();
@@ -36,9 +37,9 @@ pub(super) fn mentions(text: &str, driver: &str) -> bool {
     })
 }
 
-/// Returns the driver that a text names in one of the usual ways: `--drivername=X`,
-/// `--driver-name=X`, or a kubelet plugin folder. A variable names nobody, and kubelet's own
-/// folder belongs to every driver.
+/// Returns the driver in a text of one of the usual forms: `--drivername=X`, `--driver-name=X`, or
+/// a kubelet plugin folder. A variable is no name, and the folder of kubelet itself belongs to all
+/// drivers.
 pub(super) fn named_driver(text: &str) -> Option<&str> {
     let flag = text.trim_start_matches('-');
     for name in ["drivername=", "driver-name=", "driver_name="] {

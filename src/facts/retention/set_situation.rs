@@ -1,22 +1,23 @@
-//! Everything that decides what becomes of a set's claims, as plain values.
+//! The input and output of a simulation: a `StatefulSet` with its pods and claims, an operation,
+//! and the predicted outcome of each claim.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::model::{OwnerReference, ReclaimPolicy, RetentionPolicy, Text, Uid};
 
-use super::{Form, Ordinals};
+use super::{Ordinals, ReferenceForm};
 
-/// A set, its pods and its claims.
+/// A `StatefulSet`, its pods and its claims.
 ///
-/// Made by [`Situation::of`] from what was seen, and by tests by hand.
+/// Built by [`SetSituation::of`] from a cluster, and by tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Situation {
+pub struct SetSituation {
     /// The set.
     pub set: SetState,
-    /// The pods called `<set>-<ordinal>`, whoever made them.
-    pub pods: BTreeMap<i32, PodState>,
-    /// The claims that are surely the set's.
-    pub claims: Vec<ClaimState>,
+    /// The pods called `<set>-<ordinal>`, whichever controller created them.
+    pub pods: BTreeMap<i32, SetPodState>,
+    /// The claims that certainly belong to the set.
+    pub claims: Vec<SetClaimState>,
 }
 
 /// A set.
@@ -32,16 +33,16 @@ pub struct SetState {
     pub start: i32,
     /// `spec.persistentVolumeClaimRetentionPolicy`; absent retains.
     pub policy: Option<RetentionPolicy>,
-    /// How it is being deleted, if it is.
+    /// The propagation of its deletion, if that was requested.
     pub deleting: Option<Propagation>,
-    /// Whether `spec.podManagementPolicy` is `OrderedReady`, where that is known.
+    /// Whether `spec.podManagementPolicy` is `OrderedReady`, if that is known.
     pub ordered: Option<bool>,
-    /// How the server's controller writes references.
-    pub form: Form,
+    /// The form of the references that the server's controller writes.
+    pub form: ReferenceForm,
 }
 
 impl SetState {
-    /// The ordinals it wants.
+    /// The ordinals within its range.
     pub fn ordinals(&self) -> Ordinals {
         Ordinals::new(self.start, self.replicas)
     }
@@ -49,12 +50,12 @@ impl SetState {
 
 /// A pod called `<set>-<ordinal>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodState {
+pub struct SetPodState {
     /// Its uid.
     pub uid: Option<Uid>,
-    /// Whether it is the set's: controlled by it, or free for it to adopt.
+    /// Whether it belongs to the set: controlled by it, or free for adoption by it.
     pub member: bool,
-    /// Whether it is being deleted.
+    /// Whether it is Terminating.
     pub terminating: bool,
     /// Whether its phase is `Succeeded` or `Failed`.
     pub finished: bool,
@@ -62,24 +63,24 @@ pub struct PodState {
 
 /// A claim of the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimState {
+pub struct SetClaimState {
     /// The name of its template.
     pub template: Text,
     /// Its ordinal.
     pub ordinal: i32,
-    /// Whether another set makes claims of the same name, so that its controller may write owner
+    /// Whether another set creates claims of the same name, so that its controller may write owner
     /// references too.
     pub contested: bool,
     /// Its owner references, in their order.
     pub owners: Vec<OwnerState>,
-    /// Whether it is being deleted already.
+    /// Whether it is Terminating already.
     pub deleting: bool,
     /// Its finalizers.
     pub finalizers: Vec<Text>,
     /// The pods that use it besides the set's pod of its ordinal.
     pub other_users: Vec<Box<str>>,
-    /// What becomes of its volume.
-    pub volume: VolumeFate,
+    /// The effect on its volume.
+    pub volume: VolumeEffect,
 }
 
 /// One owner reference of a claim.
@@ -87,39 +88,39 @@ pub struct ClaimState {
 pub struct OwnerState {
     /// The reference.
     pub reference: OwnerReference,
-    /// Whether its owner exists; looked at only where that is neither the set nor a pod of
-    /// [`Situation::pods`], since these are known.
+    /// Whether its owner exists. Read only for owners other than the set and the pods of
+    /// [`SetSituation::pods`], which are known.
     pub presence: Presence,
 }
 
 /// Whether an owner exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It does, with this uid.
+    /// It exists, with the uid of the reference.
     Present,
-    /// It does not, or another one has its name.
+    /// It does not exist, or only with another uid.
     Absent,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// What becomes of the volume when its claim is deleted.
+/// The effect on a volume when its claim is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VolumeFate {
-    /// The claim has none.
+pub enum VolumeEffect {
+    /// The claim has no volume.
     None,
-    /// Its policy is `Delete`: the data goes with the claim.
+    /// Its policy is `Delete`: the data is destroyed.
     Destroyed,
-    /// Its policy is `Retain`: it is Released, with the data, until somebody decides.
+    /// Its policy is `Retain`: it becomes Released, with the data.
     Released,
-    /// Its policy is `Recycle`: the data is scrubbed, and the volume offered to all.
+    /// Its policy is `Recycle`: the data is scrubbed, and any claim can bind the volume.
     Scrubbed,
-    /// It was not seen, or its policy is not known.
+    /// It was not read, or its policy is unknown.
     Unknown,
 }
 
-impl VolumeFate {
-    /// What a reclaim policy means for the data.
+impl VolumeEffect {
+    /// The effect of a reclaim policy.
     pub fn by(policy: &ReclaimPolicy) -> Self {
         match policy {
             ReclaimPolicy::Delete => Self::Destroyed,
@@ -129,7 +130,7 @@ impl VolumeFate {
         }
     }
 
-    /// In words, after "if the claim is deleted".
+    /// In words that follow "if the claim is deleted".
     pub const fn describe(self) -> &'static str {
         match self {
             Self::None => "it has no volume",
@@ -143,21 +144,22 @@ impl VolumeFate {
     }
 }
 
-/// How a set is deleted.
+/// The propagation policy of the deletion of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// The set goes first; the garbage collector follows. What `kubectl delete` does.
+    /// The set is deleted first, its dependents later by the garbage collector. The default of
+    /// `kubectl delete`.
     Background,
-    /// The set goes when all that it owns and that blocks it has gone.
+    /// The set is deleted after all dependents that block its deletion.
     Foreground,
-    /// `--cascade=orphan`: nothing that it owns is deleted.
+    /// `--cascade=orphan`: its dependents are not deleted.
     Orphan,
 }
 
-/// What somebody does to a set.
+/// An operation of the user on a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing: what is going on already.
+    /// None: only what the controllers do anyway.
     Wait,
     /// The set is deleted.
     DeleteSet(Propagation),
@@ -165,7 +167,7 @@ pub enum Operation {
     Scale(i32),
     /// `spec.persistentVolumeClaimRetentionPolicy` is changed.
     SetPolicy(RetentionPolicy),
-    /// One of the set's pods is deleted, by its ordinal.
+    /// The pod of this ordinal is deleted.
     DeletePod(i32),
 }
 
@@ -178,79 +180,79 @@ pub struct Prediction {
     pub template: Text,
     /// Its ordinal.
     pub ordinal: i32,
-    /// What becomes of it.
-    pub outcome: Outcome,
-    /// Why.
-    pub reason: Reason,
-    /// What its deletion means for the data, whether it is deleted or not.
-    pub volume: VolumeFate,
-    /// What would hold a deleted claim in `Terminating`: finalizers of others, and other pods that
-    /// use it.
+    /// The outcome.
+    pub outcome: ClaimOutcome,
+    /// The reason.
+    pub reason: OutcomeReason,
+    /// The effect that its deletion has on the volume, also if it is not deleted.
+    pub volume: VolumeEffect,
+    /// What blocks the deletion of the claim: third-party finalizers, and other pods that use it.
     pub held_by: Vec<String>,
 }
 
-/// What becomes of a claim.
+/// The outcome of an operation for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It stays, and its owners too.
+pub enum ClaimOutcome {
+    /// It is kept, and its owners do not change.
     Kept,
-    /// It stays, and these are its owners then.
+    /// It is kept, with these owners.
     Reowned(Vec<OwnerReference>),
     /// It is deleted.
     Deleted {
-        /// Which owner's absence takes it away.
-        by: Collector,
-        /// Which go first: those of a smaller number; those of the same go together.
+        /// The cause of its deletion.
+        by: DeletionCause,
+        /// The order of deletions: claims with a smaller number first, those with the same number
+        /// together.
         order: u32,
-        /// Whether the controller then makes an empty one of the same name.
+        /// Whether the controller then creates an empty claim of the same name.
         recreated: bool,
     },
-    /// It depends on something that is not known, or on who is faster.
+    /// It depends on something unknown, or on which controller is faster.
     Unknown(String),
 }
 
-/// Whose absence takes a claim away.
+/// The cause of the deletion of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Collector {
-    /// The set is gone.
+pub enum DeletionCause {
+    /// The set was deleted.
     Set,
-    /// The pod is gone.
+    /// The pod was deleted.
     Pod,
-    /// The owners were gone already.
+    /// The owners did not exist already before.
     Dangling,
-    /// Somebody deleted the claim itself.
+    /// The deletion of the claim itself was requested before.
     Somebody,
 }
 
-/// Why something becomes of a claim.
+/// The reason for the outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// The policy retains it, and nothing owns it.
+pub enum OutcomeReason {
+    /// The policy retains it, and it has no owner.
     Unowned,
-    /// It is owned as its policy says.
+    /// It has the owners that its policy requires.
     Matrix,
-    /// It has no pod, so that nobody adapts its owners.
+    /// It has no pod, so that the controller does not update its owners.
     Podless,
-    /// An owner that stays holds it.
+    /// One of its owners is not deleted.
     HeldByOwner,
-    /// The controller keeps its hands off: a reference names an earlier set or pod.
+    /// The controller does not update it: a reference is to an earlier set or pod.
     Stale,
-    /// The controller keeps its hands off: somebody else manages it.
+    /// The controller does not update it: it has another managing controller.
     ForeignController,
-    /// References to an orphaning owner are taken off.
+    /// References to an owner that is deleted with `--cascade=orphan` are removed.
     Orphaned,
-    /// All its owners are gone.
+    /// None of its owners exists any more.
     OwnersGone,
-    /// It belongs to a pod that is going although its ordinal is wanted again.
+    /// It is owned by a pod that is being deleted, although its ordinal is in range again.
     ScaleFlap,
-    /// It was deleted before.
+    /// Its deletion was requested before.
     DeletedBefore,
-    /// It depends.
+    /// The outcome is unknown.
     Depends,
 }
 
-impl Reason {
-    /// The rule of SEMANTICS.
+impl OutcomeReason {
+    /// The id of the rule in SEMANTICS.
     pub const fn rule(self) -> &'static str {
         match self {
             Self::Unowned | Self::Matrix => "R-1847-5",
@@ -264,7 +266,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for OutcomeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unowned => "nothing owns it",
