@@ -14,7 +14,10 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::support::{Call, Ran, binary, expect_file, root};
+use crate::{
+    fixture,
+    support::{Call, Ran, binary, expect_file, root},
+};
 
 /// What is typed, and what is there.
 #[derive(Debug, Deserialize)]
@@ -84,7 +87,7 @@ fn hold(folder: &Path) {
             return;
         }
     }
-    let rules = root().join("tests/rules").to_string_lossy().into_owned();
+    let rules = fixture::folder().to_string_lossy().into_owned();
     let call = Call {
         args: case.args.iter().map(|arg| arg.replace("{rules}", &rules)).collect(),
         stdin: case.stdin.into_bytes(),
@@ -179,7 +182,7 @@ fn help_names_the_program_as_it_was_called() {
 #[test]
 fn the_same_dump_gives_the_same_report() {
     for file in ["pv-released-delete-stuck", "pv-released-past-threshold"] {
-        let path = root().join("tests/rules").join(file).join("found-verdicts.yaml");
+        let path = fixture::folder().join(file).join("found-verdicts.yaml");
         let path = path.to_string_lossy().into_owned();
         let first = Call::new(["audit", "-o", "json", "-f", &path]).run().stdout;
         for _ in 0..5 {

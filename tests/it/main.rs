@@ -3,6 +3,7 @@
 mod architecture;
 mod cli;
 mod completions;
+mod fixture;
 mod incremental;
 mod journal;
 mod krew_manifest;
