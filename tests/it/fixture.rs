@@ -94,31 +94,29 @@ pub(crate) fn build(text: &str, file: &str) -> Result<String, String> {
     let (first, rest) = documents.split_first().expect("because a text has a first part");
     let mut excerpt = first.fields.clone();
     if first.kind() != "Excerpt" {
-        return Err(first.error("kind", "the first document is no Excerpt"));
+        return Err(first.error("kind:", "the first document is no Excerpt"));
     }
     let with = excerpt.remove("with").unwrap_or_else(|| json!([]));
     let mut objects = first.objects(excerpt, None)?;
     let taken = first.taken(&objects)?;
-    let mut seen = BTreeSet::new();
-    for name in with.as_array().ok_or_else(|| first.error("with", "with is no list"))? {
-        let name = name.as_str().unwrap_or_default();
-        let path = source().join("background").join(name).with_extension("yaml");
-        let text = fs::read_to_string(path)
-            .map_err(|_| first.error("with", &format!("there is no background {name:?}")))?;
-        for document in Document::all(&text, &format!("background/{name}.yaml"))? {
-            objects.extend(document.objects(document.fields.clone(), Some(taken))?);
-        }
-    }
-    for document in rest {
-        let made = document.objects(document.fields.clone(), Some(taken))?;
-        for object in made.iter().filter(|object| object.contains_key("metadata")) {
-            let name = identity::name(object);
-            if !seen.insert(name.clone()) {
-                return Err(document.error("name", &format!("{name} is here twice")));
+    let mut names = BTreeSet::new();
+    let mut add = |document: &Document<'_>| {
+        for object in document.objects(document.fields.clone(), Some(taken))? {
+            let name = identity::name(&object);
+            if object.contains_key("metadata") && !names.insert(name.clone()) {
+                return Err(document.error("name:", &format!("{name} is here twice")));
             }
+            objects.push(object);
         }
-        objects.extend(made);
+        Ok(())
+    };
+    for name in with.as_array().ok_or_else(|| first.error("with:", "with is no list"))? {
+        let name = format!("background/{}.yaml", name.as_str().unwrap_or_default());
+        let text = fs::read_to_string(source().join(&name))
+            .map_err(|_| first.error("with:", &format!("there is no {name}")))?;
+        Document::all(&text, &name)?.iter().try_for_each(&mut add)?;
     }
+    rest.iter().try_for_each(&mut add)?;
     let mut dump = head.to_owned();
     for (place, object) in objects.iter().enumerate() {
         dump += if place == 0 { "\n" } else { "---\n" };
@@ -160,16 +158,14 @@ impl<'a> Document<'a> {
         self.fields.get("kind").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What is wrong, with the line on which the key is first seen.
-    fn error(&self, key: &str, what: &str) -> String {
-        let key = format!("{key}:");
-        let head = self.text.lines().take_while(|line| line.starts_with('#')).count();
+    /// What is wrong, with the first line in which this stands as a word, or the first line of all.
+    fn error(&self, word: &str, what: &str) -> String {
+        let inside = |before: char| before.is_alphanumeric() || before == '/';
         let within = self.text.lines().position(|line| {
-            line.match_indices(&key).any(|(at, _)| {
-                !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '/')
-            }) && !line.starts_with('#')
+            let mut places = line.match_indices(word);
+            !line.starts_with('#') && places.any(|(at, _)| !line[..at].ends_with(inside))
         });
-        format!("{}:{}: {what}", self.file, self.line + within.unwrap_or(head) + 1)
+        format!("{}:{}: {what}", self.file, self.line + within.unwrap_or(0) + 1)
     }
 
     /// When the dump was taken, as its first document says.
@@ -177,7 +173,7 @@ impl<'a> Document<'a> {
         let taken = objects.first().and_then(|it| it.get("metadata")?.get("takenAt")?.as_str());
         let taken = taken.unwrap_or_default();
         let parsed = DateTime::parse_from_rfc3339(taken);
-        parsed.map(|it| it.to_utc()).map_err(|error| self.error("takenAt", &error.to_string()))
+        parsed.map(|it| it.to_utc()).map_err(|error| self.error("takenAt:", &error.to_string()))
     }
 
     /// The objects that it stands for: a claim may bring its volume.
@@ -189,7 +185,7 @@ impl<'a> Document<'a> {
         let (kind, mut volume) = (self.kind().to_owned(), None);
         if kind == "PersistentVolumeClaim" && fields.contains_key("volume") {
             let Some(Value::Object(mut it)) = fields.remove("volume") else {
-                return Err(self.error("volume", "volume is a map of fields"));
+                return Err(self.error("volume:", "volume is a map of fields"));
             };
             identity::bind(&mut fields, &mut it);
             volume = Some(it);
@@ -197,7 +193,8 @@ impl<'a> Document<'a> {
         if let Some(template) = pod_spec(&kind).filter(|_| fields.contains_key("claims")) {
             let claims = fields.remove("claims").unwrap_or_default();
             let claims = claims.as_array().and_then(|it| mounted(it));
-            let claims = claims.ok_or_else(|| self.error("claims", "claims is a list of names"))?;
+            let claims =
+                claims.ok_or_else(|| self.error("claims:", "claims is a list of names"))?;
             let volumes = entry(&mut fields, template).entry("volumes").or_insert(json!([]));
             let others = volumes.as_array().cloned().unwrap_or_default();
             *volumes = claims.into_iter().chain(others).collect();
@@ -216,17 +213,17 @@ impl<'a> Document<'a> {
         taken: Option<DateTime<Utc>>,
     ) -> Result<Fields, String> {
         if !DEFAULTS.knows(kind) {
-            return Err(self.error("kind", &format!("defaults.yaml knows no kind {kind:?}")));
+            return Err(self.error("kind:", &format!("defaults.yaml knows no kind {kind:?}")));
         }
         fields.insert("kind".to_owned(), json!(kind));
         DEFAULTS.fill(kind, &mut fields);
         identity::complete(kind, &mut fields);
         let mut object = Value::Object(fields);
         if let Some(taken) = taken {
-            date(&mut object, taken).map_err(|what| self.error("", &what))?;
+            date(&mut object, taken).map_err(|(age, what)| self.error(&age, &what))?;
         }
         drop_nulls(&mut object);
-        fields::check(kind, &object).map_err(|(key, what)| self.error(&key, &what))?;
+        fields::check(kind, &object).map_err(|(word, what)| self.error(&word, &what))?;
         match object {
             Value::Object(fields) => Ok(fields),
             _ => Err(self.error("", "nothing is left of it")),
@@ -266,7 +263,7 @@ fn entry<'a>(fields: &'a mut Fields, path: &[&str]) -> &'a mut Fields {
 }
 
 /// Replaces every `3d ago` by the time that it means.
-fn date(value: &mut Value, taken: DateTime<Utc>) -> Result<(), String> {
+fn date(value: &mut Value, taken: DateTime<Utc>) -> Result<(), (String, String)> {
     match value {
         Value::Object(fields) => fields.values_mut().try_for_each(|it| date(it, taken)),
         Value::Array(items) => items.iter_mut().try_for_each(|it| date(it, taken)),
@@ -274,8 +271,8 @@ fn date(value: &mut Value, taken: DateTime<Utc>) -> Result<(), String> {
             let age =
                 text.strip_suffix(" ago").filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
             let Some(age) = age else { return Ok(()) };
-            let age =
-                humantime::parse_duration(age).map_err(|error| format!("{text:?}: {error}"))?;
+            let age = humantime::parse_duration(age)
+                .map_err(|error| (text.clone(), error.to_string()))?;
             *text = (taken - age).to_rfc3339_opts(SecondsFormat::Secs, true);
             Ok(())
         }
