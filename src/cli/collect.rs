@@ -12,7 +12,7 @@ use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::Progre
 use crate::{
     client::{self, Connection, Reader},
     dump::{DumpError, DumpWriter, Input, Replace},
-    journal::{self, Entry, kept::CONFIG_MAP, sightings},
+    journal::{self, Entry, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{

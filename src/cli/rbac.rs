@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
     client::{self, AccessReview, Reader, ResourceAttributes},
-    journal::kept::CONFIG_MAP,
+    journal::kept_backend::CONFIG_MAP,
     model::Kind,
     output::list,
-    remedies::{self, Declared},
+    remedies::{self, RemedyDeclaration},
 };
 
 /// Arguments of `rbac`.
@@ -77,7 +77,7 @@ impl RoleFor {
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
         use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
-        let of = |remedies: &[&'static dyn Declared]| {
+        let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
         };

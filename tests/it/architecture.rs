@@ -1,5 +1,6 @@
 //! What keeps the house in order: the walls that a workspace would have, as tests.
 
+mod clock;
 mod source;
 
 use std::collections::BTreeSet;

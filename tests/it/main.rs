@@ -12,3 +12,5 @@ mod registry;
 mod rules;
 mod schema;
 mod support;
+#[path = "../terminal.rs"]
+mod terminal;

@@ -1,6 +1,9 @@
 //! The screen that README shows is what really appears in a terminal of 80 columns.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
+
+use crate::support::{README, binary, root};
+use crate::terminal::Terminal;
 
 const BEGIN: &str = "<!-- screen -->\n";
 const END: &str = "<!-- /screen -->";
@@ -9,21 +12,11 @@ const SHOWN: usize = 24;
 
 /// Runs the audit of the shipped dump as a user would, in a terminal.
 fn screen() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let command = format!(
-        "stty cols 80 rows 50; '{}' audit -f examples/leaky-cluster.json.gz",
-        env!("CARGO_BIN_EXE_kubectl-storage")
-    );
-    let output = Command::new("script")
-        .args(["-qec", &command, "/dev/null"])
-        .current_dir(root)
-        .env_remove("NO_COLOR")
-        .env("TERM", "xterm")
-        .output()
-        .expect("script, which comes with util-linux");
-    let text = String::from_utf8(output.stdout).expect("text").replace("\r\n", "\n");
-    assert!(output.status.success(), "{text}");
-    text
+    let mut command = Command::new(binary());
+    command.args(["audit", "-f", "examples/leaky-cluster.json.gz"]).current_dir(root());
+    let (screen, code) = Terminal::start(command).finish();
+    assert_eq!(code, Some(0), "{screen}");
+    screen
 }
 
 #[test]
@@ -39,8 +32,8 @@ fn shows_what_really_appears() {
     let summary = lines.iter().position(|line| line.contains(" critical, ")).expect("a summary");
     let shown =
         format!("```\n{}\n…\n{}\n```\n", lines[..cut].join("\n"), lines[summary..].join("\n"));
-    let _held = crate::support::README.lock();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let _held = README.lock();
+    let path = root().join("README.md");
     let readme = fs::read_to_string(&path).expect("README.md");
     let (before, rest) = readme.split_once(BEGIN).expect("the mark of the screen");
     let (_, after) = rest.split_once(END).expect("the end of the screen");

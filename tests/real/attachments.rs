@@ -25,10 +25,8 @@ fn pod_on(name: &str, claim: &str, node: &str) -> Value {
 
 /// The only attachment of a volume, if there is one.
 fn attachment(on: &Scenario, volume: &str) -> Option<Value> {
-    let all = on.cluster.kubectl(&["get", "volumeattachments", "-o", "json"]);
-    let all: Value = serde_json::from_str(&all).expect("because kubectl prints JSON");
-    let all = all["items"].as_array().cloned().unwrap_or_default();
-    all.into_iter().find(|it| it["spec"]["source"]["persistentVolumeName"] == *volume)
+    let mut all = on.cluster.list("", "volumeattachments").into_iter();
+    all.find(|it| it["spec"]["source"]["persistentVolumeName"] == *volume)
 }
 
 /// Waits until a volume is attached, and returns its name with that of its attachment.

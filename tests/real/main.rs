@@ -2,10 +2,10 @@
 //!
 //! Tests named `d_NN_…` are the scenarios of that number in the project's list of semantics. They need the testbed
 //! (`tests/testbed/README.md`); without it they fail and say why. They run beside each other: a test has a namespace,
-//! and where it stops controllers, a cluster of its own. `cargo test --test real -- --test-threads=4` takes two minutes.
+//! and where it stops controllers, a cluster of its own.
 //!
 //! `BUDGET=600 cargo test --test real foretold -- --nocapture` foretells and does random things to random sets for ten
-//! minutes; without `BUDGET` it does so for one.
+//! minutes; without `BUDGET` it does 120 of them.
 //!
 //! `RECORD_FIXTURES=1 cargo test --test real` renews the recorded fixtures in `tests/rules`, and
 //! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
@@ -32,6 +32,8 @@ mod race;
 mod released;
 mod retention;
 mod support;
+#[path = "../terminal.rs"]
+mod terminal;
 mod undo;
 mod watches;
 mod writing;

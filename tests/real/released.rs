@@ -112,10 +112,8 @@ fn d_24_a_volume_that_is_still_attached() {
     let object = format!("pv/{name}");
     on.create(&pod("user", "data"));
     let attachments = || {
-        let all = on.cluster.kubectl(&["get", "volumeattachments", "-o", "json"]);
-        let all: Value = serde_json::from_str(&all).expect("because kubectl prints JSON");
-        let all = all["items"].as_array().cloned().unwrap_or_default();
-        all.into_iter().filter(|it| it["spec"]["source"]["persistentVolumeName"] == *name).count()
+        let all = on.cluster.list("", "volumeattachments").into_iter();
+        all.filter(|it| it["spec"]["source"]["persistentVolumeName"] == *name).count()
     };
     eventually("it is being attached", || attachments() == 1);
     on.delete("pod/user");

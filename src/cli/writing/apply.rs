@@ -132,7 +132,7 @@ fn object(change: &PlannedChange) -> Option<ObjectRef> {
 }
 
 /// Whether what would be done now is what the plan says, its age apart.
-fn same(saved: &PlannedChange, fresh: &crate::plan::Change) -> Result<(), String> {
+fn same(saved: &PlannedChange, fresh: &crate::plan::ProposedChange) -> Result<(), String> {
     let fresh = PlannedChange {
         age: saved.age.clone(),
         // The evidence moves on; whether it is enough, the proposal says.

@@ -6,7 +6,7 @@ use dialoguer::{Confirm, Input};
 
 use crate::cli::Failure;
 use crate::model::{Action, escape_control, format_bytes};
-use crate::plan::{Change, Plan};
+use crate::plan::{Plan, ProposedChange};
 
 /// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
 const HANDFUL: usize = 5;
@@ -74,7 +74,7 @@ fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
 }
 
 /// The finalizer of somebody else that a change removes.
-fn foreign_finalizer(change: &Change) -> Option<&str> {
+fn foreign_finalizer(change: &ProposedChange) -> Option<&str> {
     if !change.proposal.relies_on.contains(&"--remove-finalizer") {
         return None;
     }

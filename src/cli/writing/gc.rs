@@ -12,7 +12,7 @@ use crate::cli::{
     collect::collect,
 };
 use crate::model::{Kind, Recording, Settings, Text, Threshold};
-use crate::plan::{self, Selection};
+use crate::plan::{self, GcSelection};
 
 /// Arguments of `gc`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
@@ -100,7 +100,7 @@ impl GcArgs {
         Ok(settings)
     }
 
-    fn selection(&self) -> Result<Selection, Failure> {
+    fn selection(&self) -> Result<GcSelection, Failure> {
         let mut names: Vec<Text> = Vec::new();
         for name in &self.volumes {
             let name = object_name(name, Kind::PersistentVolume)?;
@@ -109,7 +109,7 @@ impl GcArgs {
             }
             names.push(name.into());
         }
-        Ok(Selection {
+        Ok(GcSelection {
             names,
             class: self.storage_class.as_deref().map(Text::from),
             driver: self.driver.as_deref().map(Text::from),

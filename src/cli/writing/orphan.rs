@@ -8,7 +8,7 @@ use crate::cli::{
     args::ConnectionArgs,
     collect::{ClusterSource, collect},
 };
-use crate::plan::{self, Which};
+use crate::plan::{self, OrphanSource};
 
 /// Arguments of `destroy-orphan`.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ impl OrphanArgs {
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;
-        if let Which::Entry(wanted) = which
+        if let OrphanSource::Entry(wanted) = which
             && history.entry(wanted).is_none()
         {
             return Err(journal::no_entry(&history, wanted));
@@ -64,11 +64,11 @@ impl OrphanArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    fn which(&self) -> Result<Which, Failure> {
+    fn which(&self) -> Result<OrphanSource, Failure> {
         match (self.from_journal, &self.driver, &self.handle) {
-            (Some(entry), _, _) => Ok(Which::Entry(entry)),
+            (Some(entry), _, _) => Ok(OrphanSource::Entry(entry)),
             (None, Some(driver), Some(handle)) if !driver.is_empty() && !handle.is_empty() => {
-                Ok(Which::Named {
+                Ok(OrphanSource::Named {
                     driver: driver.as_str().into(),
                     handle: handle.as_str().into(),
                     exclusive: self.backend_exclusive,

@@ -12,7 +12,9 @@ use super::{
     confirm::{self, Confirmation},
     journal as earlier, outcome, unfinished,
 };
-use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View};
+use crate::apply::{
+    self, Confirmed, CurrentCluster, DryRun, PlanExecution, RunOptions, RunProgress,
+};
 use crate::cli::{
     Exit, Failure,
     collect::{Collected, ROUNDS, dump_failure, tell},
@@ -137,31 +139,30 @@ async fn carry_out(
     };
     let command = confirmed.command();
     let total = confirmed.count();
-    let view = View::new(
+    let cluster = CurrentCluster::new(
         live.reader,
         confirmed.settings().clone(),
         std::mem::take(&mut collected.intake),
-        std::mem::take(&mut collected.assessor),
         live.watches,
     );
     let bar = bar(total);
     let done = RefCell::new(0_usize);
-    let progress = |it: Progress| match it {
-        Progress::Begun(change) => {
+    let progress = |it: RunProgress| match it {
+        RunProgress::Begun(change) => {
             bar.set_message(escape_control(&change.object.to_string()).into_owned());
         }
-        Progress::Ended(..) => {
+        RunProgress::Ended(..) => {
             *done.borrow_mut() += 1;
             bar.set_position(*done.borrow() as u64);
         }
     };
     interrupt.begin();
-    let run = Run {
-        view: &view,
+    let run = PlanExecution {
+        cluster: &cluster,
         connection: &live.connection,
         field_manager: &args.field_manager,
         log,
-        options: Options {
+        options: RunOptions {
             parallel: args.parallel.map(usize::from),
             dry_run: if args.dry_run == DryRunFlag::Server { DryRun::Server } else { DryRun::None },
             events: !args.no_events,
@@ -173,7 +174,7 @@ async fn carry_out(
     let receipt = apply::run(confirmed, &run).await;
     interrupt.finish();
     bar.finish_and_clear();
-    collected.intake = view.into_intake();
+    collected.intake = cluster.into_intake();
     let shape = writing::receipt(
         &receipt,
         &collected.intake.cluster,

@@ -12,7 +12,7 @@ use crate::facts::Holder;
 use crate::model::{
     Action, Guard, ReclaimPolicy, SecretWord, Settings, Time, Undo, format_bytes, format_time,
 };
-use crate::plan::{self as inner, About};
+use crate::plan::{self as inner, ObjectDetails};
 
 /// What would be changed, and what would not, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -262,7 +262,7 @@ fn settings(settings: &Settings) -> SavedSettings {
 }
 
 /// Puts a change into its public shape.
-pub fn change(change: &inner::Change, now: Option<Time>) -> PlannedChange {
+pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChange {
     let proposal = &change.proposal;
     PlannedChange {
         object: reference(&change.object),
@@ -280,7 +280,7 @@ pub fn change(change: &inner::Change, now: Option<Time>) -> PlannedChange {
     }
 }
 
-pub(super) fn backend(about: &About) -> Option<BackendVolume> {
+pub(super) fn backend(about: &ObjectDetails) -> Option<BackendVolume> {
     about
         .backend
         .as_ref()
@@ -288,7 +288,7 @@ pub(super) fn backend(about: &About) -> Option<BackendVolume> {
 }
 
 /// Puts a refusal into its public shape.
-pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
+pub(super) fn refusal(refused: &inner::RefusedObject) -> RefusedChange {
     RefusedChange {
         object: reference(&refused.object),
         id: refused.because.to_owned(),

@@ -128,7 +128,7 @@ pub const fn name(outcome: Outcome) -> &'static str {
 /// Puts a receipt into its public shape.
 pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptContext) -> Receipt {
     let capacity =
-        |done: &inner::Done| done.change.about.volume.as_ref().and_then(|it| it.capacity);
+        |done: &inner::ChangeReceipt| done.change.about.volume.as_ref().and_then(|it| it.capacity);
     let done = receipt.done.iter().filter(|it| it.outcome == Outcome::Done);
     Receipt {
         api_version: API_VERSION.to_owned(),
@@ -158,7 +158,7 @@ pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptCon
     }
 }
 
-fn change(done: &inner::Done, dry_run: bool) -> DoneChange {
+fn change(done: &inner::ChangeReceipt, dry_run: bool) -> DoneChange {
     let unwritten = [Outcome::Refused, Outcome::Stale, Outcome::Failed];
     let wrote = !dry_run && !unwritten.contains(&done.outcome);
     DoneChange {

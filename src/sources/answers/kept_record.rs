@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Reply, ReplyContent, answer_to};
 use crate::client::{Reader, object_path};
-use crate::journal::kept::{CONFIG_MAP, Record};
+use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
 use crate::model::Answer;
 
 /// A `ConfigMap`, of which only `data` is read.
@@ -27,7 +27,7 @@ pub(super) async fn read_record(reader: &Reader, namespace: &str) -> Reply {
 fn parse_record(data: BTreeMap<String, String>) -> Reply {
     let (mut kept, mut broken) = (Vec::new(), Vec::new());
     for (key, value) in data {
-        match Record::parse(&value) {
+        match KeptBackendRecord::parse(&value) {
             Ok(record) => kept.push(record.backend()),
             Err(wrong) => broken.push(format!("{key} cannot be read: {wrong}")),
         }

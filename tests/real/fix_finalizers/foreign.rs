@@ -41,6 +41,38 @@ fn a_foreign_finalizer_goes_by_its_name_alone() {
     assert_eq!(finalizers(&on, &other), [BACKUP]);
 }
 
+/// At a terminal, the name of a third-party finalizer has to be typed again.
+#[test]
+fn a_foreign_finalizer_is_typed_once_more() {
+    let on = Scenario::on(&STILL);
+    let (admin, name) = (Admin::of(&on), on.named("pv"));
+    let object = hang(&on, &left(&on, "pv"), &[MIRROR, BACKUP]);
+    let args = fix(&[&object, "--remove-finalizer", BACKUP]);
+    let question = format!("Type `{BACKUP}` to remove it");
+    let (before, mark) = (on.read(&object), on.cluster.mark());
+    for typed in ["", "y", "yes", MIRROR, &name, "example.com/backu", "example.com/backup2"] {
+        let mut terminal = admin.at_terminal(&args);
+        terminal.answer(&question, &format!("{typed}\r"));
+        let (screen, code) = terminal.finish();
+        assert!(screen.contains("not confirmed: nothing was changed"), "{typed:?}: {screen}");
+        assert_eq!(code, Some(5), "{typed:?}: {screen}");
+    }
+    // The question after it still needs a yes.
+    let mut terminal = admin.at_terminal(&args);
+    terminal.answer(&question, &format!("{BACKUP}\r"));
+    terminal.answer("Change this object?", "n");
+    assert_eq!(terminal.finish().1, Some(5));
+    assert_eq!(super::lines(&admin.sent(mark)), [""; 0]);
+
+    let mut terminal = admin.at_terminal(&args);
+    terminal.answer(&question, &format!("{BACKUP}\r"));
+    terminal.answer("Change this object?", "y");
+    let (screen, code) = terminal.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    one_removal(&admin, mark, "persistentvolumes", &before, BACKUP);
+    assert_eq!(finalizers(&on, &object), [MIRROR]);
+}
+
 /// Of what Kubernetes' own controllers set, the name is no way around the checks.
 #[test]
 fn a_known_finalizer_is_no_foreign_one() {

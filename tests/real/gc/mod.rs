@@ -1,6 +1,7 @@
 //! `gc`, `retain` and `apply` against real controllers: what they refuse, what they send, and what is gone afterwards.
 
 mod bounds;
+mod confirmed;
 mod kept;
 mod refused;
 mod reclaimed;

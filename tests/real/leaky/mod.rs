@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 
-use crate::support::{Cluster, DriverOptions, Options, Run, eventually, pod};
+use crate::support::{Cluster, Driver, DriverOptions, Options, Run, eventually, pod};
 
 /// The driver that is installed.
 const LIVE: &str = "disk.csi.example";
@@ -20,17 +20,18 @@ const GONE: &str = "legacy.csi.example";
 
 const EXAMPLE: &str = "examples/leaky-cluster.json.gz";
 
-static LEAKY: LazyLock<Cluster> = LazyLock::new(plant);
+/// With its driver, which runs until it is dropped.
+static LEAKY: LazyLock<(Cluster, Driver)> = LazyLock::new(plant);
 
 /// The cluster; tests only look at it.
 pub(crate) fn leaky() -> &'static Cluster {
-    &LEAKY
+    &LEAKY.0
 }
 
-fn plant() -> Cluster {
+fn plant() -> (Cluster, Driver) {
     let seed = plant::objects();
     let cluster = Cluster::start(Options { seed: &seed, ..Options::COMPLETE });
-    cluster.start_driver(LIVE, &DriverOptions::default());
+    let driver = cluster.start_driver(LIVE, &DriverOptions::default());
     for (namespace, claim) in plant::USED {
         let mut pod = pod(claim, claim);
         pod["metadata"]["namespace"] = json!(namespace);
@@ -49,7 +50,7 @@ fn plant() -> Cluster {
     }
     cluster.kubectl(&["delete", "pvc/cart", "-n", "shop", "--wait=false"]);
     settle(&cluster);
-    cluster
+    (cluster, driver)
 }
 
 /// Waits until the controllers have said all that they will say.

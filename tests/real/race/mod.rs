@@ -1,8 +1,8 @@
 //! Random races: while `gc` runs, others make the claim again, flip the policy, attach, delete, replace and reserve the
 //! volume, and no backend folder goes that should not, or stays that nobody knows of.
 //!
-//! `cargo test --test real race -- --nocapture` runs as many cases as fit into `BUDGET` seconds (240), the same ones
-//! every time. What a case does is decided by its seed, and some of it is tied to what the tool has just done (read the
+//! `cargo test --test real race -- --nocapture` runs 120 cases, the same ones every time, or as many as fit into four
+//! minutes; with `BUDGET` as many as fit into so many seconds. What a case does is decided by its seed, and some of it is tied to what the tool has just done (read the
 //! volume again, rehearsed the patch, sent it); which of two requests comes first is decided by the machine.
 //! `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
 //! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real race -- --nocapture`.
@@ -36,7 +36,9 @@ use world::World;
 
 /// Cases that run at the same time.
 const PARALLEL: usize = 16;
-/// Cases that must fit into the default budget.
+/// Cases of a run that is not told how many, or for how long.
+const CASES: u64 = 120;
+/// So many of them must fit into the default budget.
 const FLOOR: u64 = 40;
 /// The first of the cases that every run of the tests takes.
 const SEED: u64 = 17_952_798_020_000;
@@ -69,8 +71,10 @@ struct Tally {
 fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
     let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
     let seed = setting("SEED").unwrap_or(SEED);
-    let cases = setting("CASES");
-    let budget = Duration::from_secs(setting("BUDGET").unwrap_or(BUDGET));
+    let (told, budget) = (setting("CASES"), setting("BUDGET"));
+    // Whoever says how many or for how long means that and no other bound.
+    let cases = told.or(budget.is_none().then_some(CASES));
+    let budget = Duration::from_secs(budget.unwrap_or(BUDGET));
     say(&format!("SEED={seed} begins random races with gc"));
     let cluster = Cluster::start(Options::CONTROLLERS);
     let driver = cluster.driver();
@@ -89,9 +93,9 @@ fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
         api.create("namespaces", &namespace).await.expect("a new cluster has no such namespace");
         let history = History::begin(api.0.clone(), cluster.audit_log_file()).await;
         let world = World { api, driver };
-        let more = |index: &u64| match cases {
-            Some(cases) => *index < cases,
-            None => start.elapsed() + ONE_CASE < budget,
+        let more = |index: &u64| {
+            cases.is_none_or(|cases| *index < cases)
+                && (told.is_some() || start.elapsed() + ONE_CASE < budget)
         };
         stream::iter((0..).take_while(more))
             .map(|index| one(&cluster, &world, &history, Case::of(seed.wrapping_add(index))))
@@ -108,7 +112,7 @@ fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
         divergences.len(),
         divergences.join("\n")
     );
-    assert!(cases.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
+    assert!(told.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
     // It would prove nothing if nothing had been reclaimed, or nobody had been in the way.
     for outcome in ["done", "stale", "refused in the plan"] {
         assert!(count < FLOOR || counts.contains_key(outcome), "never {outcome}");

@@ -29,13 +29,13 @@ const KINDS: [Kind; 4] =
 /// Rounds of questions about owners.
 const ROUNDS: usize = 3;
 
-/// Looks at the cluster as an audit does, and foretells what an operation does to the set `web`.
+/// Looks at the cluster as an audit does, and foretells what an operation does to the set `web`, if there is one.
 pub(super) async fn foretell(
     connection: &Connection,
     namespace: &str,
     ordered: bool,
     operation: &Operation,
-) -> Foretold {
+) -> Option<Foretold> {
     let reader = Reader::new(connection);
     let options = LiveOptions { kinds: KINDS.to_vec(), ..LiveOptions::default() };
     let mut intake = Intake::new(None);
@@ -53,12 +53,12 @@ pub(super) async fn foretell(
             .await
             .unwrap_or_else(|error| panic!("{namespace}: {error}"));
     }
-    let mut situation = situation.unwrap_or_else(|| panic!("{namespace}: the set was not seen"));
+    let mut situation = situation?;
     situation.set.ordered = None;
     let unordered = simulate(&situation, operation);
     situation.set.ordered = Some(ordered);
     let predictions = simulate(&situation, operation);
-    Foretold { situation, predictions, unordered }
+    Some(Foretold { situation, predictions, unordered })
 }
 
 fn look(intake: &Intake, namespace: &str) -> (Option<Situation>, BTreeSet<Question>) {
@@ -81,6 +81,7 @@ pub(super) fn words(
     let foretold = runtime.block_on(async {
         foretell(&connection(cluster).await, namespace, ordered, operation).await
     });
+    let foretold = foretold.unwrap_or_else(|| panic!("{namespace}: the set was not seen"));
     foretold.predictions.iter().map(|it| word(&it.outcome)).collect()
 }
 

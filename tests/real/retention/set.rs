@@ -66,9 +66,8 @@ impl<'a> Set<'a> {
         self.rolled_out(replicas);
         // kwok runs pods whose volumes are not there yet. Without a volume nothing could be lost, and
         // findings would be lesser ones.
-        let phases = ["get", "pvc", "-n", &self.on.name, "-o", "jsonpath={.items[*].status.phase}"];
         eventually("its claims are bound", || {
-            self.on.cluster.kubectl(&phases).split_whitespace().all(|phase| phase == "Bound")
+            self.list("pvc").iter().all(|claim| claim["status"]["phase"] == "Bound")
         });
         self.on.remember_volumes();
     }
@@ -151,10 +150,7 @@ impl<'a> Set<'a> {
     }
 
     fn list(&self, resource: &str) -> Vec<Value> {
-        let list = self.on.cluster.kubectl(&["get", resource, "-n", &self.on.name, "-o", "json"]);
-        let mut list: Value =
-            serde_json::from_str(&list).expect("because kubectl was asked for it");
-        list["items"].as_array_mut().map(std::mem::take).unwrap_or_default()
+        self.on.cluster.list(&self.on.name, resource)
     }
 
     /// The names of the pods.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{Mark, Outcome, Proxy, Report, Run, Scenario, Write, eventually};
+use super::{AtTerminal, Mark, Outcome, Proxy, Report, Run, Scenario, Write, eventually};
 
 /// Somebody who writes. Each acts under a name of their own, so that what is done on a cluster that many share can be
 /// told apart; the journal of one run is there for the next.
@@ -98,10 +98,19 @@ impl<'a> Admin<'a> {
         Told::of(self.by(proxy.kubeconfig(), args).go())
     }
 
+    /// Begins a run in this name at a terminal.
+    pub(crate) fn at_terminal(&self, args: &[&str]) -> AtTerminal {
+        self.in_name(self.on.cluster.kubeconfig(), args).at_terminal()
+    }
+
     /// A run in this name that is not begun.
     pub(crate) fn by(&self, kubeconfig: &Path, args: &[&str]) -> Run {
+        self.in_name(kubeconfig, args).more(&["-o", "json"])
+    }
+
+    fn in_name(&self, kubeconfig: &Path, args: &[&str]) -> Run {
         Run::of(args)
-            .more(&["-o", "json", "--as", &self.name])
+            .more(&["--as", &self.name])
             .more(self.groups)
             .kubeconfig(kubeconfig)
             .env("XDG_STATE_HOME", self.home.path())
@@ -135,7 +144,7 @@ impl<'a> Admin<'a> {
         static ASKED: AtomicU64 = AtomicU64::new(0);
         let number = ASKED.fetch_add(1, Ordering::Relaxed);
         let question = format!("/api/v1/namespaces/{}?mark={number}", self.on.name);
-        self.on.cluster.kubectl(&["get", "--raw", &question]);
+        self.on.cluster.api().read(&question).expect("because the namespace is there");
         eventually("the audit log has the latest request", || {
             !self.on.cluster.events_since(since, &question).is_empty()
         });

@@ -117,7 +117,7 @@ impl Cluster {
     fn settle_audit_log(&self) {
         let before = self.mark();
         let question = format!("/version?mark={}", before.0);
-        if self.try_kubectl(&["get", "--raw", &question], "").is_ok() {
+        if self.api().read(&question).is_ok() {
             eventually("the audit log has the latest request", || {
                 !self.events_since(before, &question).is_empty()
             });

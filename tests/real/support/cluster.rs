@@ -6,6 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Value, json};
 
+use super::api::Api;
 use super::driver::{Driver, DriverOptions};
 use super::testbed::testbed;
 
@@ -47,6 +48,7 @@ pub(crate) struct Cluster {
     name: String,
     /// What the supervisor said about it.
     reply: Value,
+    api: Api,
     kubectl_cache: tempfile::TempDir,
     driver: OnceLock<Driver>,
     shared: bool,
@@ -82,8 +84,10 @@ impl Cluster {
             request["etcd_seed"] = json!(seed.path());
         }
         let reply = testbed().request("cluster.start", request);
+        let kubeconfig = reply["kubeconfig"].as_str().expect("because every cluster has one");
         Self {
             name: reply["cluster"].as_str().expect("because the supervisor names it").to_owned(),
+            api: Api::of(Path::new(kubeconfig)),
             reply,
             kubectl_cache: tempfile::tempdir().expect("because the temporary folder is writable"),
             driver: OnceLock::new(),
@@ -94,6 +98,11 @@ impl Cluster {
     /// What the supervisor calls it.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The administrator's way to it.
+    pub(super) fn api(&self) -> &Api {
+        &self.api
     }
 
     /// Whether other scenarios use it too.
@@ -140,7 +149,7 @@ impl Cluster {
             .get_or_init(|| self.start_driver("shared.csi.example", &DriverOptions::default()))
     }
 
-    /// Installs a CSI driver and starts it.
+    /// Installs a CSI driver and starts its processes, which end when the driver is dropped.
     pub(crate) fn start_driver(&self, name: &str, options: &DriverOptions) -> Driver {
         Driver::start(&self.name, name, options)
     }

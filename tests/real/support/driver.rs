@@ -110,6 +110,15 @@ impl Driver {
     }
 }
 
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Its objects stay in the cluster. The processes would renew their Leases until the last test ends; they may
+        // have ended already.
+        let fields = json!({"cluster": self.cluster, "driver": self.name, "how": "kill"});
+        let _ = testbed().try_request("driver.stop", fields);
+    }
+}
+
 fn lines(path: &Path) -> impl Iterator<Item = Value> {
     let text = fs::read_to_string(path).unwrap_or_default(); // there is none before the first call
     let parsed: Vec<_> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

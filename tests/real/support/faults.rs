@@ -95,6 +95,11 @@ impl Fault {
         Self::of("hold-after").times(1)
     }
 
+    /// Moves the `Date` of answers, as if the clock of the server were ahead by so many seconds; below zero, behind.
+    pub(crate) fn clock(ahead: i64) -> Self {
+        Self::of("clock").with("ahead", json!(ahead))
+    }
+
     /// Only requests of this method whose path matches this regular expression, which is not anchored.
     pub(crate) fn on(mut self, method: &str, path: &str) -> Self {
         self.matched["method"] = json!(method);
@@ -177,6 +182,7 @@ impl Cluster {
     /// Kills the API server and starts it anew, on its port and with its arguments.
     pub(crate) fn restart_server(&self) {
         testbed().request("cluster.restart-apiserver", json!({"cluster": self.name()}));
+        self.api().reconnect();
     }
 }
 

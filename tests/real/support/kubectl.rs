@@ -1,4 +1,4 @@
-//! The real kubectl, as an administrator uses it.
+//! What an administrator does: through the real kubectl where that matters, elsewhere by the same requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -87,44 +87,36 @@ impl Cluster {
 
     /// Creates an object and returns it.
     pub(crate) fn create(&self, object: &Value) -> Value {
-        let made = self.try_kubectl(&["create", "-o", "json", "-f", "-"], &object.to_string());
-        parse(&made.unwrap_or_else(|error| panic!("kubectl create {object}: {error}")))
+        self.api().create(object).unwrap_or_else(|error| panic!("create {object}: {error}"))
     }
 
     /// Returns an object, or nothing when there is none.
     pub(crate) fn get(&self, namespace: &str, object: &str) -> Option<Value> {
-        let args = [
-            "get",
-            object,
-            "-n",
-            namespace,
-            "-o",
-            "json",
-            "--ignore-not-found",
-            "--show-managed-fields",
-        ];
-        let text = self.kubectl(&args);
-        (!text.trim().is_empty()).then(|| parse(&text))
+        self.api().get(namespace, object).unwrap_or_else(|error| panic!("get {object}: {error}"))
     }
 
-    /// Merges a patch into an object, or into its status with `subresource`.
+    /// Returns all objects of a resource, of a namespace or, if that is empty, of all.
+    pub(crate) fn list(&self, namespace: &str, resource: &str) -> Vec<Value> {
+        let list = self.api().list(namespace, resource);
+        list.unwrap_or_else(|error| panic!("list {resource}: {error}"))
+    }
+
+    /// Merges a patch into an object.
     pub(crate) fn patch(&self, namespace: &str, object: &str, patch: &Value) {
-        self.kubectl(&["patch", object, "-n", namespace, "--type=merge", "-p", &patch.to_string()]);
+        let done = self.api().merge(namespace, object, "", patch);
+        done.unwrap_or_else(|error| panic!("patch {object} {patch}: {error}"));
     }
 
     /// Merges a patch into an object's status.
     pub(crate) fn patch_status(&self, namespace: &str, object: &str, patch: &Value) {
-        let patch = patch.to_string();
-        self.kubectl(&[
-            "patch",
-            object,
-            "-n",
-            namespace,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ]);
+        let done = self.api().merge(namespace, object, "/status", patch);
+        done.unwrap_or_else(|error| panic!("patch status of {object} {patch}: {error}"));
+    }
+
+    /// Asks for an object's deletion, and does not wait.
+    pub(crate) fn delete(&self, namespace: &str, object: &str) {
+        let done = self.api().delete(namespace, object);
+        done.unwrap_or_else(|error| panic!("delete {object}: {error}"));
     }
 
     /// Grants a user cluster-wide rights: pairs of an API group's resources and verbs.
@@ -167,8 +159,4 @@ impl Drop for Watching {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("kubectl said {text:?}: {error}"))
 }

@@ -1,6 +1,7 @@
 //! What scenarios are written with: clusters, drivers, kubectl, the tool, and patience.
 
 mod admin;
+mod api;
 mod audit_log;
 mod cluster;
 mod dice;
@@ -24,7 +25,7 @@ pub(crate) use faults::{Fault, Proxy, Request};
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_path_class, pod};
 pub(crate) use patience::{eventually, never, say};
 pub(crate) use report::Report;
-pub(crate) use run::{Explained, Outcome, Run, Running};
+pub(crate) use run::{AtTerminal, Explained, Outcome, Run, Running};
 pub(crate) use scenario::Scenario;
 
 /// The path of one of the testbed's programs.

@@ -5,14 +5,17 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long anything that controllers do may take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(45);
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// How often it is looked.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// Waits until something is so, and panics with `what` when it never is.
 pub(crate) fn eventually(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
         assert!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
-        sleep(Duration::from_millis(250));
+        sleep(GLANCE);
     }
 }
 
@@ -21,7 +24,7 @@ pub(crate) fn never(what: &str, during: Duration, mut so: impl FnMut() -> bool) 
     let start = Instant::now();
     while start.elapsed() < during {
         assert!(!so(), "happened after {:?}: {what}", start.elapsed());
-        sleep(Duration::from_millis(250));
+        sleep(GLANCE);
     }
 }
 

@@ -5,11 +5,14 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::Cluster;
 use super::faults::Proxy;
 use super::record::{Saved, recording};
 use super::report::Report;
 use super::testbed::testbed;
+use crate::terminal::Terminal;
 
 /// The binary under test.
 const TOOL: &str = env!("CARGO_BIN_EXE_kubectl-storage");
@@ -29,6 +32,12 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
     /// `None` when a signal ended it.
     pub(crate) code: Option<i32>,
+}
+
+/// A run at a terminal that is not over.
+pub(crate) struct AtTerminal {
+    terminal: Terminal,
+    _home: tempfile::TempDir,
 }
 
 /// A run that is not over.
@@ -92,38 +101,39 @@ impl Run {
         self.start().finish()
     }
 
-    /// Runs it to its end, called by other words than the path of the binary.
-    pub(crate) fn go_as(self, words: &[&str]) -> Outcome {
-        self.start_as(words).finish()
-    }
-
     /// Starts it.
     pub(crate) fn start(self) -> Running {
-        if self.by_kubectl {
-            let kubectl = testbed().program("kubectl").display().to_string();
-            self.start_as(&[&kubectl])
-        } else {
-            self.start_as(&[TOOL])
-        }
-    }
-
-    fn start_as(self, words: &[&str]) -> Running {
-        let mut child = Command::new(words[0])
-            .args(&words[1..])
-            .args(&self.args)
-            .env_remove("KUBECONFIG")
-            .env("HOME", self.home.path())
-            .env("XDG_STATE_HOME", self.home.path().join("state"))
-            .envs(self.environment)
+        let mut child = self
+            .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("failed to start {words:?}: {error}"));
+            .unwrap_or_else(|error| panic!("failed to start {:?}: {error}", self.args));
         let mut pipe = child.stdin.take().expect("because it is piped");
         // A run that does not read its stdin is no failure of the test.
         let _ = pipe.write_all(self.stdin.as_bytes());
         Running { child, heard: Vec::new(), _home: self.home }
+    }
+
+    /// Starts it at a terminal.
+    pub(crate) fn at_terminal(self) -> AtTerminal {
+        AtTerminal { terminal: Terminal::start(self.command()), _home: self.home }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = if self.by_kubectl {
+            Command::new(testbed().program("kubectl"))
+        } else {
+            Command::new(TOOL)
+        };
+        command
+            .args(&self.args)
+            .env_remove("KUBECONFIG")
+            .env("HOME", self.home.path())
+            .env("XDG_STATE_HOME", self.home.path().join("state"))
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
     }
 }
 
@@ -134,11 +144,9 @@ impl Running {
         self.finish()
     }
 
-    /// Sends it a signal: `INT` as Ctrl-C does, or `TERM`.
-    pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.is_ok_and(|it| it.success()), "it is not there any more");
+    /// Sends it a signal: `INT` as Ctrl-C does, or `TERM` as whoever supervises it does.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is still there");
     }
 
     /// Waits until it has said something on stderr.
@@ -161,6 +169,24 @@ impl Running {
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
             code: output.status.code(),
         }
+    }
+}
+
+impl AtTerminal {
+    /// Waits until it has asked a question, and types an answer.
+    pub(crate) fn answer(&mut self, question: &str, answer: &str) {
+        while !self.terminal.screen().contains(question) {
+            assert!(self.terminal.read(), "it ended: {}", self.terminal.screen());
+        }
+        // The next question may have the same words.
+        self.terminal.shown.clear();
+        let mut keyboard = &self.terminal.device;
+        keyboard.write_all(answer.as_bytes()).expect("because it is a terminal");
+    }
+
+    /// Waits for its end, and returns what it showed since the last answer, and its exit code.
+    pub(crate) fn finish(self) -> (String, Option<i32>) {
+        self.terminal.finish()
     }
 }
 

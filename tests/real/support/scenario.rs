@@ -37,7 +37,10 @@ impl<'a> Scenario<'a> {
             started: Instant::now(),
             began: cluster.mark(),
         };
-        scenario.cluster.kubectl(&["create", "namespace", &scenario.name]);
+        let name = &scenario.name;
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        scenario.cluster.create(&namespace);
         scenario
     }
 
@@ -50,7 +53,10 @@ impl<'a> Scenario<'a> {
     pub(crate) fn create(&self, object: &Value) -> Value {
         let mut object = object.clone();
         match object["kind"].as_str() {
-            Some("PersistentVolume") => self.remember(object["metadata"]["name"].as_str()),
+            Some("PersistentVolume") => {
+                let name = object["metadata"]["name"].as_str();
+                self.remember(name.expect("because volumes are created with a name"));
+            }
             Some(
                 "StorageClass"
                 | "VolumeAttachment"
@@ -62,11 +68,11 @@ impl<'a> Scenario<'a> {
         self.cluster.create(&object)
     }
 
-    fn remember(&self, volume: Option<&str>) {
-        let name = volume.expect("because volumes are created with a name").to_owned();
+    /// Remembers a volume, so that it goes with the scenario.
+    pub(crate) fn remember(&self, volume: &str) {
         let mut volumes = self.volumes.borrow_mut();
-        if !volumes.contains(&name) {
-            volumes.push(name);
+        if !volumes.iter().any(|it| it == volume) {
+            volumes.push(volume.to_owned());
         }
     }
 
@@ -76,19 +82,17 @@ impl<'a> Scenario<'a> {
         let claim = self.read(&format!("pvc/{claim}"));
         let volume = claim["spec"]["volumeName"].as_str().expect("because it is bound").to_owned();
         self.wait_phase(&format!("pv/{volume}"), "Bound"); // the claim is bound a moment before
-        self.remember(Some(&volume));
+        self.remember(&volume);
         self.remember_folder(&self.read(&format!("pv/{volume}")));
         volume
     }
 
     /// Remembers all volumes that claims of the namespace have, so that they go with the scenario.
     pub(crate) fn remember_volumes(&self) {
-        let list = self.cluster.kubectl(&["get", "pv", "-o", "json"]);
-        let list: Value = serde_json::from_str(&list).expect("because kubectl was asked for it");
-        let all = list["items"].as_array().into_iter().flatten();
+        let all = self.cluster.list("", "pv").into_iter();
         for volume in all.filter(|volume| volume["spec"]["claimRef"]["namespace"] == self.name) {
-            self.remember(volume["metadata"]["name"].as_str());
-            self.remember_folder(volume);
+            self.remember(volume["metadata"]["name"].as_str().expect("because it has a name"));
+            self.remember_folder(&volume);
         }
     }
 
@@ -143,17 +147,20 @@ impl<'a> Scenario<'a> {
         });
     }
 
+    /// Waits until an object, which must be there, is in a phase.
     pub(crate) fn wait_phase(&self, object: &str, phase: &str) {
-        self.wait(object, &format!("jsonpath={{.status.phase}}={phase}"));
+        eventually(&format!("{object} is {phase}"), || {
+            self.read(object)["status"]["phase"] == phase
+        });
     }
 
+    /// Waits until an object is gone; another one of its name may have come.
     pub(crate) fn wait_gone(&self, object: &str) {
-        self.wait(object, "delete");
-    }
-
-    fn wait(&self, object: &str, condition: &str) {
-        let condition = format!("--for={condition}");
-        self.cluster.kubectl(&["wait", object, "-n", &self.name, &condition, "--timeout=45s"]);
+        let uid = |it: Value| it["metadata"]["uid"].clone();
+        let Some(old) = self.get(object).map(uid) else { return };
+        eventually(&format!("{object} is gone"), || {
+            self.get(object).map(uid).is_none_or(|now| now != old)
+        });
     }
 
     pub(crate) fn patch(&self, object: &str, patch: &Value) {
@@ -171,7 +178,7 @@ impl<'a> Scenario<'a> {
 
     /// Asks for an object's deletion, and does not wait.
     pub(crate) fn delete(&self, object: &str) {
-        self.cluster.kubectl(&["delete", object, "-n", &self.name, "--wait=false"]);
+        self.cluster.delete(&self.name, object);
     }
 
     /// Asks for a volume's deletion, and waits until it is Terminating.
@@ -199,16 +206,18 @@ impl<'a> Scenario<'a> {
     }
 
     fn clean_up(&self) {
-        let every = ["delete", "namespace", &self.name, "--wait=false"];
-        let _ = self.cluster.try_kubectl(&every, "");
+        // Much of it is gone by now.
+        let api = self.cluster.api();
+        let _ = api.delete("", &format!("namespace/{}", self.name));
         for volume in self.volumes.borrow().iter() {
             // No controller may destroy or keep anything after the test: the object goes as it is.
-            let patch = r#"{"metadata":{"finalizers":null},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#;
-            let _ =
-                self.cluster.try_kubectl(&["patch", "pv", volume, "--type=merge", "-p", patch], "");
-            let _ = self.cluster.try_kubectl(&["delete", "pv", volume, "--wait=false"], "");
-            let _ =
-                self.cluster.try_kubectl(&["patch", "pv", volume, "--type=merge", "-p", patch], "");
+            let patch = json!({
+                "metadata": {"finalizers": null}, "spec": {"persistentVolumeReclaimPolicy": "Retain"},
+            });
+            let object = format!("pv/{volume}");
+            let _ = api.merge("", &object, "", &patch);
+            let _ = api.delete("", &object);
+            let _ = api.merge("", &object, "", &patch);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Signals: the first ends after the step that was begun, the second at once.
 
 use kubectl_storage::journal::Outcome;
+use rustix::process::Signal;
 
 use super::{Case, Told, dry, read, real};
 use crate::support::Fault;
@@ -8,7 +9,7 @@ use crate::support::Fault;
 const FINISHING: &str = "finishing what was begun";
 
 /// Sends a signal while a request of the first of three volumes is held, then lets it go on.
-fn once(signal: &str, code: i32, fault: impl FnOnce(&str) -> Fault) {
+fn once(signal: Signal, code: i32, fault: impl FnOnce(&str) -> Fault) {
     let case = Case::of(3);
     let [first, others @ ..] = case.volumes.as_slice() else { panic!("three were asked for") };
     let held = case.proxy.hold(fault(first));
@@ -32,17 +33,17 @@ fn once(signal: &str, code: i32, fault: impl FnOnce(&str) -> Fault) {
 
 #[test]
 fn ctrl_c_while_the_volume_is_read() {
-    once("INT", 130, |volume| read(Fault::hold(), volume));
+    once(Signal::INT, 130, |volume| read(Fault::hold(), volume));
 }
 
 #[test]
 fn ctrl_c_while_the_write_is_on_its_way() {
-    once("INT", 130, |volume| real(Fault::hold(), volume));
+    once(Signal::INT, 130, |volume| real(Fault::hold(), volume));
 }
 
 #[test]
 fn a_supervisor_ends_it_while_the_answer_is_on_its_way() {
-    once("TERM", 143, |volume| real(Fault::hold_after(), volume));
+    once(Signal::TERM, 143, |volume| real(Fault::hold_after(), volume));
 }
 
 /// Nothing is under way that has to be finished.
@@ -52,7 +53,7 @@ fn ctrl_c_before_anything_is_written() {
     let held = case.proxy.hold(Fault::hold().on("GET", "^/api/v1/persistentvolumes$"));
     let running = case.gc().start();
     held.wait();
-    running.signal("INT");
+    running.signal(Signal::INT);
     let told = Told::of(running.finish()).ends(130);
     assert!(told.json.is_null(), "{told}");
     drop(held);
@@ -69,7 +70,7 @@ fn ctrl_c_during_the_last_step() {
     let held = case.proxy.hold(real(Fault::hold(), volume));
     let mut running = case.gc().start();
     held.wait();
-    running.signal("INT");
+    running.signal(Signal::INT);
     running.says(FINISHING);
     held.release();
     let told = Told::of(running.finish()).ends(0);
@@ -85,9 +86,9 @@ fn a_second_ctrl_c_ends_at_once() {
     let held = case.proxy.hold(real(Fault::hold(), first));
     let mut running = case.gc().start();
     held.wait();
-    running.signal("INT");
+    running.signal(Signal::INT);
     running.says(FINISHING);
-    running.signal("INT");
+    running.signal(Signal::INT);
     let told = Told::of(running.finish()).ends(130);
     assert!(told.json.is_null(), "there is no receipt: {told}");
     assert_eq!(case.recorded(), [(first.clone(), None)]);
@@ -111,9 +112,9 @@ fn a_second_signal_during_the_dry_run() {
     let held = case.proxy.hold(dry(Fault::hold(), volume));
     let mut running = case.gc().start();
     held.wait();
-    running.signal("TERM");
+    running.signal(Signal::TERM);
     running.says(FINISHING);
-    running.signal("TERM");
+    running.signal(Signal::TERM);
     Told::of(running.finish()).ends(143);
     held.lose();
     assert!(case.recorded().is_empty());

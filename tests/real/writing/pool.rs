@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Cluster, Driver, DriverOptions, Options, PersistentVolume, eventually};
 
@@ -66,9 +66,7 @@ impl Pool {
     }
 
     fn released(&self) -> usize {
-        let list = self.cluster.kubectl(&["get", "pv", "-o", "json"]);
-        let list: Value = serde_json::from_str(&list).expect("because kubectl was asked for it");
-        let all = list["items"].as_array().into_iter().flatten();
+        let all = self.cluster.list("", "pv").into_iter();
         all.filter(|it| it["status"]["phase"] == "Released").count()
     }
 

@@ -135,7 +135,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pass lets the server answer.
 func (p *proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange, body []byte) {
 	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
-	if x.fault != nil {
+	if x.fault != nil && x.fault.Action != moveDate {
 		// What was on its way arrives, also when whoever sent it has gone meanwhile.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -153,6 +153,9 @@ func (p *proxy) answered(response *http.Response) error {
 	x := response.Request.Context().Value(exchangeKey{}).(*exchange)
 	p.note(func() { x.ServerStatus = response.StatusCode })
 	f := x.fault
+	if f != nil && f.Action == moveDate {
+		return f.moveClock(response)
+	}
 	if f == nil || !f.After {
 		return nil
 	}

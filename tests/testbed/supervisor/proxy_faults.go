@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // action is what a fault does, either before the request is forwarded or after the server has answered it.
@@ -21,6 +22,7 @@ const (
 	answer          action = iota // something else than the server would
 	closeConnection               // without an answer
 	wait                          // until released
+	moveDate                      // of the server's answer, as if its clock were wrong
 )
 
 type kind struct {
@@ -35,6 +37,7 @@ var kinds = map[string]kind{
 	"reset-after":  {closeConnection, true},
 	"hold":         {wait, false},
 	"hold-after":   {wait, true},
+	"clock":        {moveDate, false}, // a header: the answer need not be complete
 }
 
 // reasons are what an API server calls its answers.
@@ -78,6 +81,8 @@ type what struct {
 	RetryAfter int    `json:"retry_after"`
 	// Text is answered instead of a Status, as by a load balancer or by the server's own queue.
 	Text string `json:"text"`
+	// Ahead is how many seconds the server's clock appears to be ahead; below zero, behind.
+	Ahead int `json:"ahead"`
 }
 
 type fault struct {
@@ -105,7 +110,10 @@ func newFault(spec faultSpec) (*fault, error) {
 	if known.Action == answer && (spec.What.Code < 200 || spec.What.Code > 599) {
 		return nil, fmt.Errorf("fault %s: %d is no code to answer with", spec.Fault, spec.What.Code)
 	}
-	if known.Action != answer && spec.What != (what{Kind: spec.What.Kind}) {
+	if (known.Action == moveDate) != (spec.What.Ahead != 0) {
+		return nil, fmt.Errorf("fault %s: only a clock is ahead, and it is by some seconds", spec.Fault)
+	}
+	if known.Action != answer && spec.What != (what{Kind: spec.What.Kind, Ahead: spec.What.Ahead}) {
 		return nil, fmt.Errorf("fault %s: %s answers nothing, so it has no code, reason, message, retry_after or text",
 			spec.Fault, spec.What.Kind)
 	}
@@ -158,6 +166,17 @@ func (f *fault) replace(response *http.Response) {
 	response.TransferEncoding = nil
 	response.Trailer = nil
 	response.Body = io.NopCloser(bytes.NewReader(text))
+}
+
+// moveClock changes the Date of an answer.
+func (f *fault) moveClock(response *http.Response) error {
+	date, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		return err
+	}
+	moved := date.Add(time.Duration(f.What.Ahead) * time.Second)
+	response.Header.Set("Date", moved.UTC().Format(http.TimeFormat))
+	return nil
 }
 
 func (f *fault) text() (text []byte, contentType string) {

@@ -182,6 +182,24 @@ func TestProxyPassesWatchesOnAtOnce(t *testing.T) {
 	}
 }
 
+func TestProxyMovesTheClock(t *testing.T) {
+	for _, path := range []string{"/x", "/watched?watch=true"} {
+		for _, days := range []int{3, -3} {
+			b := newBehindProxy(t)
+			b.set(faultSpec{Fault: "f", What: what{Kind: "clock", Ahead: days * 24 * 3600}})
+			response, err := b.client.Get(b.address + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			date, err := http.ParseTime(response.Header.Get("Date"))
+			if off := time.Since(date) + time.Duration(days)*24*time.Hour; err != nil || off.Abs() > time.Minute {
+				t.Errorf("%s, %d days: %v, off by %v", path, days, err, off)
+			}
+		}
+	}
+}
+
 func TestProxyHolds(t *testing.T) {
 	for kind, servedMeanwhile := range map[string]int{"hold": 0, "hold-after": 1} {
 		t.Run(kind, func(t *testing.T) {
@@ -258,6 +276,8 @@ func TestFaultsThatMakeNoSenseAreRefused(t *testing.T) {
 		"none is negative":   {Fault: "f", Skip: -1, What: what{Kind: "hold"}},
 		"no code to answer":  {Fault: "f", What: what{Kind: "status"}},
 		"answers nothing":    {Fault: "f", What: what{Kind: "hold", Code: 500}},
+		"only a clock":       {Fault: "f", What: what{Kind: "hold", Ahead: 1}},
+		"by some seconds":    {Fault: "f", What: what{Kind: "clock"}},
 		"error parsing rege": {Fault: "f", Match: matchSpec{Body: "("}, What: what{Kind: "hold"}},
 	} {
 		if _, err := newFault(spec); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,7 +1,8 @@
 //! Random sets: what `simulate` foretells is what the controllers then do.
 //!
-//! `cargo test --test real foretold -- --nocapture` runs as many cases as fit into `BUDGET` seconds (240), the same
-//! ones every time, so that a failure is the doing of whoever changed something. `SEED=n CASES=1` repeats one case.
+//! `cargo test --test real foretold -- --nocapture` runs 120 cases, the same ones every time, so that a failure is the
+//! doing of whoever changed something, or as many as fit into four minutes; with `BUDGET` as many as fit into so many
+//! seconds. `SEED=n CASES=1` repeats one case.
 //! A long run over cases that nobody has seen:
 //! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real foretold -- --nocapture`.
 
@@ -25,7 +26,9 @@ use world::World;
 
 /// Namespaces in which something happens at the same time.
 const PARALLEL: usize = 40;
-/// Cases that must fit into the default budget.
+/// Cases of a run that is not told how many, or for how long.
+const CASES: u64 = 120;
+/// So many of them must fit into the default budget.
 const FLOOR: u64 = 40;
 /// The first of the cases that every run of the tests takes.
 const SEED: u64 = 17_952_798_010_000;
@@ -50,8 +53,10 @@ struct Tally {
 fn what_is_foretold_is_what_happens() {
     let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
     let seed = setting("SEED").unwrap_or(SEED);
-    let cases = setting("CASES");
-    let budget = Duration::from_secs(setting("BUDGET").unwrap_or(BUDGET));
+    let (told, budget) = (setting("CASES"), setting("BUDGET"));
+    // Whoever says how many or for how long means that and no other bound.
+    let cases = told.or(budget.is_none().then_some(CASES));
+    let budget = Duration::from_secs(budget.unwrap_or(BUDGET));
     say(&format!("SEED={seed} begins random cases of StatefulSet retention"));
     let cluster = Cluster::start(Options {
         controllers: true,
@@ -70,9 +75,9 @@ fn what_is_foretold_is_what_happens() {
     let start = Instant::now();
     let tally = runtime.block_on(async {
         let connection = &connection(&cluster).await;
-        let more = |index: &u64| match cases {
-            Some(cases) => *index < cases,
-            None => start.elapsed() + ONE_CASE < budget,
+        let more = |index: &u64| {
+            cases.is_none_or(|cases| *index < cases)
+                && (told.is_some() || start.elapsed() + ONE_CASE < budget)
         };
         stream::iter((0..).take_while(more))
             .map(|index| one(connection, Case::of(seed.wrapping_add(index))))
@@ -91,7 +96,7 @@ fn what_is_foretold_is_what_happens() {
         divergences.len(),
         divergences.join("\n")
     );
-    assert!(cases.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
+    assert!(told.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
 }
 
 fn number(name: &str, text: &str) -> u64 {
@@ -118,17 +123,20 @@ async fn one(connection: &Connection, case: Case) -> Tally {
     for act in &case.history {
         world.act(act).await;
     }
-    if world.api.get("statefulsets", "web").await.is_none() {
-        world.leave().await; // its history was its end
-        return Tally::default();
-    }
     let (before, foretold) = loop {
+        if world.api.get("statefulsets", "web").await.is_none() {
+            world.leave().await; // its history was its end
+            return Tally::default();
+        }
         let versions = world.versions().await;
         let before = world.claims().await;
         let namespace = &world.api.namespace;
         let foretold = foretell(connection, namespace, case.shape.ordered, &case.operation).await;
         if world.versions().await == versions {
-            break (before, foretold);
+            break (
+                before,
+                foretold.unwrap_or_else(|| panic!("{namespace}: the set was not seen")),
+            );
         }
     };
     world.operate(&case.operation).await;

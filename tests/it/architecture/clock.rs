@@ -1,0 +1,92 @@
+//! Which files of src/ read the clock of this machine, and why. Ages are by the clock of the API server.
+
+use std::collections::BTreeMap;
+
+use super::{Source, assert_none, sources};
+
+/// Files that read the date of this machine, which may be wrong by days.
+const DATE: [(&str, &str); 2] = [
+    ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
+    ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
+];
+
+/// Files that measure durations, by a clock that has no date and is never set.
+const STOPWATCH: [(&str, &str); 9] = [
+    ("src/apply/created.rs", "how long to wait for what follows the creation of an object"),
+    ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
+    ("src/apply/verify.rs", "how long to wait for the effect of a write"),
+    ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
+    ("src/client/opened.rs", "how long the body of an answer may take"),
+    ("src/client/reader.rs", "how long an answer took"),
+    ("src/sources/live/follow.rs", "how long a watch lasted"),
+    ("src/sources/live/message.rs", "when the server's Date was received"),
+    ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
+];
+
+/// How code reads the date, in the standard library and in crates.
+const ASKS_DATE: [&str; 9] = [
+    "Utc::now",
+    "Local::now",
+    "SystemTime::now",
+    "UNIX_EPOCH.elapsed",
+    "OffsetDateTime::now",
+    "Timestamp::now",
+    "Zoned::now",
+    "Uuid::now",
+    "Uuid::new_v1",
+];
+
+/// How code measures durations.
+const MEASURES: [&str; 2] = ["Instant", ".elapsed("];
+
+/// Files that read the clock in one of these ways and are not listed, and files that are listed and do not read it.
+fn differences(sources: &[Source], ways: &[&str], listed: &[(&str, &str)]) -> Vec<String> {
+    let listed: BTreeMap<_, _> = listed.iter().copied().collect();
+    let reads = |source: &Source| {
+        let code: String = source.code.split_whitespace().collect();
+        ways.iter().find(|way| code.contains(**way)).copied()
+    };
+    let mut wrong = Vec::new();
+    for source in sources {
+        if let Some(way) = reads(source)
+            && !listed.contains_key(&*source.path)
+        {
+            wrong.push(format!("{}: {way}, without a listed reason", source.path));
+        }
+    }
+    for (path, reason) in listed {
+        let source = sources.iter().find(|it| it.path == path);
+        if source.is_none_or(|it| reads(it).is_none()) {
+            wrong.push(format!("{path}: listed ({reason}), but does not read it any more"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn the_clock_of_this_machine_is_read_for_these_reasons_only() {
+    let sources = sources(&["src"]);
+    let why = "findings must not depend on the clock of this machine; list the reason in this file";
+    assert_none(&differences(&sources, &ASKS_DATE, &DATE), why);
+    assert_none(&differences(&sources, &MEASURES, &STOPWATCH), why);
+}
+
+#[test]
+fn a_new_reader_of_the_clock_is_seen_and_so_is_an_old_reason() {
+    let listed = [("src/b.rs", "a reason")];
+    let reader = "let soon = chrono::Utc::\n    now() + minute;";
+    for (a, b, hits) in [
+        ("", reader, 0),
+        (reader, reader, 1),
+        (reader, "", 2),
+        ("", "#[cfg(test)] mod tests { fn f() { Utc::now(); } }", 1),
+        ("// not Utc::now()\nlet now = cluster.clock();", reader, 0),
+        ("let age = UNIX_EPOCH.elapsed();", reader, 1),
+        ("let now = stamp.unwrap_or_else(Utc::now);", reader, 1),
+    ] {
+        let sources = [Source::new("src/a.rs", a), Source::new("src/b.rs", b)];
+        let wrong = differences(&sources, &ASKS_DATE, &listed);
+        assert_eq!(wrong.len(), hits, "{a} {b}: {wrong:?}");
+    }
+    assert_eq!(differences(&[], &ASKS_DATE, &listed).len(), 1);
+}

@@ -1,0 +1,107 @@
+//! `gc` at a terminal: its questions, and that nothing is written without the answer that they ask for.
+
+use super::{Admin, left, policy, release};
+use crate::support::{Scenario, Write, shared};
+
+/// Runs `gc` once for each series of answers, none of which confirms: it exits with 5, and no request is sent.
+fn nothing_comes_of(admin: &Admin, args: &[&str], answers: &[&[(&str, &str)]]) {
+    for answers in answers {
+        let before = admin.on.cluster.mark();
+        let mut terminal = admin.at_terminal(args);
+        for (question, answer) in *answers {
+            terminal.answer(question, answer);
+        }
+        let (screen, code) = terminal.finish();
+        assert!(screen.contains("not confirmed: nothing was changed"), "{answers:?}: {screen}");
+        assert_eq!(code, Some(5), "{answers:?}: {screen}");
+        let sent: Vec<_> = admin.sent(before).iter().map(Write::line).collect();
+        assert_eq!(sent, [""; 0], "{answers:?}: {screen}");
+    }
+}
+
+/// Runs `gc` once with answers that confirm, and returns the volumes that were patched, by name.
+fn patched_after(admin: &Admin, args: &[&str], answers: &[(&str, &str)]) -> Vec<String> {
+    let before = admin.on.cluster.mark();
+    let mut terminal = admin.at_terminal(args);
+    for (question, answer) in answers {
+        terminal.answer(question, answer);
+    }
+    let (screen, code) = terminal.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    let real = admin.sent(before).into_iter().filter(|it| !it.dry);
+    let mut names: Vec<_> = real
+        .map(|it| {
+            assert_eq!((&*it.verb, &*it.resource), ("patch", "persistentvolumes"), "{}", it.line());
+            it.name
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_handful_is_confirmed_by_a_letter() {
+    const QUESTION: &str = "Change these objects?";
+    let on = Scenario::on(shared());
+    let admin = Admin::of(&on);
+    release(&on, &[&left(&on, "one"), &left(&on, "two")]);
+    let args = ["gc", "-n", &on.name, "--older-than", "1s"];
+    nothing_comes_of(&admin, &args, &[&[(QUESTION, "n")], &[(QUESTION, "\r")]]);
+    let names = ["one", "two"].map(|name| on.named(name));
+    assert_eq!(names.each_ref().map(|name| policy(&on, name)), ["Retain", "Retain"]);
+
+    assert_eq!(patched_after(&admin, &args, &[(QUESTION, "y")]), names);
+    assert!(names.iter().all(|name| !shared().driver().has(name)));
+}
+
+/// For more than five volumes, their number and their total size have to be typed.
+#[test]
+fn more_than_a_handful_takes_the_count_and_the_bytes() {
+    const QUESTION: &str = "type `6 volumes, 6Gi` to go on";
+    let on = Scenario::on(shared());
+    let admin = Admin::of(&on);
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let volumes = names.map(|name| left(&on, name));
+    release(&on, &volumes.each_ref());
+    let args = ["gc", "-n", &on.name, "--older-than", "1s"];
+    let wrong = ["\r", "y\r", "yes\r", "6 volumes\r", "5 volumes, 6Gi\r", "6 volumes, 6Gib\r"];
+    let answers = wrong.map(|answer| [(QUESTION, answer)]);
+    nothing_comes_of(&admin, &args, &answers.each_ref().map(<[_; 1]>::as_slice));
+    let names = names.map(|name| on.named(name));
+    assert!(names.iter().all(|name| policy(&on, name) == "Retain"));
+
+    assert_eq!(patched_after(&admin, &args, &[(QUESTION, "6 volumes, 6Gi\r")]), names);
+    assert!(names.iter().all(|name| !shared().driver().has(name)));
+}
+
+/// A change that is allowed only by a flag is asked about by itself; a no takes it out of the plan.
+#[test]
+fn what_rests_on_a_flag_is_asked_about_by_itself() {
+    let on = Scenario::on(shared());
+    let admin = Admin::of(&on);
+    let (one, two) = (on.named("one"), on.named("two"));
+    release(&on, &[&left(&on, "one"), &left(&on, "two")]);
+    for name in [&one, &two] {
+        let object = format!("pv/{name}");
+        let never =
+            serde_json::json!({"status": {"lastPhaseTransitionTime": "0001-01-01T00:00:00Z"}});
+        on.patch_status(&object, &never);
+        on.patch(&object, &serde_json::json!({"metadata": {"managedFields": [{}]}}));
+    }
+    let args = ["gc", "-n", &on.name, "--older-than", "1s", "--include-unknown-age"];
+    let about = |name: &str| format!("pv/{name}: only because of --include-unknown-age.");
+    let (about_one, about_two) = (about(&one), about(&two));
+    nothing_comes_of(
+        &admin,
+        &args,
+        &[
+            &[(&about_one, "n"), (&about_two, "n")],
+            &[(&about_one, "y"), (&about_two, "n"), ("Change this object?", "n")],
+        ],
+    );
+
+    let answers = [(&*about_one, "n"), (&*about_two, "y"), ("Change this object?", "y")];
+    assert_eq!(patched_after(&admin, &args, &answers), [&*two]);
+    assert_eq!(policy(&on, &one), "Retain");
+    assert!(shared().driver().has(&one) && !shared().driver().has(&two));
+}
