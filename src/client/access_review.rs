@@ -66,7 +66,7 @@ struct ReviewStatus {
 ///
 /// # Errors
 ///
-/// [`ReadError`], after the retries that [`ReadLimits`](super::ReadLimits) allow.
+/// [`ReadError`], after the retries that [`ReadLimits`](super::read_limits::ReadLimits) allow.
 pub async fn is_allowed(
     reader: &Reader,
     review: AccessReview<'_>,

@@ -36,23 +36,20 @@ mod watch;
 mod tests;
 
 #[cfg(test)]
-pub(crate) use tests::server as test_server;
+pub(crate) use {read_limits::ReadLimits, tests::server as test_server};
 
-pub use access_review::{AccessReview, ResourceAttributes, is_allowed};
-pub use api_path::object_path;
-pub use connect_error::ConnectError;
 pub use connection::{Connection, connect};
 pub use connection_options::ConnectionOptions;
-pub use credential_plugin::ExecError;
-pub use decoding::Decoding;
-pub use discovery::{
-    Served, ServedKinds, ServedVersion, ServerVersion, cluster_uid, discover, version,
-};
-pub use error_status::refusal;
-pub use list::{FALLBACK_PAGE, ListEvent, ListRequest, ListSink, Listed, list};
-pub use open_response::date;
-pub use read_error::{ReadError, TlsFault};
-pub use read_limits::ReadLimits;
-pub use reader::{DatedAnswer, Reader};
-pub use request_timeout::RequestTimeout;
-pub use watch::{Watch, WatchEvent, watch};
+pub use list::ListRequest;
+pub use reader::Reader;
+
+pub(crate) use access_review::{AccessReview, ResourceAttributes, is_allowed};
+pub(crate) use api_path::object_path;
+pub(crate) use decoding::Decoding;
+pub(crate) use discovery::{Served, ServedKinds, ServerVersion, cluster_uid, discover, version};
+pub(crate) use error_status::refusal;
+pub(crate) use list::{FALLBACK_PAGE, ListEvent, ListSink, list};
+pub(crate) use open_response::date;
+pub(crate) use read_error::ReadError;
+pub(crate) use request_timeout::RequestTimeout;
+pub(crate) use watch::{Watch, WatchEvent, watch};

@@ -59,12 +59,12 @@ pub struct Watch<T> {
 /// Begins to watch the items of a list after `version`.
 ///
 /// Once it has begun, it does not count as a parallel request, and may receive nothing for as long
-/// as [`ReadLimits::silence`](super::ReadLimits::silence) allows.
+/// as [`ReadLimits::silence`](super::read_limits::ReadLimits::silence) allows.
 ///
 /// # Errors
 ///
-/// [`ReadError`], after the retries that [`ReadLimits`](super::ReadLimits) allow; one that
-/// [is gone](ReadError::is_gone) when the version has expired.
+/// [`ReadError`], after the retries that [`ReadLimits`](super::read_limits::ReadLimits) allow; one
+/// that [is gone](ReadError::is_gone) when the version has expired.
 pub async fn watch<T>(
     reader: &Reader,
     request: &ListRequest,

@@ -8,9 +8,9 @@ use crate::model::{self, Kind, ObjectKey, Row, Uid};
 
 /// The reason of events about a volume that could not be attached. The message contains
 /// `Multi-Attach` if it is attached to another node.
-pub const FAILED_ATTACH: &str = "FailedAttachVolume";
+pub(super) const FAILED_ATTACH: &str = "FailedAttachVolume";
 /// The reason of events about a volume that the kubelet could not mount.
-pub const FAILED_MOUNT: &str = "FailedMount";
+pub(super) const FAILED_MOUNT: &str = "FailedMount";
 
 slim! {
     /// An `Event` of the core group.

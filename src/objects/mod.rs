@@ -43,24 +43,20 @@ use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-pub use any::{AnyObject, Reduced, decoding, decoding_of};
-pub use attachment::VolumeAttachment;
-pub use claim::PersistentVolumeClaim;
-pub use class::{StorageClass, VolumeAttributesClass};
-pub use driver::{CsiDriver, CsiNode};
-pub use event::{Event, FAILED_ATTACH, FAILED_MOUNT};
-pub use lease::Lease;
-pub use managed::{FieldsV1, ManagedFields, ManagedFieldsEntry};
-pub use meta::{
-    BriefMeta, ManagedMeta, ObjectMeta, OwnerReference, PartialObjectMetadata, PodMeta,
-};
-pub use node::{Namespace, Node};
-pub use pod::Pod;
-pub use scalar::{Quantity, Timestamp};
-pub use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotContent};
-pub use statefulset::StatefulSet;
-pub use volume::PersistentVolume;
-pub use workload::{
+pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of};
+pub(crate) use attachment::VolumeAttachment;
+pub(crate) use claim::PersistentVolumeClaim;
+pub(crate) use class::{StorageClass, VolumeAttributesClass};
+pub(crate) use driver::{CsiDriver, CsiNode};
+pub(crate) use event::Event;
+pub(crate) use lease::Lease;
+pub(crate) use meta::{BriefMeta, ManagedMeta, ObjectMeta, PartialObjectMetadata, PodMeta};
+pub(crate) use node::{Namespace, Node};
+pub(crate) use pod::Pod;
+pub(crate) use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotContent};
+pub(crate) use statefulset::StatefulSet;
+pub(crate) use volume::PersistentVolume;
+pub(crate) use workload::{
     CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Job, ReplicaSet, ReplicationController,
 };
 

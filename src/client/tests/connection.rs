@@ -7,8 +7,9 @@ use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
 
 use super::server::{TestServer, json};
+use crate::client::connect_error::ConnectError;
 use crate::client::kubeconfig::{SelectedContext, select_context};
-use crate::client::{ConnectError, ConnectionOptions, Reader, connect};
+use crate::client::{ConnectionOptions, Reader, connect};
 
 const CONFIG: &str = "
 apiVersion: v1

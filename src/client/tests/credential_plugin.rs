@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::server::{TestServer, json, quick, reply};
-use crate::client::{ConnectError, Connection, ConnectionOptions, ReadError, Reader, connect};
+use crate::client::connect_error::ConnectError;
+use crate::client::{Connection, ConnectionOptions, ReadError, Reader, connect};
 
 const V1: &str = "client.authentication.k8s.io/v1";
 

@@ -14,9 +14,10 @@ use super::server::{
     ReceivedRequest, TestReply, TestServer, bytes, chunked, json, protobuf, quick, reply,
 };
 use super::stream::{Object, decoding, json_list, json_object, object, protobuf_list};
+use crate::client::list::Listed;
 use crate::client::{
-    ListEvent, ListRequest, ListSink, Listed, ReadError, ReadLimits, Reader, Served, cluster_uid,
-    discover, list, version,
+    ListEvent, ListRequest, ListSink, ReadError, ReadLimits, Reader, Served, cluster_uid, discover,
+    list, version,
 };
 
 const PROTOBUF: &str = "content-type: application/vnd.kubernetes.protobuf\r\n";

@@ -3,6 +3,7 @@
 use serde_json::{Value, json as object};
 
 use super::*;
+use crate::objects::scalar::Timestamp;
 
 fn problem<O: SlimObject>(value: Value) -> String {
     let object: O = json(value);

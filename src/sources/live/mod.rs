@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use tokio::{sync::watch, task::JoinSet};
 
-pub use fresh_list::{FreshList, list_again};
+pub use fresh_list::list_again;
 pub use reach_requests::EVENTS;
 pub use watches::Watches;
 
