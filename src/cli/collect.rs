@@ -111,7 +111,8 @@ pub(super) async fn collect(
             return Ok(collected);
         }
         From::Dumps { inputs, complete, taken_at } => {
-            let options = DumpOptions { kinds: kinds(), complete, taken_at };
+            let now = Some(chrono::Utc::now());
+            let options = DumpOptions { kinds: kinds(), complete, taken_at, now };
             let read =
                 dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);

@@ -4,15 +4,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
+use super::OWN_GROUP;
 use super::flaw::Flaw;
 use super::head::{Head, Items, Meta};
-use super::piece::{Broken, Claimed, Object, Origin, Piece, Record};
+use super::own_lines::Own;
+use super::piece::{Broken, Claimed, Object, Origin, Piece};
 use super::skim::Skimmed;
 use super::summary::{FileSummary, Format, Layout, List, Scope};
 use super::window::{Halt, Place};
-use super::{OWN_EXCERPT, OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
 /// The caller's end of the line.
 pub(super) type Sink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
@@ -24,20 +23,9 @@ pub(super) struct Delivery<'s> {
     found: bool,
     /// How much of a list is kept until it names its kind.
     keep: usize,
-    own: Own,
+    pub(super) own: Own,
     list: Option<OpenList>,
     summary: FileSummary,
-}
-
-/// How far a dump of ours has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Own {
-    /// It is none.
-    No,
-    /// So many lines after the header.
-    Open(u64),
-    /// The end line has been seen.
-    Closed,
 }
 
 /// A list whose end has not been seen.
@@ -70,12 +58,6 @@ struct Held {
     body: Box<[u8]>,
 }
 
-/// The end line of our own dump.
-#[derive(Deserialize)]
-struct Trailer {
-    count: u64,
-}
-
 impl<'s> Delivery<'s> {
     pub(super) fn new(file: &str, found: bool, keep: usize, sink: &'s mut Sink<'s>) -> Self {
         Self {
@@ -104,7 +86,7 @@ impl<'s> Delivery<'s> {
         &mut self.summary
     }
 
-    fn origin(&self, place: Place, item: Option<u64>) -> Origin {
+    pub(super) fn origin(&self, place: Place, item: Option<u64>) -> Origin {
         Origin { file: self.summary.path.clone(), line: place.line, offset: place.offset, item }
     }
 
@@ -124,8 +106,7 @@ impl<'s> Delivery<'s> {
         }
         self.count_line();
         if self.found && head.is_foreign() {
-            self.summary.foreign += 1;
-            return Ok(());
+            return self.untyped(self.origin(place, item), head, body);
         }
         if head.is_list() && head.meta.name.0.is_empty() {
             self.open_list(place);
@@ -134,49 +115,6 @@ impl<'s> Delivery<'s> {
         let origin = self.origin(place, item);
         let said = Said { api_version: &head.api_version, kind: &head.kind, list: None };
         self.object(origin, head, &said, body, None)
-    }
-
-    fn own_line(&mut self, place: Place, head: &Head, body: &[u8]) -> Result<(), Halt> {
-        let of_a_dump = [OWN_HEADER, OWN_EXCERPT, OWN_TRAILER].contains(&&*head.kind);
-        if head.api_version != OWN_VERSION && (of_a_dump || self.own != Own::No) {
-            // Even a line of a known kind may mean something else.
-            return Err(Halt::Flaw(Flaw::Newer(head.api_version.clone()), place));
-        }
-        match (head.kind.as_str(), self.own) {
-            (OWN_HEADER, _) => {
-                // A second header where no end line was: the first dump was cut.
-                if let Own::Open(_) = self.own {
-                    self.spoil(place, Flaw::NoEnd)?;
-                }
-                self.own = Own::Open(0);
-                self.summary.format = Format::Own;
-            }
-            (OWN_TRAILER, Own::Open(found)) => {
-                self.own = Own::Closed;
-                let stated = serde_json::from_slice::<Trailer>(body).map(|trailer| trailer.count);
-                return match stated {
-                    Ok(stated) if stated == found => Ok(()),
-                    Ok(stated) => self.spoil(place, Flaw::Miscounted { stated, found }),
-                    Err(_) => self.spoil(place, Flaw::Lacks("count")),
-                };
-            }
-            (OWN_TRAILER, Own::No) => return self.spoil(place, Flaw::NoBeginning),
-            (_, Own::Closed) => return self.broken(place, None, Flaw::AfterEnd),
-            (_, Own::Open(_) | Own::No) => self.count_line(),
-        }
-        let origin = self.origin(place, None);
-        let Ok(body) = str::from_utf8(body) else {
-            return self.report(origin, Flaw::NotUtf8, None);
-        };
-        self.summary.records += 1;
-        let record = Record { origin, api_version: &head.api_version, kind: &head.kind, body };
-        self.send(Piece::Record(record))
-    }
-
-    fn count_line(&mut self) {
-        if let Own::Open(count) = &mut self.own {
-            *count += 1;
-        }
     }
 
     /// Delivers one item of the list that is open. What is known of the list so far comes with it.
@@ -276,7 +214,7 @@ impl<'s> Delivery<'s> {
         if let Some(open) = &mut self.list {
             open.items += 1;
         }
-        let Meta { name, namespace, uid, resource_version, next_page: _ } = &head.meta;
+        let Meta { name, namespace, uid, resource_version, created, next_page: _ } = &head.meta;
         self.send(Piece::Object(Object {
             origin,
             api_version,
@@ -285,9 +223,38 @@ impl<'s> Delivery<'s> {
             name: &name.0,
             uid: &uid.0,
             resource_version: &resource_version.0,
+            created: &created.0,
             body,
             skimmed: skimmed.cloned(),
+            list: self.list_number(),
         }))
+    }
+
+    /// Delivers what says of no kind, in a file that was merely found. Without a name it is no object.
+    fn untyped(&mut self, origin: Origin, head: &Head, body: &[u8]) -> Result<(), Halt> {
+        let Meta { name, namespace, uid, resource_version, created, next_page: _ } = &head.meta;
+        let Some(body) = str::from_utf8(body).ok().filter(|_| !name.0.is_empty()) else {
+            self.summary.foreign += 1;
+            return Ok(());
+        };
+        self.send(Piece::Untyped(Object {
+            origin,
+            api_version: "",
+            kind: "",
+            namespace: &namespace.0,
+            name: &name.0,
+            uid: &uid.0,
+            resource_version: &resource_version.0,
+            created: &created.0,
+            body,
+            skimmed: None,
+            list: self.list_number(),
+        }))
+    }
+
+    /// Returns which of the lists of the file is open: those before it are closed.
+    fn list_number(&self) -> Option<usize> {
+        self.list.as_ref().map(|_| self.summary.lists.len())
     }
 
     /// Begins a list. What kind it is may be known only at its end.
@@ -311,7 +278,10 @@ impl<'s> Delivery<'s> {
             .map(|open| (std::mem::take(&mut open.held), std::mem::take(&mut open.doubtful)))
             .unwrap_or_default();
         if self.found && list.is_foreign() {
-            self.summary.foreign += (held.len() + doubtful.len()) as u64;
+            self.summary.foreign += doubtful.len() as u64;
+            for Held { origin, head, body } in held {
+                self.untyped(origin, &head, &body)?;
+            }
         } else {
             for (origin, flaw) in doubtful {
                 self.report(origin, flaw, list.claimed_items())?;
@@ -328,17 +298,16 @@ impl<'s> Delivery<'s> {
             }
         }
         let Some(open) = self.list.take() else { return Ok(()) };
-        let complete = whole
-            && list.is_list()
-            && open.broken == 0
-            // A page is not the list, however whole it is.
-            && list.meta.next_page.0.is_empty();
+        // A page is not the list, however whole it is.
+        let continues = !list.meta.next_page.0.is_empty();
+        let complete = whole && list.is_list() && open.broken == 0 && !continues;
         self.summary.lists.push(List {
             origin: open.origin,
             api_version: list.api_version.clone(),
             kind: list.kind.clone(),
             items: open.items,
             broken: open.broken,
+            continues,
             complete,
         });
         Ok(())
@@ -361,7 +330,12 @@ impl<'s> Delivery<'s> {
         self.broken(place, None, flaw)
     }
 
-    fn report(&mut self, origin: Origin, flaw: Flaw, of: Option<Claimed>) -> Result<(), Halt> {
+    pub(super) fn report(
+        &mut self,
+        origin: Origin,
+        flaw: Flaw,
+        of: Option<Claimed>,
+    ) -> Result<(), Halt> {
         self.summary.broken += 1;
         if let Some(open) = &mut self.list {
             open.broken += 1;
@@ -369,7 +343,7 @@ impl<'s> Delivery<'s> {
         self.send(Piece::Broken(Broken { origin, flaw, of }))
     }
 
-    fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
+    pub(super) fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
         match (self.sink)(piece) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Halt::Asked),

@@ -47,6 +47,8 @@ pub(super) struct Meta {
     pub(super) uid: Text,
     #[serde(rename = "resourceVersion")]
     pub(super) resource_version: Text,
+    #[serde(rename = "creationTimestamp")]
+    pub(super) created: Text,
     /// Set when the API server has more pages.
     #[serde(rename = "continue")]
     pub(super) next_page: Text,
@@ -187,6 +189,12 @@ impl Head {
         if self.doubled || kind.is_empty() || kind == "Status" {
             return None;
         }
+        // A list where an object should be may have held any number of its kind; a plain one, of all.
+        let kind = match kind.strip_suffix("List") {
+            Some("") => return None,
+            Some(of) if self.meta.name.0.is_empty() => of,
+            _ => kind,
+        };
         Some(Claimed { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
 
@@ -207,6 +215,9 @@ impl Head {
         let lacks = |field| Some(Flaw::Lacks(field));
         match () {
             () if kind.is_empty() => lacks("kind"),
+            () if kind.ends_with("List") && self.meta.name.0.is_empty() => {
+                Some(Flaw::NestedList(kind.to_owned()))
+            }
             () if api_version.is_empty() => lacks("apiVersion"),
             () if !self.has_metadata => lacks("metadata"),
             () if self.meta.name.0.is_empty() => lacks("metadata.name"),

@@ -72,14 +72,26 @@ pub(super) fn settle(files: &mut [FileSummary]) {
     }
 }
 
-/// Returns the scope that a path of a must-gather or of crust-gather stands for:
-/// `cluster-scoped-resources/GROUP/…`, `cluster/GROUP-VERSION/KIND/…`, `namespaces/NAMESPACE/GROUP/…`.
+/// Returns the scope that a path stands for, of a must-gather or of crust-gather
+/// (`cluster-scoped-resources/GROUP/…`, `cluster/GROUP-VERSION/KIND/…`, `namespaces/NAMESPACE/GROUP/…`),
+/// of a support bundle of Troubleshoot (`cluster-resources/pvs.json`,
+/// `cluster-resources/pods/NAMESPACE.json`) or of Sonobuoy (`resources/cluster/…`,
+/// `resources/ns/NAMESPACE/…`).
 fn gathered(path: &str) -> Option<Scope> {
     let parts: Vec<&str> = path.split(['/', '\\', '!']).collect();
     parts.iter().enumerate().find_map(|(at, part)| match (*part, &parts[at + 1..]) {
-        ("cluster-scoped-resources", [_, _, ..]) | ("cluster", [_, _, _]) => Some(Scope::Cluster),
-        // In both the first folder is the namespace; the object of the namespace itself is there too.
-        ("namespaces", [namespace, _, ..]) => Some(Scope::Namespace((*namespace).to_owned())),
+        ("cluster-scoped-resources", [_, _, ..])
+        | ("cluster", [_, _, _])
+        | ("cluster-resources", [_])
+        | ("resources", ["cluster", _]) => Some(Scope::Cluster),
+        // In the first two the object of the namespace itself is there too.
+        ("namespaces", [namespace, _, ..]) | ("resources", ["ns", namespace, _]) => {
+            Some(Scope::Namespace((*namespace).to_owned()))
+        }
+        // Of custom resources there are more folders, one in another.
+        ("cluster-resources", [_, file]) => {
+            Some(Scope::Namespace(file.split('.').next().unwrap_or_default().to_owned()))
+        }
         _ => None,
     })
 }

@@ -31,6 +31,7 @@ mod flaw;
 mod head;
 mod json;
 mod layout;
+mod own_lines;
 mod piece;
 mod skim;
 mod summary;

@@ -11,6 +11,9 @@ use super::skim::Skimmed;
 pub enum Piece<'a> {
     /// A Kubernetes object.
     Object(Object<'a>),
+    /// What may be a Kubernetes object, and says of which kind neither itself nor through its list:
+    /// it has a name, and stands in a file that nobody named. Kind and version are empty.
+    Untyped(Object<'a>),
     /// A line of our own dump that is no Kubernetes object: its header, an answer to a question.
     Record(Record<'a>),
     /// Something that should have been an object, and is not seen.
@@ -34,11 +37,15 @@ pub struct Object<'a> {
     pub uid: &'a str,
     /// The same goes for this.
     pub resource_version: &'a str,
+    /// `metadata.creationTimestamp` as it is written. The same goes for this.
+    pub created: &'a str,
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
     pub body: &'a str,
     /// Set when the body was cut out by its indentation, and nobody has checked that it is JSON.
     pub skimmed: Option<Skimmed>,
+    /// Which of the [`lists`](super::FileSummary::lists) of its file it is an item of.
+    pub list: Option<usize>,
 }
 
 /// A line of our own dump that is no Kubernetes object.

@@ -31,6 +31,7 @@ static METADATA_END: Wanted = wanted!(b"\n            }");
 static NAME: Wanted = wanted!(b"\n                \"name\": \"");
 static NAMESPACE: Wanted = wanted!(b"\n                \"namespace\": \"");
 static UID: Wanted = wanted!(b"\n                \"uid\": \"");
+static CREATED: Wanted = wanted!(b"\n                \"creationTimestamp\": \"");
 static VERSION: Wanted = wanted!(b"\n                \"resourceVersion\": \"");
 /// Where a member of an item begins.
 static MEMBER: Wanted = wanted!(b"\n            \"");
@@ -76,6 +77,8 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
     if MEMBER.find_iter(&metadata[end..]).any(|at| again(end + at)) {
         return None;
     }
+    // Of what is sorted by name, this alone stands before the managed fields.
+    let created = optional(&metadata[..end], &CREATED)?;
     let metadata = &metadata[from..end];
     let (name, _) = text(&metadata[NAME.find(metadata)? + NAME.needle().len()..])?;
     let meta = Meta {
@@ -83,6 +86,7 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
         namespace: optional(metadata, &NAMESPACE)?,
         uid: optional(metadata, &UID)?,
         resource_version: optional(metadata, &VERSION)?,
+        created,
         next_page: Text::default(),
     };
     Some((Head::known(api_version, kind, meta), Skimmed { managed_fields }))

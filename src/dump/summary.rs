@@ -26,8 +26,8 @@ pub struct FileSummary {
     pub records: u64,
     /// Pieces delivered as broken.
     pub broken: u64,
-    /// Documents passed over in silence: valid, without `kind` and `apiVersion`, in a file that
-    /// nobody named. Folders of diagnostics are full of them.
+    /// Documents passed over in silence: valid, without `kind`, `apiVersion` and a name, in a file
+    /// that nobody named. Folders of diagnostics are full of them.
     pub foreign: u64,
     /// The lists that began in this file, whether they have items or not.
     pub lists: Vec<List>,
@@ -49,8 +49,10 @@ pub struct List {
     pub items: u64,
     /// Items delivered as broken.
     pub broken: u64,
-    /// Whether all that the API server had to say is here: the list ends, it was not the first of
-    /// several pages, every item could be read, and so could the file.
+    /// Whether it says that more pages follow it.
+    pub continues: bool,
+    /// Whether all that the API server had to say is here: the list ends, no pages follow it, every
+    /// item could be read, and so could the file. The last of several pages looks complete as well.
     pub complete: bool,
 }
 
@@ -89,7 +91,7 @@ pub enum Layout {
 }
 
 /// The part of the cluster that a file speaks of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Its place does not say. A typed list in it may be that of one namespace.
     Unknown,

@@ -8,9 +8,9 @@
 //! Objects are handed on as JSON, so that the layer above knows one format. This is also what
 //! Kubernetes itself does, and gives the same answers to `yes`, `0x10` and `1e3`.
 //!
-//! YAML has no end that could be missed. What can be noticed is: a last line without a line break,
-//! a list that never names its kind. What cannot is one that is cut between two documents, or
-//! after a line of the last one.
+//! YAML has no end that could be missed: the end of a file is the end of its last document, with or
+//! without a line break. What can be noticed is a document that does not parse, or a list that never
+//! names its kind. What cannot is a file that is cut between two documents, or within the last value.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -62,12 +62,7 @@ impl Yaml<'_, '_, '_> {
                 self.pass(mark)?;
                 return Ok(true);
             }
-            if !ended {
-                self.unterminated(end)?;
-                self.window.consume(end);
-                return Ok(false);
-            }
-            if items && self.list(at, end)? {
+            if items && ended && self.list(at, end)? {
                 return Ok(true);
             }
             at = end;
@@ -87,16 +82,6 @@ impl Yaml<'_, '_, '_> {
             Mark::None => {}
         }
         Ok(())
-    }
-
-    /// Ends a file whose last line has no line break. Kubernetes' tools write one, so this file is
-    /// cut, and a cut value must not be believed: `data-1` may have been `data-12`.
-    /// Nothing but a comment may be cut.
-    fn unterminated(&self, end: usize) -> Result<(), Halt> {
-        if is_blank(&self.window.bytes()[..end]) {
-            return Ok(());
-        }
-        Err(self.window.failure().unwrap_or(Halt::Flaw(Flaw::Unterminated, self.window.place(end))))
     }
 
     /// Parses what stands before `end` as one document, and consumes it.
@@ -227,13 +212,10 @@ impl Yaml<'_, '_, '_> {
             let (end, more) = loop {
                 match self.window.line(at) {
                     Ok(None) => break (at, false),
-                    Ok(Some((end, ended))) => {
+                    Ok(Some((end, _))) => {
                         let line = &self.window.bytes()[at..end];
                         if at > 0 && !is_blank(line) && depth(line) <= margin {
                             break (at, depth(line) == margin && begins_item(line));
-                        }
-                        if !ended {
-                            self.unterminated(end)?;
                         }
                         at = end;
                     }
@@ -277,13 +259,10 @@ impl Yaml<'_, '_, '_> {
         let place = self.window.here();
         let mut at = 0;
         let mark = loop {
-            let Some((end, ended)) = self.window.line(at)? else { break Mark::None };
+            let Some((end, _)) = self.window.line(at)? else { break Mark::None };
             let mark = mark(&self.window.bytes()[at..end]);
             if mark != Mark::None {
                 break mark;
-            }
-            if !ended {
-                self.unterminated(end)?;
             }
             at = end;
         };

@@ -3,12 +3,15 @@
 //! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
 //! known: see [`Evidence`] for what counts as having seen all of a kind.
 
+mod api_versions;
 mod conclude;
 mod desk;
+mod newest_time;
 #[cfg(test)]
 mod tests;
 mod trim;
 mod unread;
+mod untyped;
 mod versions;
 
 use std::{
@@ -18,11 +21,13 @@ use std::{
     sync::Arc,
 };
 
+use api_versions::{ServedKind, claimed_kind, served_kind};
 use desk::{Desk, Found};
+use newest_time::NewestTime;
 
 use super::{intake::Intake, kept, saved};
 use crate::cluster::{Coverage, Reach};
-use crate::dump::{self, Broken, DumpError, FileSummary, Input, Piece};
+use crate::dump::{self, Broken, DumpError, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
 
 /// What the user says of a dump.
@@ -34,6 +39,8 @@ pub struct DumpOptions {
     pub complete: BTreeSet<Kind>,
     /// `--taken-at`.
     pub taken_at: Option<Time>,
+    /// The time of this machine: a dump that does not say when it was taken was taken no later.
+    pub now: Option<Time>,
 }
 
 /// What there is to say about a dump besides its objects.
@@ -62,14 +69,19 @@ pub fn read(
     reading.broken_anywhere.join(damaged);
     // A list without items is something to go by; a page of HTML or a list of Secrets is not.
     let tells = |list: &dump::List| match list.of() {
-        Some(kind) => Kind::ALL.into_iter().any(|it| it.is_listed() && it.name() == kind),
+        Some(_) => kind_of(list).is_some(),
         None => list.items == 0,
     };
     let listed = summaries.iter().flat_map(|it| &it.lists).any(|it| it.complete && tells(it));
-    if intake.seen().is_empty() && !listed && reading.own.is_empty() {
-        return Err(reading.useless(&summaries, intake));
+    if intake.is_empty() && !listed && reading.own.is_empty() {
+        return Err(reading.useless(inputs, intake));
     }
-    Ok(reading.conclude(&summaries, &versions, options, intake))
+    Ok(reading.conclude(inputs, &summaries, &versions, options, intake))
+}
+
+/// Returns the kind of the items of a typed list, if it is one that an audit looks at.
+fn kind_of(list: &dump::List) -> Option<Kind> {
+    claimed_kind(&list.api_version, list.of()?)
 }
 
 /// Things of one sort: how many, and the first of them.
@@ -104,13 +116,22 @@ struct Reading {
     recorded: Vec<(Reach, Coverage)>,
     /// The dumps of ours that were read.
     own: BTreeSet<Arc<str>>,
-    /// The files that hold objects, as long as they are few.
+    /// The files that hold objects of the kinds that an audit looks at.
     sources: BTreeSet<Arc<str>>,
+    newest_time: NewestTime,
     header: saved::Header,
     taken: Option<saved::Taken>,
     notes: DumpNotes,
     /// What may have been of any kind.
     broken_anywhere: Tally,
+    /// Objects without kind and version, by the kinds that they may be of.
+    untyped: BTreeMap<Kind, Tally>,
+    /// The files that hold such objects.
+    untyped_files: BTreeSet<Arc<str>>,
+    /// Objects of other groups that are called like a kind that an audit looks at, by `kind.group`.
+    namesakes: BTreeMap<String, Tally>,
+    /// What makes objects, and holds none of a cluster.
+    templates: Tally,
     /// What was broken first, and what can be done about it.
     broken_first: Option<(String, Option<&'static str>)>,
 }
@@ -118,12 +139,12 @@ struct Reading {
 /// What a foreign dump shows of a kind.
 ///
 /// A list that shows objects of a kind is taken for the whole of that kind, as far as its reach
-/// can be told: all namespaces when it shows at least two in one list, one when it shows one. An
-/// object that is in no list proves nothing about others.
+/// can be told: all namespaces when it shows at least two, one when it shows one. What one list
+/// shows says nothing about another. An object that is in no list proves nothing about others.
 #[derive(Debug, Default)]
 struct Evidence {
     /// Namespaces shown, by file and list.
-    by_list: BTreeMap<(Arc<str>, bool), BTreeSet<Text>>,
+    by_list: BTreeMap<(Arc<str>, usize), BTreeSet<Text>>,
     /// Objects outside of lists.
     loose: bool,
 }
@@ -132,6 +153,7 @@ impl Reading {
     fn take_in(&mut self, piece: Piece<'_>, desk: &mut Desk) -> ControlFlow<()> {
         match piece {
             Piece::Object(object) => self.object(&object, desk),
+            Piece::Untyped(object) => self.untyped(&object, desk),
             Piece::Record(record) => match self.record(&record, desk) {
                 Ok(flow) => flow,
                 Err(reason) => {
@@ -154,36 +176,74 @@ impl Reading {
             self.broken_anywhere.add(|| complaint.clone());
             return desk.broken(None, complaint);
         };
-        let group = claimed.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let kind = Kind::ALL.into_iter().filter(|kind| kind.is_listed()).find(|kind| {
-            let fits = claimed.api_version.is_empty() || kind.group().name == group;
-            fits && kind.name() == claimed.kind
-        });
+        let kind = claimed_kind(&claimed.api_version, &claimed.kind);
         desk.broken(kind, complaint)
     }
 
     fn object(&mut self, object: &dump::Object<'_>, desk: &mut Desk) -> ControlFlow<()> {
-        let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let kind = Kind::parse(group, object.kind).filter(|kind| kind.is_listed());
-        let Some(kind) = kind else {
-            self.notes.unused += 1;
-            return desk.object(None, object, true);
-        };
-        if self.sources.len() < 2 && !self.sources.contains(&object.origin.file) {
+        match served_kind(object.api_version, object.kind) {
+            ServedKind::Known(kind) => return self.of_kind(kind, object, desk),
+            ServedKind::Unlike(kind) => {
+                let complaint = format!(
+                    "{} is of {}, whose fields this version does not know",
+                    object.origin, object.api_version
+                );
+                return desk.broken(Some(kind), complaint);
+            }
+            ServedKind::Namesake => {
+                let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+                let namesakes = self.namesakes.entry(format!("{}.{group}", object.kind));
+                namesakes.or_default().add(|| object.origin.to_string());
+            }
+            ServedKind::Other if object.kind == "Template" => {
+                self.templates.add(|| object.origin.to_string());
+            }
+            ServedKind::Other => {}
+        }
+        self.notes.unused += 1;
+        desk.object(None, object, true)
+    }
+
+    fn of_kind(
+        &mut self,
+        kind: Kind,
+        object: &dump::Object<'_>,
+        desk: &mut Desk,
+    ) -> ControlFlow<()> {
+        if !self.sources.contains(&object.origin.file) {
             self.sources.insert(Arc::clone(&object.origin.file));
         }
+        self.newest_time.look(kind, object.body);
         let evidence = self.evidence.entry(kind).or_default();
-        if object.origin.item.is_some() {
-            let list = (Arc::clone(&object.origin.file), true);
-            let namespaces = evidence.by_list.entry(list).or_default();
-            // Two are enough to tell all namespaces from one.
-            if namespaces.len() < 2 {
-                namespaces.insert(self.interner.text(object.namespace));
+        match object.list {
+            Some(list) => {
+                let list = (Arc::clone(&object.origin.file), list);
+                let namespaces = evidence.by_list.entry(list).or_default();
+                // Two are enough to tell all namespaces from one.
+                if namespaces.len() < 2 {
+                    namespaces.insert(self.interner.text(object.namespace));
+                }
             }
-        } else {
-            evidence.loose = true;
+            None => evidence.loose = true,
         }
         desk.object(Some(kind), object, !self.own.is_empty())
+    }
+
+    /// Takes in an object that does not say of which kind it is.
+    fn untyped(&mut self, object: &dump::Object<'_>, desk: &mut Desk) -> ControlFlow<()> {
+        let kinds = untyped::kinds(object);
+        if let [kind] = kinds[..] {
+            return self.of_kind(kind, object, desk);
+        }
+        if kinds.is_empty() {
+            self.notes.unused += 1;
+            return ControlFlow::Continue(());
+        }
+        for kind in kinds {
+            self.untyped.entry(kind).or_default().add(|| object.origin.to_string());
+        }
+        self.untyped_files.insert(Arc::clone(&object.origin.file));
+        desk.broken(None, format!("{} has neither kind nor apiVersion", object.origin))
     }
 
     /// Takes in a line of ours. The error is what is wrong with it.
@@ -227,13 +287,32 @@ impl Reading {
     }
 
     /// Says why nothing that was read is of any use.
-    fn useless(self, summaries: &[FileSummary], intake: &Intake) -> DumpError {
+    fn useless(self, inputs: &[Input], intake: &Intake) -> DumpError {
         const EXPECTED: &str = "expected is what `kubectl get pv,pvc,… -A -o json` writes, a must-gather or a dump of ours";
         let undecodable = intake.complaints().first().map(|first| (first.clone(), None));
         let (reason, hint) = self.broken_first.or(undecodable).unwrap_or_else(|| {
-            let names: Vec<_> = summaries.iter().take(3).map(|it| it.path.to_string()).collect();
-            (format!("{} holds no object that an audit looks at", names.join(", ")), None)
+            let reason = match (&self.templates, inputs) {
+                (Tally { count: 1.., first }, _) => {
+                    format!(
+                        "{first} is a Template, which makes objects: it shows none of a cluster"
+                    )
+                }
+                (_, [one]) => format!("{} holds no object that an audit looks at", shown(one)),
+                (_, _) => format!(
+                    "none of the {} inputs holds an object that an audit looks at",
+                    inputs.len()
+                ),
+            };
+            (reason, None)
         });
         DumpError::Useless { reason, hint: Some(hint.unwrap_or(EXPECTED)) }
+    }
+}
+
+/// Returns what an input is called.
+fn shown(input: &Input) -> String {
+    match input {
+        Input::Stdin => "stdin".to_owned(),
+        Input::Path(path) => path.display().to_string(),
     }
 }

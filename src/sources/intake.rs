@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{kept, saved};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
-use crate::model::{Answer, KeptBackend, Kind, Question, Row, Time};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Time};
 use crate::objects::{AnyObject, Folded, Folder, Reduced};
 
 /// Owns a cluster while it is being read.
@@ -21,9 +21,10 @@ pub struct Intake {
     broken: BTreeMap<Reach, (u64, String)>,
     /// Every object that was broken, for people.
     complaints: Vec<String>,
-    /// Objects seen, for progress: kept or counted.
+    /// Objects that could be read, for progress: kept or counted.
     seen: BTreeMap<Kind, u64>,
-    newest: Option<Time>,
+    /// Objects that could be decoded, and then not be read.
+    unfolded: u64,
 }
 
 /// More broken objects than this are counted, not named.
@@ -46,7 +47,7 @@ impl Intake {
             broken: BTreeMap::new(),
             complaints: Vec::new(),
             seen: BTreeMap::new(),
-            newest: None,
+            unfolded: 0,
         }
     }
 
@@ -94,10 +95,7 @@ impl Intake {
     /// It is neither saved nor counted: a dump holds what the lists showed.
     pub fn watched(&mut self, reach: &Reach, object: &dyn AnyObject) {
         let folded = match object.fold(&mut self.folder) {
-            Ok(Folded::Row(row)) => {
-                self.newest = self.newest.max(saved::newest_stamp(&row));
-                Ok(Change::Seen(row))
-            }
+            Ok(Folded::Row(row)) => Ok(Change::Seen(row)),
             Ok(Folded::Counted) => object.key(&mut self.folder).map(Change::Gone),
             Err(error) => Err(error),
         };
@@ -134,19 +132,29 @@ impl Intake {
         object: Reduced,
         place: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        *self.seen.entry(reach.kind).or_default() += 1;
         if let Some((saving, document)) = self.saving.as_mut().zip(object.document) {
             saving.document(document)?;
         }
+        match object.folded.is_ok() {
+            true => *self.seen.entry(reach.kind).or_default() += 1,
+            false => self.unfolded += 1,
+        }
         match object.folded {
             Ok(Folded::Row(row)) => {
-                self.newest = self.newest.max(saved::newest_stamp(&row));
                 self.apply(Change::Seen(row));
             }
             Ok(Folded::Counted) => {}
             Err(error) => self.broke(reach.clone(), format!("{}{error}", place())),
         }
         Ok(())
+    }
+
+    /// Forgets an object that was taken in, and counts it no more.
+    pub fn forget(&mut self, key: ObjectKey) {
+        if let Some(count) = self.seen.get_mut(&key.kind) {
+            *count = count.saturating_sub(1);
+        }
+        self.apply(Change::Gone(key));
     }
 
     /// Takes in an answer.
@@ -232,9 +240,9 @@ impl Intake {
         &self.seen
     }
 
-    /// The newest time that a server stamped on any object.
-    pub fn newest(&self) -> Option<Time> {
-        self.newest
+    /// Whether no object at all could be decoded.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty() && self.unfolded == 0
     }
 
     /// Ends saving: writes coverage, clock and server, and gives the file its name.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
-    Answer, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Role, Row, Server, Sighting,
-    Time, Uid, format_time, parse_time,
+    Answer, Interner, Kind, ObjectKey, OwnerKey, Question, Role, Row, Server, Sighting, Time, Uid,
+    format_time, parse_time,
 };
 
 /// Kind of a line with an answer.
@@ -322,33 +322,4 @@ impl Covered {
         };
         Ok((Reach { kind, namespace }, coverage))
     }
-}
-
-/// The newest time that the server itself stamped on an object: creation, or a write that is
-/// recorded in managedFields. Never a status, a Lease or a deletion, which lie in the future or
-/// can be forged.
-pub fn newest_stamp(row: &Row) -> Option<Time> {
-    let metadata: &Metadata = match row {
-        Row::Volume(row) => &row.metadata,
-        Row::Claim(row) => &row.metadata,
-        Row::Node(row) => &row.metadata,
-        Row::Class(row) => &row.metadata,
-        Row::CsiDriver(row) => &row.metadata,
-        Row::CsiNode(row) => &row.metadata,
-        Row::Attachment(row) => &row.metadata,
-        Row::Snapshot(row) => &row.metadata,
-        Row::VolumeSnapshot(row) => &row.metadata,
-        Row::AttributesClass(row) => &row.metadata,
-        Row::Lease(row) => return row.metadata.created,
-        Row::Pod(row) => return row.created,
-        Row::Workload(row) => match &row.set {
-            Some(set) => &set.metadata,
-            None => return None,
-        },
-        Row::Autoscaler(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) | Row::Kept(_) => {
-            return None;
-        }
-    };
-    let managed = metadata.managers.iter().filter_map(|owner| owner.time).max();
-    metadata.created.max(managed)
 }

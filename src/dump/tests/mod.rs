@@ -50,6 +50,7 @@ fn told(piece: &Piece) -> String {
             let (version, kind) = (object.api_version, object.kind);
             format!("{version}/{kind} {}{slash}{}", object.namespace, object.name)
         }
+        Piece::Untyped(object) => format!("? {}", object.name),
         Piece::Record(record) => format!("record {}", record.kind),
         Piece::Broken(broken) => format!("! {broken}"),
     }

@@ -91,7 +91,7 @@ fn read(bytes: &[u8], skim: bool, bite: usize, chunk: usize) -> (Vec<String>, us
                     }
                 }
             }
-            Piece::Record(_) => {}
+            Piece::Record(_) | Piece::Untyped(_) => {}
             Piece::Broken(_) => damaged = true,
         }
         ControlFlow::Continue(())

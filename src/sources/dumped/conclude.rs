@@ -3,15 +3,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::super::intake::Intake;
-use super::{DumpNotes, DumpOptions, Reading, Tally, versions::Versions};
+use super::{DumpNotes, DumpOptions, Evidence, Reading, Tally, kind_of, shown, versions::Versions};
 use crate::cluster::{Change, Coverage, Gap, Reach};
-use crate::dump::{FileSummary, Layout, Scope};
+use crate::dump::{FileSummary, Input, Layout, Scope};
 use crate::model::{Kind, Text};
 
 impl Reading {
     /// Draws the conclusions that only the end of everything allows.
     pub(super) fn conclude(
         mut self,
+        inputs: &[Input],
         summaries: &[FileSummary],
         versions: &Versions,
         options: &DumpOptions,
@@ -37,7 +38,10 @@ impl Reading {
             }
         }
         self.cover(summaries, versions, &complete, &options.kinds, intake);
+        self.tell_moment(inputs, summaries, versions, intake);
         self.tell_versions(versions);
+        self.tell_untyped();
+        self.tell_namesakes();
         self.tell_time(summaries, options, intake);
         self.notes
     }
@@ -66,6 +70,7 @@ impl Reading {
         intake: &mut Intake,
     ) {
         let mixed = self.mixed();
+        let pages = self.pages(summaries);
         let Tally { count, first } = &self.broken_anywhere;
         let anywhere = (*count > 0).then(|| several(*count, "pieces of the dump", first));
         let recorded = std::mem::take(&mut self.recorded);
@@ -80,6 +85,7 @@ impl Reading {
                 .or_else(|| mixed.clone())
                 // What broke before its kind was known may have been of any kind, and the only one.
                 .or_else(|| anywhere.clone())
+                .or_else(|| Some(untyped(self.untyped.get(&kind)?)))
                 .or_else(|| Some(at_two_moments(versions.unordered.get(&kind)?)));
             if let Some(reason) = lost {
                 intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
@@ -91,15 +97,20 @@ impl Reading {
             if complete.contains(&kind) {
                 intake.apply(Change::Whole(Reach::all(kind)));
             } else {
-                self.cover_foreign(kind, summaries, intake);
+                self.cover_foreign(kind, summaries, &pages, intake);
             }
         }
-        self.tell_moment(summaries, versions, intake);
     }
 
     /// Says that what is absent is so only if the lists of a foreign dump are of one moment: where one
     /// kind was seen whole, and objects of another may miss something in it.
-    fn tell_moment(&mut self, summaries: &[FileSummary], versions: &Versions, intake: &Intake) {
+    fn tell_moment(
+        &mut self,
+        inputs: &[Input],
+        summaries: &[FileSummary],
+        versions: &Versions,
+        intake: &Intake,
+    ) {
         let mut covered = intake.cluster.coverages();
         let relied_upon = covered.any(|(reach, coverage)| {
             let by_others = intake.seen().keys().any(|kind| *kind != reach.kind);
@@ -108,17 +119,49 @@ impl Reading {
         if !self.own.is_empty() || !versions.unordered.is_empty() || !relied_upon {
             return;
         }
-        let listed = summaries.iter().filter(|it| it.objects > 0 || !it.lists.is_empty());
-        let paths: Vec<_> = listed.map(|it| &*it.path).collect();
-        let note = match &paths[..] {
+        let lists = |file: &FileSummary| file.lists.iter().any(|list| kind_of(list).is_some());
+        let matters = |file: &&FileSummary| self.sources.contains(&file.path) || lists(file);
+        let files: Vec<_> = summaries.iter().filter(matters).map(|file| &*file.path).collect();
+        // A folder or an archive is told by its own name, not by that of any file in it.
+        let inputs: Vec<_> = inputs.iter().map(shown).collect();
+        let within = |file: &str, input: &String| {
+            let rest = file.strip_prefix(input.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '!']))
+        };
+        let told = inputs.iter().filter(|input| files.iter().any(|file| within(file, input)));
+        let note = match told.collect::<Vec<_>>()[..] {
             [] => return,
             [one] => format!("{one} does not say when its lists were taken: they are"),
-            [one, more @ ..] => format!(
+            [one, ref more @ ..] => format!(
                 "{one} and {} do not say when their lists were taken: they are",
                 counted(more.len() as u64, "other file")
             ),
         };
         self.notes.notes.push(format!("{note} judged as of one moment"));
+    }
+
+    /// Says which files hold objects that may be of any of several kinds.
+    fn tell_untyped(&mut self) {
+        let mut files = self.untyped_files.iter();
+        let Some(first) = files.next() else { return };
+        let more = files.len() as u64;
+        let note = match more {
+            0 => format!("{first} holds objects"),
+            _ => format!("{first} and {} hold objects", counted(more, "other file")),
+        };
+        self.notes.notes.push(format!(
+            "{note} without kind and apiVersion: they are not read, and no kind that they may be of counts as seen"
+        ));
+    }
+
+    /// Says which objects were not read since their group is not that of their namesakes.
+    fn tell_namesakes(&mut self) {
+        for (name, Tally { count, first }) in &self.namesakes {
+            self.notes.notes.push(match count {
+                1 => format!("{first} is a {name}, which is not what an audit looks at"),
+                _ => format!("{count} objects are of {name}, which is not what an audit looks at; the first is {first}"),
+            });
+        }
     }
 
     /// Why nothing can be said to be absent, where a dump of ours is not all that was read: the
@@ -131,47 +174,75 @@ impl Reading {
         ))
     }
 
-    fn cover_foreign(&self, kind: Kind, summaries: &[FileSummary], intake: &mut Intake) {
-        let typed = |summary: &FileSummary| {
-            summary.lists.iter().any(|list| list.complete && list.of() == Some(kind.name()))
-        };
+    /// The kinds of which there are pages, by the part of the cluster that their place promises: what
+    /// looks like a whole list may be the last of these pages.
+    fn pages<'s>(&self, summaries: &'s [FileSummary]) -> BTreeSet<(Option<Kind>, &'s Scope)> {
+        let mut pages = BTreeSet::new();
+        for summary in summaries {
+            for (number, list) in summary.lists.iter().enumerate() {
+                if !list.continues {
+                    continue;
+                }
+                let shows = |evidence: &Evidence| evidence.shown(&summary.path, number).is_some();
+                let on_page = self.evidence.iter().filter(|it| shows(it.1)).map(|(kind, _)| *kind);
+                let kinds: BTreeSet<_> = on_page.chain(kind_of(list)).map(Some).collect();
+                // A page without objects that does not name its kind may be of any.
+                let kinds =
+                    if kinds.is_empty() && list.of().is_none() { [None].into() } else { kinds };
+                pages.extend(kinds.into_iter().map(|kind| (kind, &summary.scope)));
+            }
+        }
+        pages
+    }
+
+    fn cover_foreign(
+        &self,
+        kind: Kind,
+        summaries: &[FileSummary],
+        pages: &BTreeSet<(Option<Kind>, &Scope)>,
+        intake: &mut Intake,
+    ) {
         let lose = |intake: &mut Intake, reason: String| {
             intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
         };
-        let mut whole = false;
+        let evidence = self.evidence.get(&kind);
+        let (mut whole, mut is_listed, mut has_empty) = (false, false, false);
         let mut namespaces: BTreeSet<Text> = BTreeSet::new();
         for summary in summaries {
-            if !summary.intact {
-                continue;
-            }
-            let shown = self
-                .evidence
-                .get(&kind)
-                .and_then(|evidence| evidence.by_list.get(&(Arc::clone(&summary.path), true)));
-            let listed =
-                typed(summary) || shown.is_some() && summary.lists.iter().any(|it| it.complete);
-            if !listed {
-                continue;
-            }
-            match (&summary.scope, kind.is_namespaced()) {
-                (_, false) => whole = true,
-                (Scope::Namespace(namespace), true) => {
-                    namespaces.insert(namespace.as_str().into());
+            for (number, list) in summary.lists.iter().enumerate() {
+                let shown = evidence.and_then(|it| it.shown(&summary.path, number));
+                if shown.is_none() && kind_of(list) != Some(kind) {
+                    continue;
                 }
-                (Scope::Unknown | Scope::Cluster, true) => match shown {
-                    Some(shown) if shown.len() == 1 => namespaces.extend(shown.iter().cloned()),
-                    // A typed list without items, or a list of several namespaces.
-                    Some(_) | None => whole = true,
-                },
+                let is_page =
+                    [Some(kind), None].iter().any(|it| pages.contains(&(*it, &summary.scope)));
+                if !list.complete || is_page {
+                    is_listed = true;
+                    continue;
+                }
+                match (&summary.scope, shown) {
+                    _ if !kind.is_namespaced() => whole = true,
+                    (_, Some(shown)) if shown.len() > 1 => whole = true,
+                    (Scope::Namespace(namespace), _) => {
+                        namespaces.insert(namespace.as_str().into());
+                    }
+                    (Scope::Unknown | Scope::Cluster, Some(shown)) => {
+                        namespaces.extend(shown.iter().cloned());
+                    }
+                    (Scope::Unknown | Scope::Cluster, None) => has_empty = true,
+                }
             }
         }
-        if whole {
+        // A typed list without items is that of all namespaces, unless others show that the lists of
+        // this kind are of one namespace each.
+        if whole || has_empty && !is_listed && namespaces.is_empty() {
             intake.apply(Change::Whole(Reach::all(kind)));
             return;
         }
-        let unlisted = self.evidence.get(&kind).is_some_and(|evidence| evidence.loose);
         if namespaces.is_empty() {
-            let why = if unlisted {
+            let why = if is_listed {
+                "the dump holds no list of them that is certainly whole; --complete says that nothing is missing"
+            } else if evidence.is_some() {
                 "the dump holds single objects, not a list; --complete says that they are all"
             } else {
                 "the dump shows none; --complete says that there are none"
@@ -205,23 +276,48 @@ impl Reading {
             ),
         }
         let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
-        let guessed = recorded.is_none() && gathered.is_none() && options.taken_at.is_none();
-        let time = options.taken_at.or(recorded).or(gathered).or(intake.newest());
-        match time {
-            Some(time) => {
-                intake.apply(Change::Clock(time));
-                if guessed && self.own.is_empty() {
-                    let time = crate::model::format_time(&time);
-                    self.notes.notes.push(format!(
-                        "the dump does not tell when it was taken; ages are as of {time}, the newest time in it (--taken-at sets another)"
-                    ));
-                }
-            }
-            None => self.notes.notes.push(
+        if let Some(time) = options.taken_at.or(recorded).or(gathered) {
+            intake.apply(Change::Clock(time));
+            return;
+        }
+        let newest = self.newest_time.get();
+        let Some(newest) = newest else {
+            self.notes.notes.push(
                 "the dump does not tell when it was taken, so nothing has an age: pass --taken-at"
                     .to_owned(),
-            ),
+            );
+            return;
+        };
+        let time = options.now.map_or(newest, |now| newest.min(now));
+        intake.apply(Change::ClockAtLeast(time));
+        if self.own.is_empty() {
+            let of = if time == newest {
+                "the newest time in it"
+            } else {
+                "this machine's time, since the dump has later ones"
+            };
+            self.notes.notes.push(format!(
+                "the dump does not tell when it was taken; ages are at least those of {}, {of} (--taken-at sets another)",
+                crate::model::format_time(&time)
+            ));
         }
+    }
+}
+
+impl Evidence {
+    /// The namespaces that a list shows of the kind; `None` if it shows none of its objects.
+    fn shown(&self, file: &Arc<str>, list: usize) -> Option<&BTreeSet<Text>> {
+        self.by_list.get(&(Arc::clone(file), list))
+    }
+}
+
+/// Why a kind was not seen, where objects may be of it or of another.
+fn untyped(Tally { count, first }: &Tally) -> String {
+    match count {
+        1 => format!("{first} has neither kind nor apiVersion, and may be one of them"),
+        _ => format!(
+            "{count} objects have neither kind nor apiVersion and may be some of them, the first is {first}"
+        ),
     }
 }
 

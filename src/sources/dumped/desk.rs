@@ -18,7 +18,7 @@ use super::{
     Tally, trim,
     versions::{Stamp, Verdict, Versions},
 };
-use crate::cluster::{Change, Reach};
+use crate::cluster::Reach;
 use crate::dump::{self, DumpError, Origin};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting};
 use crate::objects::{self, Folder, Reduced};
@@ -251,9 +251,13 @@ impl Delivered {
         });
         let error = match verdict {
             Some((_, Verdict::Known)) | None => None,
+            Some((kind, Verdict::Contradictory)) => {
+                intake.forget(key(kind));
+                None
+            }
             Some((kind, verdict)) => {
                 if verdict == Verdict::Newer {
-                    intake.apply(Change::Gone(key(kind)));
+                    intake.forget(key(kind));
                 }
                 let place = || format!("{} ", self.origin);
                 let saving = intake.is_saving();
@@ -270,7 +274,8 @@ impl Delivered {
                 }
             }
         };
-        let was_decoded = error.is_none() && verdict.is_some_and(|it| it.1 != Verdict::Known);
+        let was_decoded = error.is_none()
+            && verdict.is_some_and(|it| matches!(it.1, Verdict::New | Verdict::Newer));
         let is_json = || serde_json::from_str::<IgnoredAny>(body).is_ok();
         match error {
             // An object that hides others, perhaps of other kinds.

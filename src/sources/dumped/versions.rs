@@ -1,7 +1,7 @@
 //! The versions of objects that were read: inputs that show two of the same object were not taken
 //! at one moment.
 //!
-//! Forty bytes are kept of each object, whatever its size.
+//! Forty-eight bytes are kept of each object, whatever its size.
 
 use std::{
     collections::BTreeMap,
@@ -18,8 +18,16 @@ use crate::model::{Kind, ObjectKey};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     key: u64,
+    state: State,
+}
+
+/// What is known of the version of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
     uid: u64,
     version: Version,
+    /// The digits of its creation timestamp; 0 if it has none.
+    created: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +37,8 @@ enum Version {
     Number(u64),
     /// One that is not, or in its place the object itself: equal or not, and no more.
     Other(u64),
+    /// Two of which nothing tells which is the newer one.
+    Contradictory,
 }
 
 /// What to do with an object.
@@ -38,15 +48,17 @@ pub(super) enum Verdict {
     New,
     /// Take it in instead of the one that is there.
     Newer,
-    /// Leave it: this very version, or a newer one, is there.
+    /// Leave it: this very version, or a newer one, is there, or nothing tells which it would be.
     Known,
+    /// Leave it, and take back the one that is there: nothing tells which of them is the newer one.
+    Contradictory,
 }
 
 /// All versions that were read.
 #[derive(Default)]
 pub(super) struct Versions {
     hasher: RandomState,
-    known: HashMap<u64, (u64, Version)>,
+    known: HashMap<u64, State>,
     /// Objects of which an older version was there as well.
     pub(super) older: Tally,
     /// Objects of which nobody can tell which version is the newer one.
@@ -63,10 +75,12 @@ impl Versions {
                 Err(_) => Version::Other(hasher.hash_one(text)),
             },
         };
+        let uid = hasher.hash_one(object.uid);
+        let created = object.created.bytes().filter(u8::is_ascii_digit).take(14);
+        let created = created.fold(0, |digits, digit| digits * 10 + u64::from(digit - b'0'));
         Stamp {
             key: hasher.hash_one((object.kind, object.namespace, object.name)),
-            uid: hasher.hash_one(object.uid),
-            version,
+            state: State { uid, version, created },
         }
     }
 
@@ -83,34 +97,52 @@ impl Versions {
         at_once: bool,
         object: impl FnOnce() -> (ObjectKey, String),
     ) -> Verdict {
-        let new = (stamp.uid, stamp.version);
+        let new = stamp.state;
         let Some(known) = self.known.insert(stamp.key, new) else { return Verdict::New };
-        if known == new {
+        if known.version == Version::Contradictory {
+            self.known.insert(stamp.key, known);
             return Verdict::Known;
         }
-        let verdict = match (known, new) {
-            ((old_uid, Version::Number(old)), (uid, Version::Number(new))) if old_uid == uid => {
-                if new > old {
-                    Verdict::Newer
-                } else {
-                    Verdict::Known
-                }
-            }
-            _ if at_once => return Verdict::Newer,
-            _ => {
-                let (key, origin) = object();
-                let tally = self.unordered.entry(key.kind).or_default();
-                tally.add(|| format!("{key} in the inputs, the second in {origin}"));
-                return Verdict::Newer;
-            }
+        if (known.uid, known.version) == (new.uid, new.version) {
+            return Verdict::Known;
+        }
+        let is_newer = known.is_older_than(new);
+        if at_once && !(is_newer.is_some() && known.uid == new.uid) {
+            return Verdict::Newer;
+        }
+        let Some(is_newer) = is_newer else {
+            self.known.insert(stamp.key, State { version: Version::Contradictory, ..new });
+            let (key, origin) = object();
+            let tally = self.unordered.entry(key.kind).or_default();
+            tally.add(|| format!("{key} in the inputs, the second in {origin}"));
+            return Verdict::Contradictory;
         };
-        if verdict == Verdict::Known {
+        if !is_newer {
             self.known.insert(stamp.key, known);
         }
         if !at_once {
             let (key, origin) = object();
             self.older.add(|| format!("{key} in the inputs, the second in {origin}"));
         }
-        verdict
+        if is_newer { Verdict::Newer } else { Verdict::Known }
+    }
+}
+
+impl State {
+    /// Returns whether another version of the same name is newer, where that is certain.
+    ///
+    /// Of one object that is what the `resourceVersion` says. An object that was created anew is the
+    /// newer one, unless its `resourceVersion` contradicts: then they are of different clusters.
+    fn is_older_than(self, new: Self) -> Option<bool> {
+        let numbers = match (self.version, new.version) {
+            (Version::Number(old), Version::Number(new)) => Some(new > old),
+            _ => None,
+        };
+        if self.uid == new.uid {
+            return numbers;
+        }
+        let both_known = self.created > 0 && new.created > 0 && self.created != new.created;
+        let created = both_known.then_some(new.created > self.created)?;
+        numbers.is_none_or(|numbers| numbers == created).then_some(created)
     }
 }

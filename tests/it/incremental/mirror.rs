@@ -52,6 +52,7 @@ impl Mirror {
             | Change::NotConfigured(_)
             | Change::Lost(_)
             | Change::Clock(_)
+            | Change::ClockAtLeast(_)
             | Change::Server(_) => {}
         }
     }
