@@ -16,7 +16,7 @@ use crate::{
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
-        Header,
+        DumpHeader,
         answers::{self, Replies},
         dumped::{self, DumpOptions},
         intake::Intake,
@@ -82,7 +82,7 @@ pub(super) async fn collect(
     save: Option<&Path>,
 ) -> Result<Collected, Failure> {
     let saving = save
-        .map(|path| DumpWriter::create(path, Replace::Dumps, &Header::now()))
+        .map(|path| DumpWriter::create(path, Replace::Dumps, &DumpHeader::now()))
         .transpose()
         .map_err(dump_failure)?;
     let mut collected = Collected {

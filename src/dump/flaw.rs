@@ -1,4 +1,4 @@
-//! What can be wrong with a dump: flaws of its contents, and the few errors that stop the reading.
+//! Errors of a dump: flaws of its contents, after which reading goes on, and the few that end it.
 
 use std::io;
 use std::path::PathBuf;

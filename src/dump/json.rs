@@ -1,4 +1,4 @@
-//! JSON: objects, lists, arrays, and any number of them one after the other.
+//! Parser of JSON dumps: objects, lists, arrays, and any number of them one after the other.
 //!
 //! An object is walked member by member by `serde_json`, which checks it and finds its end in one
 //! pass; its bytes are then handed on where they lie. Lists are entered, so that no more than one
@@ -8,20 +8,20 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::delivery::Delivery;
 use super::flaw::Flaw;
-use super::head::{Head, Items, Member, Meta, Text};
+use super::head::{HeadMember, HeadMetadata, ItemsMember, NullableText, ObjectHead};
 use super::skim::{self, Skimmed};
-use super::window::{Filled, Halt, Place, Window, newlines};
+use super::window::{FillResult, Position, ReadEnd, Window, newlines};
 use super::wording;
 
 /// Reads all documents of a file.
-pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
-    Json { window, out, skim }.documents()
+pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), ReadEnd> {
+    JsonReader { window, out, skim }.documents()
 }
 
 /// An item found by its indentation, and where it ends.
-type Found = ((Head, Skimmed), usize);
+type SkimmedItem = ((ObjectHead, Skimmed), usize);
 
-struct Json<'w, 'r, 's> {
+struct JsonReader<'w, 'r, 's> {
     window: &'w mut Window<'r>,
     out: &'w mut Delivery<'s>,
     /// Whether items may be cut out by their indentation.
@@ -29,7 +29,7 @@ struct Json<'w, 'r, 's> {
 }
 
 /// What an object turned out to be.
-enum Shape {
+enum WalkedMembers {
     /// It ends before this byte.
     Object(usize),
     /// It is a list whose items begin at this byte, after the bracket.
@@ -38,14 +38,14 @@ enum Shape {
 
 /// What may come next within an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum Expected {
     KeyOrEnd,
     Key,
     CommaOrEnd,
 }
 
-impl Json<'_, '_, '_> {
-    fn documents(&mut self) -> Result<(), Halt> {
+impl JsonReader<'_, '_, '_> {
+    fn documents(&mut self) -> Result<(), ReadEnd> {
         // The number of the next element, inside an array of objects.
         let mut element = None;
         let mut comma = false;
@@ -95,37 +95,37 @@ impl Json<'_, '_, '_> {
         }
     }
 
-    fn separator(&mut self) -> Result<bool, Halt> {
+    fn separator(&mut self) -> Result<bool, ReadEnd> {
         let end = self.window.line(0)?.map_or(0, |(end, _)| end);
         Ok(self.window.bytes()[..end].trim_ascii_end() == b"---")
     }
 
     /// Reports what cannot begin a document, and passes over its line.
-    fn stray(&mut self) -> Result<(), Halt> {
+    fn stray(&mut self) -> Result<(), ReadEnd> {
         let halt = self.syntax(0, "expected `{` or `[`");
         self.resume(halt)
     }
 
     /// Delivers a document; if it is no JSON, reports it and looks for the next one.
-    fn document_or_next(&mut self, element: Option<u64>) -> Result<(), Halt> {
+    fn document_or_next(&mut self, element: Option<u64>) -> Result<(), ReadEnd> {
         let start = self.window.here();
         match self.document(element) {
-            Err(Halt::Flaw(flaw @ Flaw::Syntax { .. }, place))
+            Err(ReadEnd::Flaw(flaw @ Flaw::Syntax { .. }, place))
                 if element.is_none()
                     && self.window.here() == start
                     // Where there is an object in each line, a bad line says nothing about the next.
                     // Anywhere else it is not known where the next one begins.
                     && place.line <= start.line + 1 =>
             {
-                self.resume(Halt::Flaw(flaw, place))
+                self.resume(ReadEnd::Flaw(flaw, place))
             }
             other => other,
         }
     }
 
     /// Reports a flaw, and goes on at the next line that begins with an object.
-    fn resume(&mut self, halt: Halt) -> Result<(), Halt> {
-        let Halt::Flaw(flaw, place) = halt else { return Err(halt) };
+    fn resume(&mut self, halt: ReadEnd) -> Result<(), ReadEnd> {
+        let ReadEnd::Flaw(flaw, place) = halt else { return Err(halt) };
         self.out.broken(place, None, flaw)?;
         loop {
             let Some((end, ended)) = self.window.line(0)? else { return Ok(()) };
@@ -136,28 +136,28 @@ impl Json<'_, '_, '_> {
         }
     }
 
-    fn document(&mut self, element: Option<u64>) -> Result<(), Halt> {
+    fn document(&mut self, element: Option<u64>) -> Result<(), ReadEnd> {
         let start = self.window.here();
-        let mut head = Head::default();
-        match self.members(1, Next::KeyOrEnd, &mut head, true)? {
-            Shape::Object(end) => {
+        let mut head = ObjectHead::default();
+        match self.members(1, Expected::KeyOrEnd, &mut head, true)? {
+            WalkedMembers::Object(end) => {
                 self.out.document(start, element, &head, &self.window.bytes()[..end])?;
                 self.window.consume(end);
                 Ok(())
             }
-            Shape::List(at) => {
+            WalkedMembers::List(at) => {
                 self.window.consume(at);
                 self.list(start, head)
             }
         }
     }
 
-    fn list(&mut self, start: Place, mut head: Head) -> Result<(), Halt> {
+    fn list(&mut self, start: Position, mut head: ObjectHead) -> Result<(), ReadEnd> {
         self.out.open_list(start);
         let end = self.items(&head).and_then(|()| self.rest_of_list(&mut head));
         match end {
             Ok(()) => self.out.close_list(&head, true),
-            Err(Halt::Asked) => Err(Halt::Asked),
+            Err(ReadEnd::Asked) => Err(ReadEnd::Asked),
             Err(halt) => {
                 // What was kept until the kind is known is told now, before the break.
                 self.out.close_list(&head, false)?;
@@ -166,7 +166,7 @@ impl Json<'_, '_, '_> {
         }
     }
 
-    fn items(&mut self, list: &Head) -> Result<(), Halt> {
+    fn items(&mut self, list: &ObjectHead) -> Result<(), ReadEnd> {
         let mut index = 0;
         loop {
             let start = self.skip_space(0)?;
@@ -194,8 +194,9 @@ impl Json<'_, '_, '_> {
                         self.window.consume(end);
                         continue;
                     }
-                    let mut head = Head::default();
-                    let Shape::Object(end) = self.members(1, Next::KeyOrEnd, &mut head, false)?
+                    let mut head = ObjectHead::default();
+                    let WalkedMembers::Object(end) =
+                        self.members(1, Expected::KeyOrEnd, &mut head, false)?
                     else {
                         return Err(self.syntax(0, "a list in a list"));
                     };
@@ -209,7 +210,7 @@ impl Json<'_, '_, '_> {
     }
 
     /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
-    fn skim(&mut self) -> Result<Option<Found>, Halt> {
+    fn skim(&mut self) -> Result<Option<SkimmedItem>, ReadEnd> {
         if !self.skim || !self.window.starts_with(skim::START)? {
             return Ok(None);
         }
@@ -218,18 +219,23 @@ impl Json<'_, '_, '_> {
         Ok(skim::head(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 
-    fn rest_of_list(&mut self, head: &mut Head) -> Result<(), Halt> {
-        match self.members(0, Next::CommaOrEnd, head, true)? {
-            Shape::Object(end) => {
+    fn rest_of_list(&mut self, head: &mut ObjectHead) -> Result<(), ReadEnd> {
+        match self.members(0, Expected::CommaOrEnd, head, true)? {
+            WalkedMembers::Object(end) => {
                 self.window.consume(end);
                 Ok(())
             }
-            Shape::List(at) => Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at))),
+            WalkedMembers::List(at) => Err(ReadEnd::Flaw(Flaw::TwoItems, self.window.place(at))),
         }
     }
 
     /// Reports an element that is a text, a number…, and passes over it.
-    fn not_an_object(&mut self, index: u64, byte: u8, list: Option<&Head>) -> Result<(), Halt> {
+    fn not_an_object(
+        &mut self,
+        index: u64,
+        byte: u8,
+        list: Option<&ObjectHead>,
+    ) -> Result<(), ReadEnd> {
         let place = self.window.here();
         let end = self.pass(0)?;
         let flaw = Flaw::NotAnObject { found: wording::begins(byte) };
@@ -245,30 +251,32 @@ impl Json<'_, '_, '_> {
     fn members(
         &mut self,
         mut at: usize,
-        mut next: Next,
-        head: &mut Head,
+        mut next: Expected,
+        head: &mut ObjectHead,
         enter: bool,
-    ) -> Result<Shape, Halt> {
+    ) -> Result<WalkedMembers, ReadEnd> {
         loop {
             at = self.skip_space(at)?;
             match (self.window.byte(at)?, next) {
                 (None, _) => return Err(self.window.cut("an object")),
-                (Some(b'}'), Next::KeyOrEnd | Next::CommaOrEnd) => {
-                    return Ok(Shape::Object(at + 1));
+                (Some(b'}'), Expected::KeyOrEnd | Expected::CommaOrEnd) => {
+                    return Ok(WalkedMembers::Object(at + 1));
                 }
-                (Some(b','), Next::CommaOrEnd) => {
+                (Some(b','), Expected::CommaOrEnd) => {
                     at += 1;
-                    next = Next::Key;
+                    next = Expected::Key;
                     continue;
                 }
-                (Some(b'"'), Next::KeyOrEnd | Next::Key) => {}
-                (Some(_), Next::CommaOrEnd) => return Err(self.syntax(at, "expected `,` or `}`")),
-                (Some(_), Next::KeyOrEnd | Next::Key) => {
+                (Some(b'"'), Expected::KeyOrEnd | Expected::Key) => {}
+                (Some(_), Expected::CommaOrEnd) => {
+                    return Err(self.syntax(at, "expected `,` or `}`"));
+                }
+                (Some(_), Expected::KeyOrEnd | Expected::Key) => {
                     return Err(self.syntax(at, "expected a name in quotes"));
                 }
             }
-            let (key, end) = self.take::<Text>(at)?;
-            let Ok(Text(key)) = key else { return Err(self.syntax(at, "expected a name")) };
+            let (key, end) = self.take::<NullableText>(at)?;
+            let Ok(NullableText(key)) = key else { return Err(self.syntax(at, "expected a name")) };
             at = self.skip_space(end)?;
             match self.window.byte(at)? {
                 Some(b':') => at = self.skip_space(at + 1)?,
@@ -276,22 +284,22 @@ impl Json<'_, '_, '_> {
                 None => return Err(self.window.cut("an object")),
             }
             let first = self.window.byte(at)?;
-            match (Member::named(&key), first) {
-                (Some(Member::Items), Some(b'[')) if enter && head.may_be_list() => {
-                    if head.items == Items::Listed {
-                        return Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at)));
+            match (HeadMember::named(&key), first) {
+                (Some(HeadMember::Items), Some(b'[')) if enter && head.may_be_list() => {
+                    if head.items == ItemsMember::Listed {
+                        return Err(ReadEnd::Flaw(Flaw::TwoItems, self.window.place(at)));
                     }
-                    head.items = Items::Listed;
-                    return Ok(Shape::List(at + 1));
+                    head.items = ItemsMember::Listed;
+                    return Ok(WalkedMembers::List(at + 1));
                 }
-                (Some(Member::Items), Some(b'n')) => {
+                (Some(HeadMember::Items), Some(b'n')) => {
                     at = self.pass(at)?;
-                    if head.items == Items::Absent {
-                        head.items = Items::Null;
+                    if head.items == ItemsMember::Absent {
+                        head.items = ItemsMember::Null;
                     }
                 }
-                (Some(Member::Metadata), Some(byte)) if byte != b'n' => {
-                    let (meta, end) = self.take::<Meta>(at)?;
+                (Some(HeadMember::Metadata), Some(byte)) if byte != b'n' => {
+                    let (meta, end) = self.take::<HeadMetadata>(at)?;
                     // An array would pass: serde fills a struct from a sequence as well.
                     match meta {
                         _ if byte != b'{' => {
@@ -305,14 +313,19 @@ impl Json<'_, '_, '_> {
                     }
                     at = end;
                 }
-                (Some(member @ (Member::Kind | Member::ApiVersion | Member::Message)), _) => {
-                    let (text, end) = self.take::<Text>(at)?;
+                (
+                    Some(
+                        member @ (HeadMember::Kind | HeadMember::ApiVersion | HeadMember::Message),
+                    ),
+                    _,
+                ) => {
+                    let (text, end) = self.take::<NullableText>(at)?;
                     head.text(member, text);
                     at = end;
                 }
-                (Some(Member::Items | Member::Metadata) | None, _) => at = self.pass(at)?,
+                (Some(HeadMember::Items | HeadMember::Metadata) | None, _) => at = self.pass(at)?,
             }
-            next = Next::CommaOrEnd;
+            next = Expected::CommaOrEnd;
         }
     }
 
@@ -321,7 +334,7 @@ impl Json<'_, '_, '_> {
     fn take<T: DeserializeOwned>(
         &mut self,
         at: usize,
-    ) -> Result<(Result<T, serde_json::Error>, usize), Halt> {
+    ) -> Result<(Result<T, serde_json::Error>, usize), ReadEnd> {
         match self.attempt::<T>(at)? {
             Ok((value, end)) => Ok((Ok(value), end)),
             Err(error) => Ok((Err(error), self.pass(at)?)),
@@ -329,7 +342,7 @@ impl Json<'_, '_, '_> {
     }
 
     /// Passes over the value at `at`, and returns its end.
-    fn pass(&mut self, at: usize) -> Result<usize, Halt> {
+    fn pass(&mut self, at: usize) -> Result<usize, ReadEnd> {
         match self.attempt::<IgnoredAny>(at)? {
             Ok((IgnoredAny, end)) => Ok(end),
             Err(error) => Err(self.wrong(at, &error)),
@@ -339,7 +352,7 @@ impl Json<'_, '_, '_> {
     fn attempt<T: DeserializeOwned>(
         &mut self,
         at: usize,
-    ) -> Result<Result<(T, usize), serde_json::Error>, Halt> {
+    ) -> Result<Result<(T, usize), serde_json::Error>, ReadEnd> {
         loop {
             let bytes = self.window.bytes().get(at..).unwrap_or_default();
             let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<T>();
@@ -363,31 +376,31 @@ impl Json<'_, '_, '_> {
     }
 
     /// Returns the position of the next byte that is not white space, or the end.
-    fn skip_space(&mut self, mut at: usize) -> Result<usize, Halt> {
+    fn skip_space(&mut self, mut at: usize) -> Result<usize, ReadEnd> {
         loop {
             let bytes = self.window.bytes().get(at..).unwrap_or_default();
             let space =
                 bytes.iter().take_while(|b| matches!(b, b' ' | b'\n' | b'\r' | b'\t')).count();
             at += space;
-            if at < self.window.bytes().len() || self.window.fill()? == Filled::End {
+            if at < self.window.bytes().len() || self.window.fill()? == FillResult::End {
                 return Ok(at);
             }
         }
     }
 
-    fn peek(&mut self, at: usize) -> Result<Option<u8>, Halt> {
+    fn peek(&mut self, at: usize) -> Result<Option<u8>, ReadEnd> {
         let at = self.skip_space(at)?;
         self.window.byte(at)
     }
 
-    fn syntax(&self, at: usize, reason: &str) -> Halt {
+    fn syntax(&self, at: usize, reason: &str) -> ReadEnd {
         let place = self.window.place(at);
         let reason = reason.to_owned();
-        Halt::Flaw(Flaw::Syntax { format: "JSON", offset: place.offset, reason }, place)
+        ReadEnd::Flaw(Flaw::Syntax { format: "JSON", offset: place.offset, reason }, place)
     }
 
     /// Translates an error of the value at `at` to the place in the file.
-    fn wrong(&self, at: usize, error: &serde_json::Error) -> Halt {
+    fn wrong(&self, at: usize, error: &serde_json::Error) -> ReadEnd {
         let bytes = self.window.bytes().get(at..).unwrap_or_default();
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();

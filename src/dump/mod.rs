@@ -1,4 +1,4 @@
-//! The document layer: turns saved dumps into single Kubernetes objects.
+//! Reader of saved dumps: files, folders, archives and standard input become single Kubernetes objects.
 //!
 //! It knows how dumps are packed and written, and nothing of what the objects mean. Whatever the
 //! layer above concludes, it can rely on this:
@@ -19,14 +19,14 @@
 //! Memory stays at 9 MiB, 13 MiB with YAML.
 //!
 //! ```text
-//! walk      folders, stdin            -> files
-//! envelope  gzip, tar                 -> bytes
+//! inputs    folders, stdin            -> files
+//! packing   gzip, tar                 -> bytes
 //! json yaml the two ways of writing   -> documents, items of lists
 //! delivery  kinds, counts, evidence   -> pieces, summaries
 //! ```
 
 mod delivery;
-mod envelope;
+mod packing;
 mod flaw;
 mod head;
 mod json;
@@ -38,7 +38,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod timestamp;
-mod walk;
+mod inputs;
 mod window;
 mod wording;
 mod writer;
@@ -49,9 +49,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use flaw::{DumpError, Flaw};
-pub use piece::{Broken, Claimed, Object, Origin, Piece, Record};
+pub use piece::{Broken, ClaimedType, DumpObject, Origin, OwnRecord, Piece};
 pub use skim::Skimmed;
-pub use summary::{FileSummary, Format, Layout, List, Scope};
+pub use summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
 pub use wording::explain;
 pub use writer::{DumpWriter, Replace};
 
@@ -96,5 +96,10 @@ pub fn read(
     stdin: &mut dyn Read,
     sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<FileSummary>, DumpError> {
-    walk::read(inputs, stdin, sink, window::Limits { skim: true, ..window::Limits::default() })
+    inputs::read(
+        inputs,
+        stdin,
+        sink,
+        window::ReadLimits { skim: true, ..window::ReadLimits::default() },
+    )
 }

@@ -1,4 +1,4 @@
-//! A sliding window over bytes of unknown length: the one buffer that everything is parsed in.
+//! Buffer over a stream of unknown length, in which the parsers work.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use super::wording;
 
 /// How much is kept in memory. Tests make both small, so that every seam is met.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ReadLimits {
     /// How much is read at once.
     pub(super) chunk: usize,
     /// Whether items that kubectl has indented are cut out without being checked.
@@ -21,7 +21,7 @@ pub(super) struct Limits {
     pub(super) yaml: usize,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self { chunk: 256 << 10, skim: false, json: 64 << 20, yaml: 16 << 20 }
     }
@@ -29,30 +29,30 @@ impl Default for Limits {
 
 /// A line and a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// Counted from 1; 0 means the whole file.
     pub(super) line: u64,
     /// Counted from 0.
     pub(super) offset: u64,
 }
 
-impl Place {
+impl Position {
     /// The file as a whole.
     pub(super) const FILE: Self = Self { line: 0, offset: 0 };
 }
 
 /// Why reading a file does not go on.
 #[derive(Debug)]
-pub(super) enum Halt {
+pub(super) enum ReadEnd {
     /// The sink has had enough.
     Asked,
     /// It cannot.
-    Flaw(Flaw, Place),
+    Flaw(Flaw, Position),
 }
 
 /// What came of asking for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filled {
+pub(super) enum FillResult {
     More,
     End,
 }
@@ -66,7 +66,7 @@ pub(super) struct Window<'r> {
     most: usize,
     ended: bool,
     failure: Option<String>,
-    here: Place,
+    here: Position,
 }
 
 impl<'r> Window<'r> {
@@ -79,7 +79,7 @@ impl<'r> Window<'r> {
             most: most.max(chunk),
             ended: false,
             failure: None,
-            here: Place { line: 1, offset: 0 },
+            here: Position { line: 1, offset: 0 },
         }
     }
 
@@ -94,14 +94,14 @@ impl<'r> Window<'r> {
     }
 
     /// Returns where the window begins.
-    pub(super) fn here(&self) -> Place {
+    pub(super) fn here(&self) -> Position {
         self.here
     }
 
     /// Returns where the byte at `at` stands.
-    pub(super) fn place(&self, at: usize) -> Place {
+    pub(super) fn place(&self, at: usize) -> Position {
         let passed = &self.bytes()[..at.min(self.end - self.start)];
-        Place {
+        Position {
             line: self.here.line + newlines(passed),
             offset: self.here.offset + passed.len() as u64,
         }
@@ -115,16 +115,16 @@ impl<'r> Window<'r> {
 
     /// Reads until the buffer is full, doubling it first if it is. Filling it to the brim keeps
     /// the work linear: an object that does not fit is parsed again only when twice as much is there.
-    pub(super) fn fill(&mut self) -> Result<Filled, Halt> {
+    pub(super) fn fill(&mut self) -> Result<FillResult, ReadEnd> {
         if self.ended {
-            return Ok(Filled::End);
+            return Ok(FillResult::End);
         }
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         if self.end == self.buffer.len() {
             if self.end >= self.most {
-                return Err(Halt::Flaw(Flaw::TooLarge { limit: self.most }, self.here));
+                return Err(ReadEnd::Flaw(Flaw::TooLarge { limit: self.most }, self.here));
             }
             self.buffer.resize((self.end * 2).min(self.most), 0);
         }
@@ -143,28 +143,28 @@ impl<'r> Window<'r> {
                 break;
             }
         }
-        Ok(if self.end > before { Filled::More } else { Filled::End })
+        Ok(if self.end > before { FillResult::More } else { FillResult::End })
     }
 
     /// Returns why the bytes ended before their time, if they did.
-    pub(super) fn failure(&self) -> Option<Halt> {
+    pub(super) fn failure(&self) -> Option<ReadEnd> {
         let reason = self.failure.clone()?;
         let place = self.place(self.end - self.start);
-        Some(Halt::Flaw(Flaw::Unreadable { offset: place.offset, reason }, place))
+        Some(ReadEnd::Flaw(Flaw::Unreadable { offset: place.offset, reason }, place))
     }
 
     /// Returns the halt for an end that comes within `what`.
-    pub(super) fn cut(&self, what: &'static str) -> Halt {
+    pub(super) fn cut(&self, what: &'static str) -> ReadEnd {
         self.failure().unwrap_or_else(|| {
             let place = self.place(self.end - self.start);
-            Halt::Flaw(Flaw::Truncated { offset: place.offset, what }, place)
+            ReadEnd::Flaw(Flaw::Truncated { offset: place.offset, what }, place)
         })
     }
 
     /// Returns the byte at `at`, reading on if need be; nothing at the end.
-    pub(super) fn byte(&mut self, at: usize) -> Result<Option<u8>, Halt> {
+    pub(super) fn byte(&mut self, at: usize) -> Result<Option<u8>, ReadEnd> {
         while self.bytes().len() <= at {
-            if self.fill()? == Filled::End {
+            if self.fill()? == FillResult::End {
                 return Ok(None);
             }
         }
@@ -173,7 +173,7 @@ impl<'r> Window<'r> {
 
     /// Returns the end of the line that begins at `at`, its line break included, and whether it
     /// has one; nothing at the end.
-    pub(super) fn line(&mut self, at: usize) -> Result<Option<(usize, bool)>, Halt> {
+    pub(super) fn line(&mut self, at: usize) -> Result<Option<(usize, bool)>, ReadEnd> {
         let mut from = at;
         loop {
             let bytes = self.bytes();
@@ -183,7 +183,7 @@ impl<'r> Window<'r> {
                 return Ok(Some((from + found + 1, true)));
             }
             from = bytes.len().max(at);
-            if self.fill()? == Filled::End {
+            if self.fill()? == FillResult::End {
                 let length = self.bytes().len();
                 return Ok((length > at).then_some((length, false)));
             }
@@ -191,9 +191,9 @@ impl<'r> Window<'r> {
     }
 
     /// Returns whether the window begins with these bytes.
-    pub(super) fn starts_with(&mut self, start: &[u8]) -> Result<bool, Halt> {
+    pub(super) fn starts_with(&mut self, start: &[u8]) -> Result<bool, ReadEnd> {
         while self.bytes().len() < start.len() {
-            if self.fill()? == Filled::End {
+            if self.fill()? == FillResult::End {
                 return Ok(false);
             }
         }
@@ -201,14 +201,14 @@ impl<'r> Window<'r> {
     }
 
     /// Returns where these bytes begin, if they come before the end of the file.
-    pub(super) fn find(&mut self, wanted: &memmem::Finder) -> Result<Option<usize>, Halt> {
+    pub(super) fn find(&mut self, wanted: &memmem::Finder) -> Result<Option<usize>, ReadEnd> {
         let mut from = 0;
         loop {
             if let Some(found) = wanted.find(&self.bytes()[from..]) {
                 return Ok(Some(from + found));
             }
             from = self.bytes().len().saturating_sub(wanted.needle().len());
-            if self.fill()? == Filled::End {
+            if self.fill()? == FillResult::End {
                 return Ok(None);
             }
         }
@@ -219,7 +219,7 @@ impl<'r> Window<'r> {
     ///
     /// They end only with the line that belongs to the one they began with: what a container
     /// prints must not pass for objects of the cluster.
-    pub(super) fn skip_logs(&mut self) -> Result<bool, Halt> {
+    pub(super) fn skip_logs(&mut self) -> Result<bool, ReadEnd> {
         const BEGIN: &[u8] = b"==== START logs for container ";
         let Some((end, _)) = self.line(0)? else { return Ok(false) };
         let Some(of) = self.bytes()[..end].strip_prefix(BEGIN) else { return Ok(false) };
@@ -236,10 +236,10 @@ impl<'r> Window<'r> {
     }
 
     /// Like [`line`](Self::line), except that a line may be longer than anything that is kept.
-    fn log_line(&mut self) -> Result<Option<(usize, bool)>, Halt> {
+    fn log_line(&mut self) -> Result<Option<(usize, bool)>, ReadEnd> {
         loop {
             match self.line(0) {
-                Err(Halt::Flaw(Flaw::TooLarge { .. }, _)) => self.consume(self.end - self.start),
+                Err(ReadEnd::Flaw(Flaw::TooLarge { .. }, _)) => self.consume(self.end - self.start),
                 line => return line,
             }
         }

@@ -1,11 +1,11 @@
-//! Reading a saved dump: our own, or what kubectl and must-gather write.
+//! Turns the documents of dumps, our own or those of kubectl and other tools, into changes of the cluster.
 //!
 //! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
-//! known: see [`Evidence`] for what counts as having seen all of a kind.
+//! known: see [`KindEvidence`] for what counts as having seen all of a kind.
 
 mod api_versions;
-mod conclude;
-mod desk;
+mod conclusion;
+mod decoder;
 mod newest_time;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ use std::{
 };
 
 use api_versions::{ServedKind, claimed_kind, served_kind};
-use desk::{Desk, Found};
+use decoder::{DecodingNotes, DecodingQueue};
 use newest_time::NewestTime;
 
 use super::{intake::Intake, kept, saved};
@@ -62,13 +62,13 @@ pub fn read(
     options: &DumpOptions,
     intake: &mut Intake,
 ) -> Result<DumpNotes, DumpError> {
-    let mut reading = Reading::default();
-    let (summaries, Found { damaged, versions }) = desk::with(intake, |desk| {
-        dump::read(inputs, stdin, &mut |piece| reading.take_in(piece, desk))
+    let mut reading = DumpReading::default();
+    let (summaries, DecodingNotes { damaged, versions }) = decoder::with(intake, |queue| {
+        dump::read(inputs, stdin, &mut |piece| reading.take_in(piece, queue))
     })?;
     reading.broken_anywhere.join(damaged);
     // A list without items is something to go by; a page of HTML or a list of Secrets is not.
-    let tells = |list: &dump::List| match list.of() {
+    let tells = |list: &dump::ListSummary| match list.of() {
         Some(_) => kind_of(list).is_some(),
         None => list.items == 0,
     };
@@ -80,18 +80,18 @@ pub fn read(
 }
 
 /// Returns the kind of the items of a typed list, if it is one that an audit looks at.
-fn kind_of(list: &dump::List) -> Option<Kind> {
+fn kind_of(list: &dump::ListSummary) -> Option<Kind> {
     claimed_kind(&list.api_version, list.of()?)
 }
 
 /// Things of one sort: how many, and the first of them.
 #[derive(Debug, Clone, Default)]
-struct Tally {
+struct Occurrences {
     count: u64,
     first: String,
 }
 
-impl Tally {
+impl Occurrences {
     fn add(&mut self, told: impl FnOnce() -> String) {
         if self.count == 0 {
             self.first = told();
@@ -109,9 +109,9 @@ impl Tally {
 
 /// What is learned while reading.
 #[derive(Default)]
-struct Reading {
+struct DumpReading {
     interner: Interner,
-    evidence: BTreeMap<Kind, Evidence>,
+    evidence: BTreeMap<Kind, KindEvidence>,
     /// Coverage that dumps of ours record.
     recorded: Vec<(Reach, Coverage)>,
     /// The dumps of ours that were read.
@@ -119,19 +119,19 @@ struct Reading {
     /// The files that hold objects of the kinds that an audit looks at.
     sources: BTreeSet<Arc<str>>,
     newest_time: NewestTime,
-    header: saved::Header,
-    taken: Option<saved::Taken>,
+    header: saved::DumpHeader,
+    taken: Option<saved::DumpMoment>,
     notes: DumpNotes,
     /// What may have been of any kind.
-    broken_anywhere: Tally,
+    broken_anywhere: Occurrences,
     /// Objects without kind and version, by the kinds that they may be of.
-    untyped: BTreeMap<Kind, Tally>,
+    untyped: BTreeMap<Kind, Occurrences>,
     /// The files that hold such objects.
     untyped_files: BTreeSet<Arc<str>>,
     /// Objects of other groups that are called like a kind that an audit looks at, by `kind.group`.
-    namesakes: BTreeMap<String, Tally>,
+    namesakes: BTreeMap<String, Occurrences>,
     /// What makes objects, and holds none of a cluster.
-    templates: Tally,
+    templates: Occurrences,
     /// What was broken first, and what can be done about it.
     broken_first: Option<(String, Option<&'static str>)>,
 }
@@ -142,53 +142,57 @@ struct Reading {
 /// can be told: all namespaces when it shows at least two, one when it shows one. What one list
 /// shows says nothing about another. An object that is in no list proves nothing about others.
 #[derive(Debug, Default)]
-struct Evidence {
+struct KindEvidence {
     /// Namespaces shown, by file and list.
     by_list: BTreeMap<(Arc<str>, usize), BTreeSet<Text>>,
     /// Objects outside of lists.
     loose: bool,
 }
 
-impl Reading {
-    fn take_in(&mut self, piece: Piece<'_>, desk: &mut Desk) -> ControlFlow<()> {
+impl DumpReading {
+    fn take_in(&mut self, piece: Piece<'_>, queue: &mut DecodingQueue) -> ControlFlow<()> {
         match piece {
-            Piece::Object(object) => self.object(&object, desk),
-            Piece::Untyped(object) => self.untyped(&object, desk),
-            Piece::Record(record) => match self.record(&record, desk) {
+            Piece::Object(object) => self.object(&object, queue),
+            Piece::Untyped(object) => self.untyped(&object, queue),
+            Piece::Record(record) => match self.record(&record, queue) {
                 Ok(flow) => flow,
                 Err(reason) => {
                     let complaint = format!("{} {} {reason}", record.origin, record.kind);
                     self.broken_anywhere.add(|| complaint.clone());
-                    desk.broken(None, complaint)
+                    queue.broken(None, complaint)
                 }
             },
-            Piece::Broken(broken) => self.broken(&broken, desk),
+            Piece::Broken(broken) => self.broken(&broken, queue),
         }
     }
 
     /// Takes down what is broken: against the kind that it is said to be of, or against all.
-    fn broken(&mut self, broken: &Broken, desk: &mut Desk) -> ControlFlow<()> {
+    fn broken(&mut self, broken: &Broken, queue: &mut DecodingQueue) -> ControlFlow<()> {
         let complaint = broken.to_string();
         if self.broken_first.is_none() {
             self.broken_first = Some((complaint.clone(), broken.flaw.hint()));
         }
         let Some(claimed) = &broken.of else {
             self.broken_anywhere.add(|| complaint.clone());
-            return desk.broken(None, complaint);
+            return queue.broken(None, complaint);
         };
         let kind = claimed_kind(&claimed.api_version, &claimed.kind);
-        desk.broken(kind, complaint)
+        queue.broken(kind, complaint)
     }
 
-    fn object(&mut self, object: &dump::Object<'_>, desk: &mut Desk) -> ControlFlow<()> {
+    fn object(
+        &mut self,
+        object: &dump::DumpObject<'_>,
+        queue: &mut DecodingQueue,
+    ) -> ControlFlow<()> {
         match served_kind(object.api_version, object.kind) {
-            ServedKind::Known(kind) => return self.of_kind(kind, object, desk),
+            ServedKind::Known(kind) => return self.of_kind(kind, object, queue),
             ServedKind::Unlike(kind) => {
                 let complaint = format!(
                     "{} is of {}, whose fields this version does not know",
                     object.origin, object.api_version
                 );
-                return desk.broken(Some(kind), complaint);
+                return queue.broken(Some(kind), complaint);
             }
             ServedKind::Namesake => {
                 let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
@@ -201,14 +205,14 @@ impl Reading {
             ServedKind::Other => {}
         }
         self.notes.unused += 1;
-        desk.object(None, object, true)
+        queue.object(None, object, true)
     }
 
     fn of_kind(
         &mut self,
         kind: Kind,
-        object: &dump::Object<'_>,
-        desk: &mut Desk,
+        object: &dump::DumpObject<'_>,
+        queue: &mut DecodingQueue,
     ) -> ControlFlow<()> {
         if !self.sources.contains(&object.origin.file) {
             self.sources.insert(Arc::clone(&object.origin.file));
@@ -226,14 +230,18 @@ impl Reading {
             }
             None => evidence.loose = true,
         }
-        desk.object(Some(kind), object, !self.own.is_empty())
+        queue.object(Some(kind), object, !self.own.is_empty())
     }
 
     /// Takes in an object that does not say of which kind it is.
-    fn untyped(&mut self, object: &dump::Object<'_>, desk: &mut Desk) -> ControlFlow<()> {
+    fn untyped(
+        &mut self,
+        object: &dump::DumpObject<'_>,
+        queue: &mut DecodingQueue,
+    ) -> ControlFlow<()> {
         let kinds = untyped::kinds(object);
         if let [kind] = kinds[..] {
-            return self.of_kind(kind, object, desk);
+            return self.of_kind(kind, object, queue);
         }
         if kinds.is_empty() {
             self.notes.unused += 1;
@@ -243,14 +251,14 @@ impl Reading {
             self.untyped.entry(kind).or_default().add(|| object.origin.to_string());
         }
         self.untyped_files.insert(Arc::clone(&object.origin.file));
-        desk.broken(None, format!("{} has neither kind nor apiVersion", object.origin))
+        queue.broken(None, format!("{} has neither kind nor apiVersion", object.origin))
     }
 
     /// Takes in a line of ours. The error is what is wrong with it.
     fn record(
         &mut self,
-        record: &dump::Record<'_>,
-        desk: &mut Desk,
+        record: &dump::OwnRecord<'_>,
+        queue: &mut DecodingQueue,
     ) -> Result<ControlFlow<()>, String> {
         fn parse<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, String> {
             serde_json::from_str(body).map_err(|error| dump::explain(body, &error))
@@ -263,22 +271,22 @@ impl Reading {
             }
             saved::TAKEN => self.taken = Some(parse(record.body)?),
             saved::COVERAGE => {
-                let covered = parse::<saved::Covered>(record.body)?;
+                let covered = parse::<saved::SavedCoverage>(record.body)?;
                 self.recorded.push(covered.into_coverage(&mut self.interner)?);
             }
             saved::ANSWER => {
-                let row = parse::<saved::Answered>(record.body)?.into_row(&mut self.interner)?;
+                let row = parse::<saved::SavedAnswer>(record.body)?.into_row(&mut self.interner)?;
                 if let crate::model::Row::Answer(question, answer) = row {
-                    return Ok(desk.answer(question, answer));
+                    return Ok(queue.answer(question, answer));
                 }
             }
             saved::SIGHTING => {
-                let sighted = parse::<saved::Sighted>(record.body)?;
-                return Ok(desk.sighting(sighted.into_sighting(&mut self.interner)?));
+                let sighted = parse::<saved::SavedSighting>(record.body)?;
+                return Ok(queue.sighting(sighted.into_sighting(&mut self.interner)?));
             }
             kept::KEPT => {
                 let line = parse::<kept::Kept>(record.body)?;
-                return Ok(desk.kept(line.into_backend(&mut self.interner)?));
+                return Ok(queue.kept(line.into_backend(&mut self.interner)?));
             }
             // A line of a later version: what it says is not needed to understand the rest.
             _ => {}
@@ -292,7 +300,7 @@ impl Reading {
         let undecodable = intake.complaints().first().map(|first| (first.clone(), None));
         let (reason, hint) = self.broken_first.or(undecodable).unwrap_or_else(|| {
             let reason = match (&self.templates, inputs) {
-                (Tally { count: 1.., first }, _) => {
+                (Occurrences { count: 1.., first }, _) => {
                     format!(
                         "{first} is a Template, which makes objects: it shows none of a cluster"
                     )

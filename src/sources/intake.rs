@@ -163,7 +163,7 @@ impl Intake {
     /// When it cannot be saved.
     pub fn answer(&mut self, question: Question, answer: Answer) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(saved::ANSWER, &saved::Answered::new(&question, &answer))?;
+            saving.record(saved::ANSWER, &saved::SavedAnswer::new(&question, &answer))?;
         }
         self.apply(Change::Seen(Row::Answer(question, answer)));
         Ok(())
@@ -175,7 +175,7 @@ impl Intake {
     /// When it cannot be saved.
     pub fn sighting(&mut self, sighting: crate::model::Sighting) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(saved::SIGHTING, &saved::Sighted::new(&sighting))?;
+            saving.record(saved::SIGHTING, &saved::SavedSighting::new(&sighting))?;
         }
         self.apply(Change::Seen(Row::Sighting(sighting)));
         Ok(())
@@ -252,9 +252,9 @@ impl Intake {
     pub fn finish_saving(&mut self) -> Result<Option<u64>, DumpError> {
         let Some(mut saving) = self.saving.take() else { return Ok(None) };
         for (reach, coverage) in self.cluster.coverages() {
-            saving.record(saved::COVERAGE, &saved::Covered::new(reach, coverage))?;
+            saving.record(saved::COVERAGE, &saved::SavedCoverage::new(reach, coverage))?;
         }
-        saving.record(saved::TAKEN, &saved::Taken::new(&self.cluster))?;
+        saving.record(saved::TAKEN, &saved::DumpMoment::new(&self.cluster))?;
         saving.finish().map(Some)
     }
 }

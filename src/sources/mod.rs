@@ -8,4 +8,4 @@ pub mod live;
 pub mod dumped;
 
 pub use kept::Kept;
-pub use saved::{Header, Sighted};
+pub use saved::{DumpHeader, SavedSighting};

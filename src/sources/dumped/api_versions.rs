@@ -1,4 +1,4 @@
-//! The kinds of the objects in a dump, in every API version that ever served them.
+//! Maps `apiVersion` and `kind` of an object to the kind that an audit reads, for old versions as well.
 
 use crate::model::Kind;
 

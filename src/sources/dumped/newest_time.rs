@@ -1,5 +1,6 @@
-//! The newest time that the API server or a controller wrote into the objects of a dump: when a dump
-//! does not say when it was taken, it was taken no earlier.
+//! Finds the newest time that the API server or a controller wrote into the objects of a dump.
+//!
+//! A dump that does not say when it was taken was taken no earlier.
 
 use std::sync::LazyLock;
 
@@ -56,13 +57,13 @@ pub(super) struct NewestTime {
 
 /// What tells how long before its deletion timestamp an object was deleted.
 #[derive(Deserialize)]
-struct Deleted {
-    metadata: Grace,
+struct DeletedObject {
+    metadata: DeletionGrace,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Grace {
+struct DeletionGrace {
     deletion_grace_period_seconds: Option<i64>,
 }
 
@@ -84,7 +85,7 @@ impl NewestTime {
     fn note(&mut self, kind: Kind, member: &[u8], body: &str, text: &str) {
         let Ok(Some(mut time)) = parse_time(text) else { return };
         if member == DELETION.as_bytes() {
-            let grace = serde_json::from_str::<Deleted>(body).ok();
+            let grace = serde_json::from_str::<DeletedObject>(body).ok();
             let grace = grace.and_then(|it| it.metadata.deletion_grace_period_seconds);
             // Only pods are given time.
             let grace = grace.or((kind != Kind::Pod).then_some(0)).and_then(TimeDelta::try_seconds);

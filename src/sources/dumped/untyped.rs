@@ -1,5 +1,5 @@
-//! The kind of an object without `kind` and `apiVersion`: by the fields that the API server demands
-//! of each kind, and by the path of its file.
+//! Finds the kind of an object that has neither `kind` nor `apiVersion`, by the fields that the API
+//! server demands of each kind and by the path of its file.
 //!
 //! Archives of the `OpenShift` Insights operator leave both out (`config/pod/NAMESPACE/NAME.json`), and
 //! so did Sonobuoy (`resources/cluster/PersistentVolumes.json`).
@@ -15,7 +15,7 @@ const PARTS: usize = 3;
 
 /// Returns the kinds that an object may be of: one if that is certain, none if it is of no kind that
 /// an audit looks at.
-pub(super) fn kinds(object: &dump::Object<'_>) -> Vec<Kind> {
+pub(super) fn kinds(object: &dump::DumpObject<'_>) -> Vec<Kind> {
     let Ok(body) = serde_json::from_str::<Value>(object.body) else { return Vec::new() };
     let is_namespaced = !object.namespace.is_empty();
     let possible: Vec<_> = Kind::ALL

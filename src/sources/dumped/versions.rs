@@ -1,5 +1,4 @@
-//! The versions of objects that were read: inputs that show two of the same object were not taken
-//! at one moment.
+//! Compares the versions of an object that is in the inputs more than once.
 //!
 //! Forty-eight bytes are kept of each object, whatever its size.
 
@@ -10,28 +9,28 @@ use std::{
 
 use hashbrown::HashMap;
 
-use super::Tally;
+use super::Occurrences;
 use crate::dump;
 use crate::model::{Kind, ObjectKey};
 
 /// Which version of which object this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct ObjectStamp {
     key: u64,
-    state: State,
+    state: KnownVersion,
 }
 
 /// What is known of the version of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State {
+struct KnownVersion {
     uid: u64,
-    version: Version,
+    version: VersionStamp,
     /// The digits of its creation timestamp; 0 if it has none.
     created: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum VersionStamp {
     /// A `resourceVersion` that is a number: a higher one is newer, as long as the uid is the same
     /// (KEP-5504, and what every API server on etcd has always done).
     Number(u64),
@@ -43,7 +42,7 @@ enum Version {
 
 /// What to do with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum VersionOrder {
     /// Take it in.
     New,
     /// Take it in instead of the one that is there.
@@ -56,31 +55,31 @@ pub(super) enum Verdict {
 
 /// All versions that were read.
 #[derive(Default)]
-pub(super) struct Versions {
+pub(super) struct ObjectVersions {
     hasher: RandomState,
-    known: HashMap<u64, State>,
+    known: HashMap<u64, KnownVersion>,
     /// Objects of which an older version was there as well.
-    pub(super) older: Tally,
+    pub(super) older: Occurrences,
     /// Objects of which nobody can tell which version is the newer one.
-    pub(super) unordered: BTreeMap<Kind, Tally>,
+    pub(super) unordered: BTreeMap<Kind, Occurrences>,
 }
 
-impl Versions {
+impl ObjectVersions {
     /// Returns the stamp of an object.
-    pub(super) fn stamp(hasher: &RandomState, object: &dump::Object<'_>) -> Stamp {
+    pub(super) fn stamp(hasher: &RandomState, object: &dump::DumpObject<'_>) -> ObjectStamp {
         let version = match object.resource_version {
-            "" => Version::Other(hasher.hash_one(object.body)),
+            "" => VersionStamp::Other(hasher.hash_one(object.body)),
             text => match text.parse() {
-                Ok(number) => Version::Number(number),
-                Err(_) => Version::Other(hasher.hash_one(text)),
+                Ok(number) => VersionStamp::Number(number),
+                Err(_) => VersionStamp::Other(hasher.hash_one(text)),
             },
         };
         let uid = hasher.hash_one(object.uid);
         let created = object.created.bytes().filter(u8::is_ascii_digit).take(14);
         let created = created.fold(0, |digits, digit| digits * 10 + u64::from(digit - b'0'));
-        Stamp {
+        ObjectStamp {
             key: hasher.hash_one((object.kind, object.namespace, object.name)),
-            state: State { uid, version, created },
+            state: KnownVersion { uid, version, created },
         }
     }
 
@@ -93,29 +92,30 @@ impl Versions {
     /// it says last then holds.
     pub(super) fn judge(
         &mut self,
-        stamp: Stamp,
+        stamp: ObjectStamp,
         at_once: bool,
         object: impl FnOnce() -> (ObjectKey, String),
-    ) -> Verdict {
+    ) -> VersionOrder {
         let new = stamp.state;
-        let Some(known) = self.known.insert(stamp.key, new) else { return Verdict::New };
-        if known.version == Version::Contradictory {
+        let Some(known) = self.known.insert(stamp.key, new) else { return VersionOrder::New };
+        if known.version == VersionStamp::Contradictory {
             self.known.insert(stamp.key, known);
-            return Verdict::Known;
+            return VersionOrder::Known;
         }
         if (known.uid, known.version) == (new.uid, new.version) {
-            return Verdict::Known;
+            return VersionOrder::Known;
         }
         let is_newer = known.is_older_than(new);
         if at_once && !(is_newer.is_some() && known.uid == new.uid) {
-            return Verdict::Newer;
+            return VersionOrder::Newer;
         }
         let Some(is_newer) = is_newer else {
-            self.known.insert(stamp.key, State { version: Version::Contradictory, ..new });
+            self.known
+                .insert(stamp.key, KnownVersion { version: VersionStamp::Contradictory, ..new });
             let (key, origin) = object();
             let tally = self.unordered.entry(key.kind).or_default();
             tally.add(|| format!("{key} in the inputs, the second in {origin}"));
-            return Verdict::Contradictory;
+            return VersionOrder::Contradictory;
         };
         if !is_newer {
             self.known.insert(stamp.key, known);
@@ -124,18 +124,18 @@ impl Versions {
             let (key, origin) = object();
             self.older.add(|| format!("{key} in the inputs, the second in {origin}"));
         }
-        if is_newer { Verdict::Newer } else { Verdict::Known }
+        if is_newer { VersionOrder::Newer } else { VersionOrder::Known }
     }
 }
 
-impl State {
+impl KnownVersion {
     /// Returns whether another version of the same name is newer, where that is certain.
     ///
     /// Of one object that is what the `resourceVersion` says. An object that was created anew is the
     /// newer one, unless its `resourceVersion` contradicts: then they are of different clusters.
     fn is_older_than(self, new: Self) -> Option<bool> {
         let numbers = match (self.version, new.version) {
-            (Version::Number(old), Version::Number(new)) => Some(new > old),
+            (VersionStamp::Number(old), VersionStamp::Number(new)) => Some(new > old),
             _ => None,
         };
         if self.uid == new.uid {

@@ -1,4 +1,4 @@
-//! The forms in which the same documents can be handed over.
+//! Hands the same documents over in every form: files, standard input, folders, gzip, tar.
 
 use std::{fs, io::Write as _};
 

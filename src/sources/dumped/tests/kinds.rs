@@ -1,4 +1,4 @@
-//! Objects that do not say what they are, or say it in the words of another time.
+//! Tests of objects without a kind, in old API versions, and of other groups.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a list proves, and what it does not prove for another.
+//! Tests of what a list proves, and what it does not prove for another.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! When a dump was taken that does not say so.
+//! Tests of the time of a dump that does not say when it was taken.
 
 use serde_json::json;
 

@@ -1,24 +1,27 @@
-//! What a dump proves once it has been read to its end: how far each kind was seen, and when.
+//! Decides at the end of a dump which kinds were seen whole, and when the dump was taken.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::super::intake::Intake;
-use super::{DumpNotes, DumpOptions, Evidence, Reading, Tally, kind_of, shown, versions::Versions};
+use super::{
+    DumpNotes, DumpOptions, DumpReading, KindEvidence, Occurrences, kind_of, shown,
+    versions::ObjectVersions,
+};
 use crate::cluster::{Change, Coverage, Gap, Reach};
-use crate::dump::{FileSummary, Input, Layout, Scope};
+use crate::dump::{FileLayout, FileScope, FileSummary, Input};
 use crate::model::{Kind, Text};
 
-impl Reading {
+impl DumpReading {
     /// Draws the conclusions that only the end of everything allows.
     pub(super) fn conclude(
         mut self,
         inputs: &[Input],
         summaries: &[FileSummary],
-        versions: &Versions,
+        versions: &ObjectVersions,
         options: &DumpOptions,
         intake: &mut Intake,
     ) -> DumpNotes {
-        if summaries.iter().any(|it| it.layout == Layout::ClusterInfoDump) {
+        if summaries.iter().any(|it| it.layout == FileLayout::ClusterInfoDump) {
             self.notes.notes.push(
                 "kubectl cluster-info dump holds neither volumes nor claims: it only tells about workloads"
                     .to_owned(),
@@ -46,7 +49,7 @@ impl Reading {
         self.notes
     }
 
-    fn tell_versions(&mut self, versions: &Versions) {
+    fn tell_versions(&mut self, versions: &ObjectVersions) {
         let older = &versions.older;
         let note = match older.count {
             0 => return,
@@ -64,14 +67,14 @@ impl Reading {
     fn cover(
         &mut self,
         summaries: &[FileSummary],
-        versions: &Versions,
+        versions: &ObjectVersions,
         complete: &BTreeSet<Kind>,
         needed: &[Kind],
         intake: &mut Intake,
     ) {
         let mixed = self.mixed();
         let pages = self.pages(summaries);
-        let Tally { count, first } = &self.broken_anywhere;
+        let Occurrences { count, first } = &self.broken_anywhere;
         let anywhere = (*count > 0).then(|| several(*count, "pieces of the dump", first));
         let recorded = std::mem::take(&mut self.recorded);
         let known: BTreeSet<Kind> = recorded.iter().map(|(reach, _)| reach.kind).collect();
@@ -108,7 +111,7 @@ impl Reading {
         &mut self,
         inputs: &[Input],
         summaries: &[FileSummary],
-        versions: &Versions,
+        versions: &ObjectVersions,
         intake: &Intake,
     ) {
         let mut covered = intake.cluster.coverages();
@@ -156,7 +159,7 @@ impl Reading {
 
     /// Says which objects were not read since their group is not that of their namesakes.
     fn tell_namesakes(&mut self) {
-        for (name, Tally { count, first }) in &self.namesakes {
+        for (name, Occurrences { count, first }) in &self.namesakes {
             self.notes.notes.push(match count {
                 1 => format!("{first} is a {name}, which is not what an audit looks at"),
                 _ => format!("{count} objects are of {name}, which is not what an audit looks at; the first is {first}"),
@@ -176,14 +179,15 @@ impl Reading {
 
     /// The kinds of which there are pages, by the part of the cluster that their place promises: what
     /// looks like a whole list may be the last of these pages.
-    fn pages<'s>(&self, summaries: &'s [FileSummary]) -> BTreeSet<(Option<Kind>, &'s Scope)> {
+    fn pages<'s>(&self, summaries: &'s [FileSummary]) -> BTreeSet<(Option<Kind>, &'s FileScope)> {
         let mut pages = BTreeSet::new();
         for summary in summaries {
             for (number, list) in summary.lists.iter().enumerate() {
                 if !list.continues {
                     continue;
                 }
-                let shows = |evidence: &Evidence| evidence.shown(&summary.path, number).is_some();
+                let shows =
+                    |evidence: &KindEvidence| evidence.shown(&summary.path, number).is_some();
                 let on_page = self.evidence.iter().filter(|it| shows(it.1)).map(|(kind, _)| *kind);
                 let kinds: BTreeSet<_> = on_page.chain(kind_of(list)).map(Some).collect();
                 // A page without objects that does not name its kind may be of any.
@@ -199,7 +203,7 @@ impl Reading {
         &self,
         kind: Kind,
         summaries: &[FileSummary],
-        pages: &BTreeSet<(Option<Kind>, &Scope)>,
+        pages: &BTreeSet<(Option<Kind>, &FileScope)>,
         intake: &mut Intake,
     ) {
         let lose = |intake: &mut Intake, reason: String| {
@@ -223,13 +227,13 @@ impl Reading {
                 match (&summary.scope, shown) {
                     _ if !kind.is_namespaced() => whole = true,
                     (_, Some(shown)) if shown.len() > 1 => whole = true,
-                    (Scope::Namespace(namespace), _) => {
+                    (FileScope::Namespace(namespace), _) => {
                         namespaces.insert(namespace.as_str().into());
                     }
-                    (Scope::Unknown | Scope::Cluster, Some(shown)) => {
+                    (FileScope::Unknown | FileScope::Cluster, Some(shown)) => {
                         namespaces.extend(shown.iter().cloned());
                     }
-                    (Scope::Unknown | Scope::Cluster, None) => has_empty = true,
+                    (FileScope::Unknown | FileScope::Cluster, None) => has_empty = true,
                 }
             }
         }
@@ -304,7 +308,7 @@ impl Reading {
     }
 }
 
-impl Evidence {
+impl KindEvidence {
     /// The namespaces that a list shows of the kind; `None` if it shows none of its objects.
     fn shown(&self, file: &Arc<str>, list: usize) -> Option<&BTreeSet<Text>> {
         self.by_list.get(&(Arc::clone(file), list))
@@ -312,7 +316,7 @@ impl Evidence {
 }
 
 /// Why a kind was not seen, where objects may be of it or of another.
-fn untyped(Tally { count, first }: &Tally) -> String {
+fn untyped(Occurrences { count, first }: &Occurrences) -> String {
     match count {
         1 => format!("{first} has neither kind nor apiVersion, and may be one of them"),
         _ => format!(
@@ -330,7 +334,7 @@ fn several(count: u64, what: &str, first: &str) -> String {
 }
 
 /// Why nothing is known to be absent, where inputs contradict each other.
-fn at_two_moments(Tally { count, first }: &Tally) -> String {
+fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
     let more = match count {
         0 | 1 => String::new(),
         _ => format!(", and of {}", counted(count - 1, "more object")),
