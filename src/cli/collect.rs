@@ -18,7 +18,7 @@ use crate::{
     sources::{
         DumpHeader,
         answers::{self, Replies},
-        dumped::{self, DumpOptions},
+        documents::{self, DumpOptions},
         intake::Intake,
         live::{self, LiveError, LiveOptions},
     },
@@ -114,7 +114,7 @@ pub(super) async fn collect(
             let now = Some(chrono::Utc::now());
             let options = DumpOptions { kinds: kinds(), complete, taken_at, now };
             let read =
-                dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
+                documents::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);
             collected.judge(settings);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{kept, saved};
+use super::{kept, records};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Time};
@@ -163,7 +163,7 @@ impl Intake {
     /// When it cannot be saved.
     pub fn answer(&mut self, question: Question, answer: Answer) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(saved::ANSWER, &saved::SavedAnswer::new(&question, &answer))?;
+            saving.record(records::ANSWER, &records::SavedAnswer::new(&question, &answer))?;
         }
         self.apply(Change::Seen(Row::Answer(question, answer)));
         Ok(())
@@ -175,7 +175,7 @@ impl Intake {
     /// When it cannot be saved.
     pub fn sighting(&mut self, sighting: crate::model::Sighting) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(saved::SIGHTING, &saved::SavedSighting::new(&sighting))?;
+            saving.record(records::SIGHTING, &records::SavedSighting::new(&sighting))?;
         }
         self.apply(Change::Seen(Row::Sighting(sighting)));
         Ok(())
@@ -252,9 +252,9 @@ impl Intake {
     pub fn finish_saving(&mut self) -> Result<Option<u64>, DumpError> {
         let Some(mut saving) = self.saving.take() else { return Ok(None) };
         for (reach, coverage) in self.cluster.coverages() {
-            saving.record(saved::COVERAGE, &saved::SavedCoverage::new(reach, coverage))?;
+            saving.record(records::COVERAGE, &records::SavedCoverage::new(reach, coverage))?;
         }
-        saving.record(saved::TAKEN, &saved::DumpMoment::new(&self.cluster))?;
+        saving.record(records::TAKEN, &records::DumpMoment::new(&self.cluster))?;
         saving.finish().map(Some)
     }
 }

@@ -1,11 +1,11 @@
 //! Door in: everything that is read becomes a change of the cluster that is judged.
 
 mod kept;
-mod saved;
+mod records;
 pub mod intake;
 pub mod answers;
 pub mod live;
-pub mod dumped;
+pub mod documents;
 
 pub use kept::Kept;
-pub use saved::{DumpHeader, SavedSighting};
+pub use records::{DumpHeader, SavedSighting};

@@ -25,7 +25,7 @@ use api_versions::{ServedKind, claimed_kind, served_kind};
 use decoder::{DecodingNotes, DecodingQueue};
 use newest_time::NewestTime;
 
-use super::{intake::Intake, kept, saved};
+use super::{intake::Intake, kept, records};
 use crate::cluster::{Coverage, Reach};
 use crate::dump::{self, Broken, DumpError, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
@@ -119,8 +119,8 @@ struct DumpReading {
     /// The files that hold objects of the kinds that an audit looks at.
     sources: BTreeSet<Arc<str>>,
     newest_time: NewestTime,
-    header: saved::DumpHeader,
-    taken: Option<saved::DumpMoment>,
+    header: records::DumpHeader,
+    taken: Option<records::DumpMoment>,
     notes: DumpNotes,
     /// What may have been of any kind.
     broken_anywhere: Occurrences,
@@ -269,19 +269,20 @@ impl DumpReading {
                 self.header = parse(record.body)?;
                 self.own.insert(Arc::clone(&record.origin.file));
             }
-            saved::TAKEN => self.taken = Some(parse(record.body)?),
-            saved::COVERAGE => {
-                let covered = parse::<saved::SavedCoverage>(record.body)?;
+            records::TAKEN => self.taken = Some(parse(record.body)?),
+            records::COVERAGE => {
+                let covered = parse::<records::SavedCoverage>(record.body)?;
                 self.recorded.push(covered.into_coverage(&mut self.interner)?);
             }
-            saved::ANSWER => {
-                let row = parse::<saved::SavedAnswer>(record.body)?.into_row(&mut self.interner)?;
+            records::ANSWER => {
+                let row =
+                    parse::<records::SavedAnswer>(record.body)?.into_row(&mut self.interner)?;
                 if let crate::model::Row::Answer(question, answer) = row {
                     return Ok(queue.answer(question, answer));
                 }
             }
-            saved::SIGHTING => {
-                let sighted = parse::<saved::SavedSighting>(record.body)?;
+            records::SIGHTING => {
+                let sighted = parse::<records::SavedSighting>(record.body)?;
                 return Ok(queue.sighting(sighted.into_sighting(&mut self.interner)?));
             }
             kept::KEPT => {

@@ -12,15 +12,15 @@ use crate::dump::{DumpWriter, Replace};
 
 /// A dump of ours that says it has seen all claims and attachments, and holds one attachment.
 fn own(path: &Path) {
-    let mut writer = DumpWriter::create(path, Replace::Dumps, &saved::DumpHeader::now())
+    let mut writer = DumpWriter::create(path, Replace::Dumps, &records::DumpHeader::now())
         .expect("because there is room");
     let attachment = serde_json::json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
         "metadata": {"name": "a"}, "spec": {"source": {"persistentVolumeName": "pv"}}});
     writer.object(&attachment).expect("because there is room");
     for kind in [Kind::PersistentVolumeClaim, Kind::VolumeAttachment] {
         let covered =
-            saved::SavedCoverage::new(&Reach::all(kind), &Coverage::Seen { began: 9, ended: 10 });
-        writer.record(saved::COVERAGE, &covered).expect("because there is room");
+            records::SavedCoverage::new(&Reach::all(kind), &Coverage::Seen { began: 9, ended: 10 });
+        writer.record(records::COVERAGE, &covered).expect("because there is room");
     }
     writer.finish().expect("because there is room");
 }
