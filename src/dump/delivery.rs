@@ -13,7 +13,7 @@ use super::own_lines::OwnDump;
 use super::piece::{Broken, ClaimedType, DumpObject, Origin, Piece};
 use super::skim::Skimmed;
 use super::summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
-use super::window::{Position, ReadEnd};
+use super::window::{Halt, Position};
 
 /// The caller's end of the line.
 pub(super) type PieceSink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
@@ -99,7 +99,7 @@ impl<'s> Delivery<'s> {
         item: Option<u64>,
         head: &ObjectHead,
         body: &[u8],
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         if head.api_version.strip_prefix(OWN_GROUP).is_some_and(|rest| rest.starts_with('/')) {
             return self.own_line(place, head, body);
         }
@@ -127,7 +127,7 @@ impl<'s> Delivery<'s> {
         list: &ObjectHead,
         head: ObjectHead,
         body: &[u8],
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let origin = self.origin(place, Some(index));
         if !head.kind.is_empty() || list.is_list() {
             return self.typed(origin, list, &head, body, None);
@@ -154,7 +154,7 @@ impl<'s> Delivery<'s> {
         index: u64,
         list: &ObjectHead,
         flaw: Flaw,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let origin = self.origin(place, Some(index));
         if let Some(open) = &mut self.list
             && list.kind.is_empty()
@@ -174,7 +174,7 @@ impl<'s> Delivery<'s> {
         list: &ObjectHead,
         (head, skimmed): &(ObjectHead, Skimmed),
         body: &[u8],
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         self.typed(self.origin(place, Some(index)), list, head, body, Some(skimmed))
     }
 
@@ -186,7 +186,7 @@ impl<'s> Delivery<'s> {
         head: &ObjectHead,
         body: &[u8],
         skimmed: Option<&Skimmed>,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let of = list.kind.strip_suffix("List").unwrap_or_default();
         let kind = if head.kind.is_empty() { of } else { &head.kind };
         // The version of a typed list is that of its items; that of a plain List says nothing.
@@ -208,7 +208,7 @@ impl<'s> Delivery<'s> {
         &StatedType { api_version, kind, list }: &StatedType<'_>,
         body: &[u8],
         skimmed: Option<&Skimmed>,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         // Passing over a text, the parser does not look at it.
         let text = str::from_utf8(body).map_err(|_| Flaw::NotUtf8);
         let body = match (head.flaw(api_version, kind), text) {
@@ -240,7 +240,7 @@ impl<'s> Delivery<'s> {
     }
 
     /// Delivers what says of no kind, in a file that was merely found. Without a name it is no object.
-    fn untyped(&mut self, origin: Origin, head: &ObjectHead, body: &[u8]) -> Result<(), ReadEnd> {
+    fn untyped(&mut self, origin: Origin, head: &ObjectHead, body: &[u8]) -> Result<(), Halt> {
         let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } =
             &head.meta;
         let Some(body) = str::from_utf8(body).ok().filter(|_| !name.0.is_empty()) else {
@@ -281,7 +281,7 @@ impl<'s> Delivery<'s> {
     }
 
     /// Ends the list that is open. `whole` is whether its end was really there.
-    pub(super) fn close_list(&mut self, list: &ObjectHead, whole: bool) -> Result<(), ReadEnd> {
+    pub(super) fn close_list(&mut self, list: &ObjectHead, whole: bool) -> Result<(), Halt> {
         let (held, doubtful) = self
             .list
             .as_mut()
@@ -329,13 +329,13 @@ impl<'s> Delivery<'s> {
         place: Position,
         item: Option<u64>,
         flaw: Flaw,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let origin = self.origin(place, item);
         self.report(origin, flaw, None)
     }
 
     /// Reports a flaw of the whole file: nothing that it seems to prove by silence is believed.
-    pub(super) fn spoil(&mut self, place: Position, flaw: Flaw) -> Result<(), ReadEnd> {
+    pub(super) fn spoil(&mut self, place: Position, flaw: Flaw) -> Result<(), Halt> {
         self.summary.intact = false;
         self.broken(place, None, flaw)
     }
@@ -345,7 +345,7 @@ impl<'s> Delivery<'s> {
         origin: Origin,
         flaw: Flaw,
         of: Option<ClaimedType>,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         self.summary.broken += 1;
         if let Some(open) = &mut self.list {
             open.broken += 1;
@@ -353,23 +353,23 @@ impl<'s> Delivery<'s> {
         self.send(Piece::Broken(Broken { origin, flaw, of }))
     }
 
-    pub(super) fn send(&mut self, piece: Piece<'_>) -> Result<(), ReadEnd> {
+    pub(super) fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
         match (self.sink)(piece) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(ReadEnd::Asked),
+            ControlFlow::Break(()) => Err(Halt::Asked),
         }
     }
 
     /// Ends the file with what its parser said last. The summary is there in every case; the
     /// other half says whether the sink wants no more.
-    pub(super) fn finish(mut self, end: Result<(), ReadEnd>) -> (FileSummary, Result<(), ReadEnd>) {
+    pub(super) fn finish(mut self, end: Result<(), Halt>) -> (FileSummary, Result<(), Halt>) {
         let end = match end {
             Ok(()) => match self.own {
                 OwnDump::Open(_) => self.spoil(Position::FILE, Flaw::NoEnd),
                 OwnDump::No | OwnDump::Closed => Ok(()),
             },
-            Err(ReadEnd::Flaw(flaw, place)) => self.spoil(place, flaw),
-            Err(ReadEnd::Asked) => Err(ReadEnd::Asked),
+            Err(Halt::Flaw(flaw, place)) => self.spoil(place, flaw),
+            Err(Halt::Asked) => Err(Halt::Asked),
         };
         if end.is_err() {
             self.summary.intact = false;

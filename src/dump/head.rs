@@ -96,9 +96,9 @@ impl ObjectHead {
     /// Adds what the rest of a list says.
     pub(super) fn merge(&mut self, object: &Map<String, Value>) {
         for (key, value) in object {
-            let Some(member) = HeadMember::named(key) else { continue };
+            let Some(member) = HeadKey::named(key) else { continue };
             match member {
-                HeadMember::Metadata => match value {
+                HeadKey::Metadata => match value {
                     Value::Null => {}
                     Value::Object(_) => match HeadMetadata::deserialize(value) {
                         Ok(meta) => self.metadata(meta),
@@ -106,11 +106,11 @@ impl ObjectHead {
                     },
                     other => self.spoil("metadata", wording::not_an_object(called(other))),
                 },
-                HeadMember::Items => {
+                HeadKey::Items => {
                     self.items =
                         if value.is_null() { ItemsMember::Null } else { ItemsMember::Listed };
                 }
-                HeadMember::Kind | HeadMember::ApiVersion | HeadMember::Message => {
+                HeadKey::Kind | HeadKey::ApiVersion | HeadKey::Message => {
                     self.text(member, NullableText::deserialize(value));
                 }
             }
@@ -118,20 +118,16 @@ impl ObjectHead {
     }
 
     /// Takes down a member that is a text.
-    pub(super) fn text(
-        &mut self,
-        member: HeadMember,
-        text: Result<NullableText, serde_json::Error>,
-    ) {
+    pub(super) fn text(&mut self, member: HeadKey, text: Result<NullableText, serde_json::Error>) {
         let (field, place) = match member {
-            HeadMember::Kind => ("kind", &mut self.kind),
-            HeadMember::ApiVersion => ("apiVersion", &mut self.api_version),
+            HeadKey::Kind => ("kind", &mut self.kind),
+            HeadKey::ApiVersion => ("apiVersion", &mut self.api_version),
             // Anything may have a member of this name: only an error's has to be a text.
-            HeadMember::Message => {
+            HeadKey::Message => {
                 self.message = text.unwrap_or_default().0;
                 return;
             }
-            HeadMember::Metadata | HeadMember::Items => return,
+            HeadKey::Metadata | HeadKey::Items => return,
         };
         match text {
             // Twice the same field, with different answers: whichever came first, somebody else
@@ -245,7 +241,7 @@ impl ObjectHead {
 
 /// The members that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeadMember {
+pub(super) enum HeadKey {
     Kind,
     ApiVersion,
     Metadata,
@@ -253,7 +249,7 @@ pub(super) enum HeadMember {
     Message,
 }
 
-impl HeadMember {
+impl HeadKey {
     /// Returns the member of this name, if it is looked at.
     pub(super) fn named(key: &str) -> Option<Self> {
         match key {

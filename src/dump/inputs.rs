@@ -8,7 +8,7 @@ use super::delivery::PieceSink;
 use super::flaw::{DumpError, Flaw};
 use super::packing::{Packing, Unpacker};
 use super::summary::FileSummary;
-use super::window::{ReadEnd, ReadLimits};
+use super::window::{Halt, ReadLimits};
 use super::{Input, layout, wording};
 
 /// Reads all inputs.
@@ -37,7 +37,7 @@ pub(super) fn read<'s>(
 }
 
 /// Reads what was asked for by name. The inner error is that of the sink.
-fn path_input(unwrap: &mut Unpacker, path: &Path) -> Result<Result<(), ReadEnd>, DumpError> {
+fn path_input(unwrap: &mut Unpacker, path: &Path) -> Result<Result<(), Halt>, DumpError> {
     let failed = |source| DumpError::Open { path: path.to_owned(), source };
     if fs::metadata(path).map_err(failed)?.is_dir() {
         let before = unwrap.summaries.len();
@@ -53,7 +53,7 @@ fn path_input(unwrap: &mut Unpacker, path: &Path) -> Result<Result<(), ReadEnd>,
 }
 
 /// Reads what was found. What cannot be opened is not seen, and no reason to stop.
-fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Result<(), ReadEnd> {
+fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Result<(), Halt> {
     for (path, kind) in entries {
         let shown = name(&path);
         if kind.is_dir() {

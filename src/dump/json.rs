@@ -8,13 +8,13 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::delivery::Delivery;
 use super::flaw::Flaw;
-use super::head::{HeadMember, HeadMetadata, ItemsMember, NullableText, ObjectHead};
+use super::head::{HeadKey, HeadMetadata, ItemsMember, NullableText, ObjectHead};
 use super::skim::{self, Skimmed};
-use super::window::{FillResult, Position, ReadEnd, Window, newlines};
+use super::window::{Filled, Halt, Position, Window, newlines};
 use super::wording;
 
 /// Reads all documents of a file.
-pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), ReadEnd> {
+pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
     JsonReader { window, out, skim }.documents()
 }
 
@@ -29,7 +29,7 @@ struct JsonReader<'w, 'r, 's> {
 }
 
 /// What an object turned out to be.
-enum WalkedMembers {
+enum Shape {
     /// It ends before this byte.
     Object(usize),
     /// It is a list whose items begin at this byte, after the bracket.
@@ -38,14 +38,14 @@ enum WalkedMembers {
 
 /// What may come next within an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expected {
+enum Token {
     KeyOrEnd,
     Key,
     CommaOrEnd,
 }
 
 impl JsonReader<'_, '_, '_> {
-    fn documents(&mut self) -> Result<(), ReadEnd> {
+    fn documents(&mut self) -> Result<(), Halt> {
         // The number of the next element, inside an array of objects.
         let mut element = None;
         let mut comma = false;
@@ -95,37 +95,37 @@ impl JsonReader<'_, '_, '_> {
         }
     }
 
-    fn separator(&mut self) -> Result<bool, ReadEnd> {
+    fn separator(&mut self) -> Result<bool, Halt> {
         let end = self.window.line(0)?.map_or(0, |(end, _)| end);
         Ok(self.window.bytes()[..end].trim_ascii_end() == b"---")
     }
 
     /// Reports what cannot begin a document, and passes over its line.
-    fn stray(&mut self) -> Result<(), ReadEnd> {
+    fn stray(&mut self) -> Result<(), Halt> {
         let halt = self.syntax(0, "expected `{` or `[`");
         self.resume(halt)
     }
 
     /// Delivers a document; if it is no JSON, reports it and looks for the next one.
-    fn document_or_next(&mut self, element: Option<u64>) -> Result<(), ReadEnd> {
+    fn document_or_next(&mut self, element: Option<u64>) -> Result<(), Halt> {
         let start = self.window.here();
         match self.document(element) {
-            Err(ReadEnd::Flaw(flaw @ Flaw::Syntax { .. }, place))
+            Err(Halt::Flaw(flaw @ Flaw::Syntax { .. }, place))
                 if element.is_none()
                     && self.window.here() == start
                     // Where there is an object in each line, a bad line says nothing about the next.
                     // Anywhere else it is not known where the next one begins.
                     && place.line <= start.line + 1 =>
             {
-                self.resume(ReadEnd::Flaw(flaw, place))
+                self.resume(Halt::Flaw(flaw, place))
             }
             other => other,
         }
     }
 
     /// Reports a flaw, and goes on at the next line that begins with an object.
-    fn resume(&mut self, halt: ReadEnd) -> Result<(), ReadEnd> {
-        let ReadEnd::Flaw(flaw, place) = halt else { return Err(halt) };
+    fn resume(&mut self, halt: Halt) -> Result<(), Halt> {
+        let Halt::Flaw(flaw, place) = halt else { return Err(halt) };
         self.out.broken(place, None, flaw)?;
         loop {
             let Some((end, ended)) = self.window.line(0)? else { return Ok(()) };
@@ -136,28 +136,28 @@ impl JsonReader<'_, '_, '_> {
         }
     }
 
-    fn document(&mut self, element: Option<u64>) -> Result<(), ReadEnd> {
+    fn document(&mut self, element: Option<u64>) -> Result<(), Halt> {
         let start = self.window.here();
         let mut head = ObjectHead::default();
-        match self.members(1, Expected::KeyOrEnd, &mut head, true)? {
-            WalkedMembers::Object(end) => {
+        match self.members(1, Token::KeyOrEnd, &mut head, true)? {
+            Shape::Object(end) => {
                 self.out.document(start, element, &head, &self.window.bytes()[..end])?;
                 self.window.consume(end);
                 Ok(())
             }
-            WalkedMembers::List(at) => {
+            Shape::List(at) => {
                 self.window.consume(at);
                 self.list(start, head)
             }
         }
     }
 
-    fn list(&mut self, start: Position, mut head: ObjectHead) -> Result<(), ReadEnd> {
+    fn list(&mut self, start: Position, mut head: ObjectHead) -> Result<(), Halt> {
         self.out.open_list(start);
         let end = self.items(&head).and_then(|()| self.rest_of_list(&mut head));
         match end {
             Ok(()) => self.out.close_list(&head, true),
-            Err(ReadEnd::Asked) => Err(ReadEnd::Asked),
+            Err(Halt::Asked) => Err(Halt::Asked),
             Err(halt) => {
                 // What was kept until the kind is known is told now, before the break.
                 self.out.close_list(&head, false)?;
@@ -166,7 +166,7 @@ impl JsonReader<'_, '_, '_> {
         }
     }
 
-    fn items(&mut self, list: &ObjectHead) -> Result<(), ReadEnd> {
+    fn items(&mut self, list: &ObjectHead) -> Result<(), Halt> {
         let mut index = 0;
         loop {
             let start = self.skip_space(0)?;
@@ -195,8 +195,7 @@ impl JsonReader<'_, '_, '_> {
                         continue;
                     }
                     let mut head = ObjectHead::default();
-                    let WalkedMembers::Object(end) =
-                        self.members(1, Expected::KeyOrEnd, &mut head, false)?
+                    let Shape::Object(end) = self.members(1, Token::KeyOrEnd, &mut head, false)?
                     else {
                         return Err(self.syntax(0, "a list in a list"));
                     };
@@ -210,7 +209,7 @@ impl JsonReader<'_, '_, '_> {
     }
 
     /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
-    fn skim(&mut self) -> Result<Option<SkimmedItem>, ReadEnd> {
+    fn skim(&mut self) -> Result<Option<SkimmedItem>, Halt> {
         if !self.skim || !self.window.starts_with(skim::START)? {
             return Ok(None);
         }
@@ -219,27 +218,22 @@ impl JsonReader<'_, '_, '_> {
         Ok(skim::head(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 
-    fn rest_of_list(&mut self, head: &mut ObjectHead) -> Result<(), ReadEnd> {
-        match self.members(0, Expected::CommaOrEnd, head, true)? {
-            WalkedMembers::Object(end) => {
+    fn rest_of_list(&mut self, head: &mut ObjectHead) -> Result<(), Halt> {
+        match self.members(0, Token::CommaOrEnd, head, true)? {
+            Shape::Object(end) => {
                 self.window.consume(end);
                 Ok(())
             }
-            WalkedMembers::List(at) => Err(ReadEnd::Flaw(Flaw::TwoItems, self.window.place(at))),
+            Shape::List(at) => Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at))),
         }
     }
 
     /// Reports an element that is a text, a number…, and passes over it.
-    fn not_an_object(
-        &mut self,
-        index: u64,
-        byte: u8,
-        list: Option<&ObjectHead>,
-    ) -> Result<(), ReadEnd> {
+    fn not_an_object(&mut self, index: u64, byte: u8, of: Option<&ObjectHead>) -> Result<(), Halt> {
         let place = self.window.here();
         let end = self.pass(0)?;
         let flaw = Flaw::NotAnObject { found: wording::begins(byte) };
-        match list {
+        match of {
             Some(list) => self.out.broken_item(place, index, list, flaw)?,
             None => self.out.broken(place, Some(index), flaw)?,
         }
@@ -251,27 +245,27 @@ impl JsonReader<'_, '_, '_> {
     fn members(
         &mut self,
         mut at: usize,
-        mut next: Expected,
+        mut next: Token,
         head: &mut ObjectHead,
         enter: bool,
-    ) -> Result<WalkedMembers, ReadEnd> {
+    ) -> Result<Shape, Halt> {
         loop {
             at = self.skip_space(at)?;
             match (self.window.byte(at)?, next) {
                 (None, _) => return Err(self.window.cut("an object")),
-                (Some(b'}'), Expected::KeyOrEnd | Expected::CommaOrEnd) => {
-                    return Ok(WalkedMembers::Object(at + 1));
+                (Some(b'}'), Token::KeyOrEnd | Token::CommaOrEnd) => {
+                    return Ok(Shape::Object(at + 1));
                 }
-                (Some(b','), Expected::CommaOrEnd) => {
+                (Some(b','), Token::CommaOrEnd) => {
                     at += 1;
-                    next = Expected::Key;
+                    next = Token::Key;
                     continue;
                 }
-                (Some(b'"'), Expected::KeyOrEnd | Expected::Key) => {}
-                (Some(_), Expected::CommaOrEnd) => {
+                (Some(b'"'), Token::KeyOrEnd | Token::Key) => {}
+                (Some(_), Token::CommaOrEnd) => {
                     return Err(self.syntax(at, "expected `,` or `}`"));
                 }
-                (Some(_), Expected::KeyOrEnd | Expected::Key) => {
+                (Some(_), Token::KeyOrEnd | Token::Key) => {
                     return Err(self.syntax(at, "expected a name in quotes"));
                 }
             }
@@ -284,21 +278,21 @@ impl JsonReader<'_, '_, '_> {
                 None => return Err(self.window.cut("an object")),
             }
             let first = self.window.byte(at)?;
-            match (HeadMember::named(&key), first) {
-                (Some(HeadMember::Items), Some(b'[')) if enter && head.may_be_list() => {
+            match (HeadKey::named(&key), first) {
+                (Some(HeadKey::Items), Some(b'[')) if enter && head.may_be_list() => {
                     if head.items == ItemsMember::Listed {
-                        return Err(ReadEnd::Flaw(Flaw::TwoItems, self.window.place(at)));
+                        return Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at)));
                     }
                     head.items = ItemsMember::Listed;
-                    return Ok(WalkedMembers::List(at + 1));
+                    return Ok(Shape::List(at + 1));
                 }
-                (Some(HeadMember::Items), Some(b'n')) => {
+                (Some(HeadKey::Items), Some(b'n')) => {
                     at = self.pass(at)?;
                     if head.items == ItemsMember::Absent {
                         head.items = ItemsMember::Null;
                     }
                 }
-                (Some(HeadMember::Metadata), Some(byte)) if byte != b'n' => {
+                (Some(HeadKey::Metadata), Some(byte)) if byte != b'n' => {
                     let (meta, end) = self.take::<HeadMetadata>(at)?;
                     // An array would pass: serde fills a struct from a sequence as well.
                     match meta {
@@ -313,19 +307,14 @@ impl JsonReader<'_, '_, '_> {
                     }
                     at = end;
                 }
-                (
-                    Some(
-                        member @ (HeadMember::Kind | HeadMember::ApiVersion | HeadMember::Message),
-                    ),
-                    _,
-                ) => {
+                (Some(member @ (HeadKey::Kind | HeadKey::ApiVersion | HeadKey::Message)), _) => {
                     let (text, end) = self.take::<NullableText>(at)?;
                     head.text(member, text);
                     at = end;
                 }
-                (Some(HeadMember::Items | HeadMember::Metadata) | None, _) => at = self.pass(at)?,
+                (Some(HeadKey::Items | HeadKey::Metadata) | None, _) => at = self.pass(at)?,
             }
-            next = Expected::CommaOrEnd;
+            next = Token::CommaOrEnd;
         }
     }
 
@@ -334,7 +323,7 @@ impl JsonReader<'_, '_, '_> {
     fn take<T: DeserializeOwned>(
         &mut self,
         at: usize,
-    ) -> Result<(Result<T, serde_json::Error>, usize), ReadEnd> {
+    ) -> Result<(Result<T, serde_json::Error>, usize), Halt> {
         match self.attempt::<T>(at)? {
             Ok((value, end)) => Ok((Ok(value), end)),
             Err(error) => Ok((Err(error), self.pass(at)?)),
@@ -342,7 +331,7 @@ impl JsonReader<'_, '_, '_> {
     }
 
     /// Passes over the value at `at`, and returns its end.
-    fn pass(&mut self, at: usize) -> Result<usize, ReadEnd> {
+    fn pass(&mut self, at: usize) -> Result<usize, Halt> {
         match self.attempt::<IgnoredAny>(at)? {
             Ok((IgnoredAny, end)) => Ok(end),
             Err(error) => Err(self.wrong(at, &error)),
@@ -352,7 +341,7 @@ impl JsonReader<'_, '_, '_> {
     fn attempt<T: DeserializeOwned>(
         &mut self,
         at: usize,
-    ) -> Result<Result<(T, usize), serde_json::Error>, ReadEnd> {
+    ) -> Result<Result<(T, usize), serde_json::Error>, Halt> {
         loop {
             let bytes = self.window.bytes().get(at..).unwrap_or_default();
             let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<T>();
@@ -376,31 +365,31 @@ impl JsonReader<'_, '_, '_> {
     }
 
     /// Returns the position of the next byte that is not white space, or the end.
-    fn skip_space(&mut self, mut at: usize) -> Result<usize, ReadEnd> {
+    fn skip_space(&mut self, mut at: usize) -> Result<usize, Halt> {
         loop {
             let bytes = self.window.bytes().get(at..).unwrap_or_default();
             let space =
                 bytes.iter().take_while(|b| matches!(b, b' ' | b'\n' | b'\r' | b'\t')).count();
             at += space;
-            if at < self.window.bytes().len() || self.window.fill()? == FillResult::End {
+            if at < self.window.bytes().len() || self.window.fill()? == Filled::End {
                 return Ok(at);
             }
         }
     }
 
-    fn peek(&mut self, at: usize) -> Result<Option<u8>, ReadEnd> {
+    fn peek(&mut self, at: usize) -> Result<Option<u8>, Halt> {
         let at = self.skip_space(at)?;
         self.window.byte(at)
     }
 
-    fn syntax(&self, at: usize, reason: &str) -> ReadEnd {
+    fn syntax(&self, at: usize, reason: &str) -> Halt {
         let place = self.window.place(at);
         let reason = reason.to_owned();
-        ReadEnd::Flaw(Flaw::Syntax { format: "JSON", offset: place.offset, reason }, place)
+        Halt::Flaw(Flaw::Syntax { format: "JSON", offset: place.offset, reason }, place)
     }
 
     /// Translates an error of the value at `at` to the place in the file.
-    fn wrong(&self, at: usize, error: &serde_json::Error) -> ReadEnd {
+    fn wrong(&self, at: usize, error: &serde_json::Error) -> Halt {
         let bytes = self.window.bytes().get(at..).unwrap_or_default();
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();

@@ -7,7 +7,7 @@ use super::flaw::Flaw;
 use super::head::ObjectHead;
 use super::piece::{OwnRecord, Piece};
 use super::summary::FileFormat;
-use super::window::{Position, ReadEnd};
+use super::window::{Halt, Position};
 use super::{OWN_EXCERPT, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
 /// How far a dump of ours has come.
@@ -35,11 +35,11 @@ impl Delivery<'_> {
         place: Position,
         head: &ObjectHead,
         body: &[u8],
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let of_a_dump = [OWN_HEADER, OWN_EXCERPT, OWN_TRAILER].contains(&&*head.kind);
         if head.api_version != OWN_VERSION && (of_a_dump || self.own != OwnDump::No) {
             // Even a line of a known kind may mean something else.
-            return Err(ReadEnd::Flaw(Flaw::Newer(head.api_version.clone()), place));
+            return Err(Halt::Flaw(Flaw::Newer(head.api_version.clone()), place));
         }
         match (head.kind.as_str(), self.own) {
             (OWN_HEADER, _) => {

@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 use super::delivery::{Delivery, PieceSink};
 use super::flaw::Flaw;
 use super::summary::{FileFormat, FileSummary};
-use super::window::{FillResult, Position, ReadEnd, ReadLimits, Window};
+use super::window::{Filled, Halt, Position, ReadLimits, Window};
 use super::{json, layout, wording, yaml};
 
 /// A tar header's magic stands here.
@@ -55,7 +55,7 @@ impl Unpacker<'_> {
         name: &str,
         source: &mut dyn Read,
         wrapping: Packing,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let mut source = PeekedSource::new(source);
         match nature(&source.head) {
             PackedForm::Gzip if wrapping.gzip < 2 => {
@@ -74,9 +74,9 @@ impl Unpacker<'_> {
     }
 
     /// Reports that nothing can be read from here.
-    pub(super) fn refuse(&mut self, name: &str, flaw: Flaw) -> Result<(), ReadEnd> {
+    pub(super) fn refuse(&mut self, name: &str, flaw: Flaw) -> Result<(), Halt> {
         let delivery = Delivery::new(name, false, 0, self.sink);
-        let (summary, end) = delivery.finish(Err(ReadEnd::Flaw(flaw, Position::FILE)));
+        let (summary, end) = delivery.finish(Err(Halt::Flaw(flaw, Position::FILE)));
         self.summaries.push(summary);
         end
     }
@@ -86,13 +86,13 @@ impl Unpacker<'_> {
         name: &str,
         source: &mut PeekedSource,
         wrapping: Packing,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let ReadLimits { chunk, skim, json: most_json, yaml: most_yaml } = self.limits;
         let mut out = Delivery::new(name, wrapping.found, most_json, self.sink);
         let is_json = match source.first_significant() {
             Some(byte) => matches!(byte, b'{' | b'['),
             None if source.failure.is_none() => {
-                let (summary, end) = out.finish(Err(ReadEnd::Flaw(Flaw::Empty, Position::FILE)));
+                let (summary, end) = out.finish(Err(Halt::Flaw(Flaw::Empty, Position::FILE)));
                 self.summaries.push(summary);
                 return end;
             }
@@ -128,7 +128,7 @@ impl Unpacker<'_> {
         name: &str,
         source: &mut PeekedSource,
         wrapping: Packing,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let before = self.summaries.len();
         let mut archive = tar::Archive::new(ArchiveTail { source, zeros: 0 });
         let end = match archive.entries() {
@@ -167,7 +167,7 @@ impl Unpacker<'_> {
         name: &str,
         entries: tar::Entries<'_, R>,
         wrapping: Packing,
-    ) -> Result<io::Result<()>, ReadEnd> {
+    ) -> Result<io::Result<()>, Halt> {
         let mut long_name = None;
         for entry in entries {
             let mut entry = match entry {
@@ -205,8 +205,8 @@ impl Unpacker<'_> {
     }
 }
 
-fn skip_bom(window: &mut Window) -> Result<(), ReadEnd> {
-    while window.bytes().len() < 3 && window.fill()? == FillResult::More {}
+fn skip_bom(window: &mut Window) -> Result<(), Halt> {
+    while window.bytes().len() < 3 && window.fill()? == Filled::More {}
     if window.bytes().starts_with(b"\xEF\xBB\xBF") {
         window.consume(3);
     }

@@ -43,7 +43,7 @@ impl Position {
 
 /// Why reading a file does not go on.
 #[derive(Debug)]
-pub(super) enum ReadEnd {
+pub(super) enum Halt {
     /// The sink has had enough.
     Asked,
     /// It cannot.
@@ -52,7 +52,7 @@ pub(super) enum ReadEnd {
 
 /// What came of asking for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FillResult {
+pub(super) enum Filled {
     More,
     End,
 }
@@ -115,16 +115,16 @@ impl<'r> Window<'r> {
 
     /// Reads until the buffer is full, doubling it first if it is. Filling it to the brim keeps
     /// the work linear: an object that does not fit is parsed again only when twice as much is there.
-    pub(super) fn fill(&mut self) -> Result<FillResult, ReadEnd> {
+    pub(super) fn fill(&mut self) -> Result<Filled, Halt> {
         if self.ended {
-            return Ok(FillResult::End);
+            return Ok(Filled::End);
         }
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         if self.end == self.buffer.len() {
             if self.end >= self.most {
-                return Err(ReadEnd::Flaw(Flaw::TooLarge { limit: self.most }, self.here));
+                return Err(Halt::Flaw(Flaw::TooLarge { limit: self.most }, self.here));
             }
             self.buffer.resize((self.end * 2).min(self.most), 0);
         }
@@ -143,28 +143,28 @@ impl<'r> Window<'r> {
                 break;
             }
         }
-        Ok(if self.end > before { FillResult::More } else { FillResult::End })
+        Ok(if self.end > before { Filled::More } else { Filled::End })
     }
 
     /// Returns why the bytes ended before their time, if they did.
-    pub(super) fn failure(&self) -> Option<ReadEnd> {
+    pub(super) fn failure(&self) -> Option<Halt> {
         let reason = self.failure.clone()?;
         let place = self.place(self.end - self.start);
-        Some(ReadEnd::Flaw(Flaw::Unreadable { offset: place.offset, reason }, place))
+        Some(Halt::Flaw(Flaw::Unreadable { offset: place.offset, reason }, place))
     }
 
     /// Returns the halt for an end that comes within `what`.
-    pub(super) fn cut(&self, what: &'static str) -> ReadEnd {
+    pub(super) fn cut(&self, what: &'static str) -> Halt {
         self.failure().unwrap_or_else(|| {
             let place = self.place(self.end - self.start);
-            ReadEnd::Flaw(Flaw::Truncated { offset: place.offset, what }, place)
+            Halt::Flaw(Flaw::Truncated { offset: place.offset, what }, place)
         })
     }
 
     /// Returns the byte at `at`, reading on if need be; nothing at the end.
-    pub(super) fn byte(&mut self, at: usize) -> Result<Option<u8>, ReadEnd> {
+    pub(super) fn byte(&mut self, at: usize) -> Result<Option<u8>, Halt> {
         while self.bytes().len() <= at {
-            if self.fill()? == FillResult::End {
+            if self.fill()? == Filled::End {
                 return Ok(None);
             }
         }
@@ -173,7 +173,7 @@ impl<'r> Window<'r> {
 
     /// Returns the end of the line that begins at `at`, its line break included, and whether it
     /// has one; nothing at the end.
-    pub(super) fn line(&mut self, at: usize) -> Result<Option<(usize, bool)>, ReadEnd> {
+    pub(super) fn line(&mut self, at: usize) -> Result<Option<(usize, bool)>, Halt> {
         let mut from = at;
         loop {
             let bytes = self.bytes();
@@ -183,7 +183,7 @@ impl<'r> Window<'r> {
                 return Ok(Some((from + found + 1, true)));
             }
             from = bytes.len().max(at);
-            if self.fill()? == FillResult::End {
+            if self.fill()? == Filled::End {
                 let length = self.bytes().len();
                 return Ok((length > at).then_some((length, false)));
             }
@@ -191,9 +191,9 @@ impl<'r> Window<'r> {
     }
 
     /// Returns whether the window begins with these bytes.
-    pub(super) fn starts_with(&mut self, start: &[u8]) -> Result<bool, ReadEnd> {
+    pub(super) fn starts_with(&mut self, start: &[u8]) -> Result<bool, Halt> {
         while self.bytes().len() < start.len() {
-            if self.fill()? == FillResult::End {
+            if self.fill()? == Filled::End {
                 return Ok(false);
             }
         }
@@ -201,14 +201,14 @@ impl<'r> Window<'r> {
     }
 
     /// Returns where these bytes begin, if they come before the end of the file.
-    pub(super) fn find(&mut self, wanted: &memmem::Finder) -> Result<Option<usize>, ReadEnd> {
+    pub(super) fn find(&mut self, wanted: &memmem::Finder) -> Result<Option<usize>, Halt> {
         let mut from = 0;
         loop {
             if let Some(found) = wanted.find(&self.bytes()[from..]) {
                 return Ok(Some(from + found));
             }
             from = self.bytes().len().saturating_sub(wanted.needle().len());
-            if self.fill()? == FillResult::End {
+            if self.fill()? == Filled::End {
                 return Ok(None);
             }
         }
@@ -219,7 +219,7 @@ impl<'r> Window<'r> {
     ///
     /// They end only with the line that belongs to the one they began with: what a container
     /// prints must not pass for objects of the cluster.
-    pub(super) fn skip_logs(&mut self) -> Result<bool, ReadEnd> {
+    pub(super) fn skip_logs(&mut self) -> Result<bool, Halt> {
         const BEGIN: &[u8] = b"==== START logs for container ";
         let Some((end, _)) = self.line(0)? else { return Ok(false) };
         let Some(of) = self.bytes()[..end].strip_prefix(BEGIN) else { return Ok(false) };
@@ -236,10 +236,10 @@ impl<'r> Window<'r> {
     }
 
     /// Like [`line`](Self::line), except that a line may be longer than anything that is kept.
-    fn log_line(&mut self) -> Result<Option<(usize, bool)>, ReadEnd> {
+    fn log_line(&mut self) -> Result<Option<(usize, bool)>, Halt> {
         loop {
             match self.line(0) {
-                Err(ReadEnd::Flaw(Flaw::TooLarge { .. }, _)) => self.consume(self.end - self.start),
+                Err(Halt::Flaw(Flaw::TooLarge { .. }, _)) => self.consume(self.end - self.start),
                 line => return line,
             }
         }

@@ -19,10 +19,10 @@ use super::delivery::Delivery;
 use super::flaw::Flaw;
 use super::head::{ItemsMember, ObjectHead, called};
 use super::timestamp;
-use super::window::{Position, ReadEnd, Window};
+use super::window::{Halt, Position, Window};
 
 /// Reads all documents of a file.
-pub(super) fn read(window: &mut Window, out: &mut Delivery) -> Result<(), ReadEnd> {
+pub(super) fn read(window: &mut Window, out: &mut Delivery) -> Result<(), Halt> {
     let mut yaml = YamlReader { window, out, scratch: Vec::new() };
     while yaml.document()? {}
     yaml.window.failure().map_or(Ok(()), Err)
@@ -47,7 +47,7 @@ enum LineMark {
 
 impl YamlReader<'_, '_, '_> {
     /// Reads one document and what separates it from the next; returns whether there may be one.
-    fn document(&mut self) -> Result<bool, ReadEnd> {
+    fn document(&mut self) -> Result<bool, Halt> {
         let mut at = 0;
         loop {
             let Some((end, ended)) = self.window.line(at)? else {
@@ -70,7 +70,7 @@ impl YamlReader<'_, '_, '_> {
     }
 
     /// Passes over what separates documents.
-    fn pass(&mut self, mark: LineMark) -> Result<(), ReadEnd> {
+    fn pass(&mut self, mark: LineMark) -> Result<(), Halt> {
         match mark {
             LineMark::Divider(length) => self.window.consume(length),
             LineMark::Logs => {
@@ -85,7 +85,7 @@ impl YamlReader<'_, '_, '_> {
     }
 
     /// Parses what stands before `end` as one document, and consumes it.
-    fn whole(&mut self, end: usize) -> Result<(), ReadEnd> {
+    fn whole(&mut self, end: usize) -> Result<(), Halt> {
         let place = self.window.here();
         if self.window.bytes().len() == end
             && let Some(halt) = self.window.failure()
@@ -106,12 +106,7 @@ impl YamlReader<'_, '_, '_> {
     }
 
     /// Delivers a document that has been parsed as a whole.
-    fn value(
-        &mut self,
-        place: Position,
-        element: Option<u64>,
-        value: Value,
-    ) -> Result<(), ReadEnd> {
+    fn value(&mut self, place: Position, element: Option<u64>, value: Value) -> Result<(), Halt> {
         match value {
             // Nothing but comments.
             Value::Null if element.is_none() => Ok(()),
@@ -141,7 +136,7 @@ impl YamlReader<'_, '_, '_> {
         place: Position,
         list: &ObjectHead,
         mut object: Map<String, Value>,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         self.out.open_list(place);
         match object.remove("items") {
             Some(Value::Array(items)) => {
@@ -164,7 +159,7 @@ impl YamlReader<'_, '_, '_> {
         index: u64,
         list: &ObjectHead,
         item: &Value,
-    ) -> Result<(), ReadEnd> {
+    ) -> Result<(), Halt> {
         let Value::Object(object) = item else {
             let flaw = Flaw::NotAnObject { found: called(item) };
             return self.out.broken_item(place, index, list, flaw);
@@ -175,7 +170,7 @@ impl YamlReader<'_, '_, '_> {
 
     /// Reads a list whose line `items:` stands from `at` to `after`. Returns whether it has the
     /// shape that can be split; if not, nothing has been consumed.
-    fn list(&mut self, at: usize, after: usize) -> Result<bool, ReadEnd> {
+    fn list(&mut self, at: usize, after: usize) -> Result<bool, Halt> {
         let start = self.window.here();
         let Ok(front) = parse::<Option<Map<String, Value>>>(&self.window.bytes()[..at], start)
         else {
@@ -191,7 +186,7 @@ impl YamlReader<'_, '_, '_> {
         self.window.consume(first);
         match self.items(&mut head, depth) {
             Ok(whole) => self.out.close_list(&head, whole)?,
-            Err(ReadEnd::Asked) => return Err(ReadEnd::Asked),
+            Err(Halt::Asked) => return Err(Halt::Asked),
             Err(halt) => {
                 self.out.close_list(&head, false)?;
                 return Err(halt);
@@ -201,7 +196,7 @@ impl YamlReader<'_, '_, '_> {
     }
 
     /// Returns where the first item begins, and at which depth; nothing if none does.
-    fn first_item(&mut self, mut at: usize) -> Result<Option<(usize, usize)>, ReadEnd> {
+    fn first_item(&mut self, mut at: usize) -> Result<Option<(usize, usize)>, Halt> {
         loop {
             let Some((end, _)) = self.window.line(at)? else { return Ok(None) };
             let line = &self.window.bytes()[at..end];
@@ -216,7 +211,7 @@ impl YamlReader<'_, '_, '_> {
     }
 
     /// Reads the items and what follows them; returns whether the list certainly ends here.
-    fn items(&mut self, list: &mut ObjectHead, margin: usize) -> Result<bool, ReadEnd> {
+    fn items(&mut self, list: &mut ObjectHead, margin: usize) -> Result<bool, Halt> {
         for index in 1.. {
             let place = self.window.here();
             let mut at = 0;
@@ -231,7 +226,7 @@ impl YamlReader<'_, '_, '_> {
                         at = end;
                     }
                     // The item before the line that is too long is whole.
-                    Err(ReadEnd::Flaw(Flaw::TooLarge { .. }, _)) if self.ends_item(at, margin) => {
+                    Err(Halt::Flaw(Flaw::TooLarge { .. }, _)) if self.ends_item(at, margin) => {
                         break (at, true);
                     }
                     Err(halt) => return Err(halt),
@@ -266,7 +261,7 @@ impl YamlReader<'_, '_, '_> {
         at > 0 && line.len() > margin + 1 && depth(line) == margin && begins_item(line)
     }
 
-    fn rest_of_list(&mut self, list: &mut ObjectHead) -> Result<bool, ReadEnd> {
+    fn rest_of_list(&mut self, list: &mut ObjectHead) -> Result<bool, Halt> {
         let place = self.window.here();
         let mut at = 0;
         let mark = loop {
