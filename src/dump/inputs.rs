@@ -97,7 +97,7 @@ fn unreadable(error: &io::Error) -> Flaw {
 }
 
 /// Returns a path as it is shown and matched: with `/` on every system.
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     let shown = path.display().to_string();
     let shown = if cfg!(windows) { shown.replace('\\', "/") } else { shown };
     shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()

@@ -44,6 +44,7 @@ mod wording;
 mod writer;
 mod yaml;
 
+use std::fmt;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -73,6 +74,15 @@ pub enum Input {
     Stdin,
     /// A file, or a folder with all that is in it.
     Path(PathBuf),
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("stdin"),
+            Self::Path(path) => f.write_str(&inputs::name(path)),
+        }
+    }
 }
 
 impl Input {

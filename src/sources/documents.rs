@@ -306,7 +306,7 @@ impl DumpReading {
                         "{first} is a Template, which makes objects: it shows none of a cluster"
                     )
                 }
-                (_, [one]) => format!("{} holds no object that an audit looks at", shown(one)),
+                (_, [one]) => format!("{one} holds no object that an audit looks at"),
                 (_, _) => format!(
                     "none of the {} inputs holds an object that an audit looks at",
                     inputs.len()
@@ -315,13 +315,5 @@ impl DumpReading {
             (reason, None)
         });
         DumpError::Useless { reason, hint: Some(hint.unwrap_or(EXPECTED)) }
-    }
-}
-
-/// Returns what an input is called.
-fn shown(input: &Input) -> String {
-    match input {
-        Input::Stdin => "stdin".to_owned(),
-        Input::Path(path) => path.display().to_string(),
     }
 }

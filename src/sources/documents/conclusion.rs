@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::super::intake::Intake;
 use super::{
-    DumpNotes, DumpOptions, DumpReading, KindEvidence, Occurrences, kind_of, shown,
+    DumpNotes, DumpOptions, DumpReading, KindEvidence, Occurrences, kind_of,
     versions::ObjectVersions,
 };
 use crate::cluster::{Change, Coverage, Gap, Reach};
@@ -126,7 +126,7 @@ impl DumpReading {
         let matters = |file: &&FileSummary| self.sources.contains(&file.path) || lists(file);
         let files: Vec<_> = summaries.iter().filter(matters).map(|file| &*file.path).collect();
         // A folder or an archive is told by its own name, not by that of any file in it.
-        let inputs: Vec<_> = inputs.iter().map(shown).collect();
+        let inputs: Vec<_> = inputs.iter().map(Input::to_string).collect();
         let within = |file: &str, input: &String| {
             let rest = file.strip_prefix(input.trim_end_matches('/'));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '!']))
@@ -227,11 +227,10 @@ impl DumpReading {
                 match (&summary.scope, shown) {
                     _ if !kind.is_namespaced() => whole = true,
                     (_, Some(shown)) if shown.len() > 1 => whole = true,
-                    (FileScope::Namespace(namespace), _) => {
+                    // What is in the list counts more than where it lies.
+                    (_, Some(shown)) => namespaces.extend(shown.iter().cloned()),
+                    (FileScope::Namespace(namespace), None) => {
                         namespaces.insert(namespace.as_str().into());
-                    }
-                    (FileScope::Unknown | FileScope::Cluster, Some(shown)) => {
-                        namespaces.extend(shown.iter().cloned());
                     }
                     (FileScope::Unknown | FileScope::Cluster, None) => has_empty = true,
                 }
