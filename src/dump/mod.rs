@@ -1,4 +1,5 @@
-//! Reader of saved dumps: files, folders, archives and standard input become single Kubernetes objects.
+//! Reader of saved dumps: turns files, folders, archives and standard input into single Kubernetes
+//! objects.
 //!
 //! It knows how dumps are packed and written, and nothing of what the objects mean. Whatever the
 //! layer above concludes, it can rely on this:

@@ -1,4 +1,5 @@
-//! Turns the documents of dumps, our own or those of kubectl and other tools, into changes of the cluster.
+//! Turns the documents of dumps into changes of the cluster: our own dumps, and those that kubectl
+//! and other tools write.
 //!
 //! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
 //! known: see [`KindEvidence`] for what counts as having seen all of a kind.

@@ -41,15 +41,15 @@ impl DumpReading {
             }
         }
         self.cover(summaries, versions, &complete, &options.kinds, intake);
-        self.tell_moment(inputs, summaries, versions, intake);
-        self.tell_versions(versions);
-        self.tell_untyped();
-        self.tell_namesakes();
-        self.tell_time(summaries, options, intake);
+        self.note_moment(inputs, summaries, versions, intake);
+        self.note_versions(versions);
+        self.note_untyped();
+        self.note_namesakes();
+        self.set_clock(summaries, options, intake);
         self.notes
     }
 
-    fn tell_versions(&mut self, versions: &ObjectVersions) {
+    fn note_versions(&mut self, versions: &ObjectVersions) {
         let older = &versions.older;
         let note = match older.count {
             0 => return,
@@ -107,7 +107,7 @@ impl DumpReading {
 
     /// Says that what is absent is so only if the lists of a foreign dump are of one moment: where one
     /// kind was seen whole, and objects of another may miss something in it.
-    fn tell_moment(
+    fn note_moment(
         &mut self,
         inputs: &[Input],
         summaries: &[FileSummary],
@@ -144,7 +144,7 @@ impl DumpReading {
     }
 
     /// Says which files hold objects that may be of any of several kinds.
-    fn tell_untyped(&mut self) {
+    fn note_untyped(&mut self) {
         let mut files = self.untyped_files.iter();
         let Some(first) = files.next() else { return };
         let more = files.len() as u64;
@@ -158,7 +158,7 @@ impl DumpReading {
     }
 
     /// Says which objects were not read since their group is not that of their namesakes.
-    fn tell_namesakes(&mut self) {
+    fn note_namesakes(&mut self) {
         for (name, Occurrences { count, first }) in &self.namesakes {
             self.notes.notes.push(match count {
                 1 => format!("{first} is a {name}, which is not what an audit looks at"),
@@ -264,7 +264,7 @@ impl DumpReading {
     }
 
     /// Sets the clock to the moment at which the dump was taken.
-    fn tell_time(&mut self, summaries: &[FileSummary], options: &DumpOptions, intake: &mut Intake) {
+    fn set_clock(&mut self, summaries: &[FileSummary], options: &DumpOptions, intake: &mut Intake) {
         let taken = self.taken.take().unwrap_or_else(|| self.header.metadata.clone());
         let recorded = taken.clock().unwrap_or_else(|_| {
             let text = taken.taken_at.as_deref().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Removes the members of an object that no row needs, before the object is decoded: of a pod, two thirds.
+//! Removes the members of an object that no row needs, before the object is decoded: of a pod, two
+//! thirds.
 //!
 //! Only of what kubectl has laid out, one thing in a line, each level four deeper. That this is so is
 //! checked line by line: from the first line that is indented otherwise, nothing is left out any more.
