@@ -17,7 +17,7 @@ use kubectl_storage::{
     dump::Input,
     model::{Claim, Volume},
     sources::{
-        dumped::{self, DumpOptions},
+        documents::{self, DumpOptions},
         intake::Intake,
     },
 };
@@ -94,7 +94,7 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
 
 fn read(file: &Path, intake: &mut Intake) -> io::Result<()> {
     let input = [Input::parse(file)];
-    let read = dumped::read(&input, &mut io::empty(), &DumpOptions::default(), intake);
+    let read = documents::read(&input, &mut io::empty(), &DumpOptions::default(), intake);
     read.map(|_| ()).map_err(io::Error::other)
 }
 

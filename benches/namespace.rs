@@ -18,7 +18,7 @@ use kubectl_storage::{
     model::{Kind, Settings},
     rules::Assessor,
     sources::{
-        dumped::{self, DumpOptions},
+        documents::{self, DumpOptions},
         intake::Intake,
     },
 };
@@ -78,7 +78,7 @@ fn assess(path: &Path) -> io::Result<(Duration, usize)> {
         kinds: Kind::ALL.to_vec(),
         ..DumpOptions::default()
     };
-    dumped::read(&[Input::parse(path)], &mut io::empty(), &options, &mut intake)
+    documents::read(&[Input::parse(path)], &mut io::empty(), &options, &mut intake)
         .map_err(io::Error::other)?;
     let settings = Settings::default();
     let mut best = (Duration::MAX, 0);

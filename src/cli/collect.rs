@@ -16,9 +16,9 @@ use crate::{
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
-        Header,
+        DumpHeader,
         answers::{self, Replies},
-        dumped::{self, DumpOptions},
+        documents::{self, DumpOptions},
         intake::Intake,
         live::{self, LiveError, LiveOptions},
     },
@@ -82,7 +82,7 @@ pub(super) async fn collect(
     save: Option<&Path>,
 ) -> Result<Collected, Failure> {
     let saving = save
-        .map(|path| DumpWriter::create(path, Replace::Dumps, &Header::now()))
+        .map(|path| DumpWriter::create(path, Replace::Dumps, &DumpHeader::now()))
         .transpose()
         .map_err(dump_failure)?;
     let mut collected = Collected {
@@ -111,9 +111,10 @@ pub(super) async fn collect(
             return Ok(collected);
         }
         ClusterSource::Dumps { inputs, complete, taken_at } => {
-            let options = DumpOptions { kinds: kinds(), complete, taken_at };
+            let now = Some(chrono::Utc::now());
+            let options = DumpOptions { kinds: kinds(), complete, taken_at, now };
             let read =
-                dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
+                documents::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);
             collected.judge(settings);
         }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::dump::Input;
     use crate::sources::{
-        dumped::{self, DumpOptions},
+        documents::{self, DumpOptions},
         intake::Intake,
     };
 
@@ -83,7 +83,7 @@ mod tests {
         let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz");
         let dump = [Input::Path(PathBuf::from(dump))];
         let mut intake = Intake::new(None);
-        dumped::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
+        documents::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
             .expect("it ships with us");
         let (cluster, settings) = (&intake.cluster, &Settings::default());
         let found = |threads, share| {

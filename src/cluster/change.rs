@@ -24,6 +24,8 @@ pub enum Change {
     Lost(Gap),
     /// The server's clock.
     Clock(Time),
+    /// A time that the server's clock had passed, where nothing says how late it was.
+    ClockAtLeast(Time),
     /// The server's version.
     Server(Server),
 }

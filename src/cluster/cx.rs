@@ -177,7 +177,7 @@ impl<'a> Cx<'a> {
 
     /// Whether a time lies further in the future than clocks may differ.
     pub fn is_future(&self, time: Time, slack: Duration) -> bool {
-        let Some(now) = self.cluster.clock() else { return false };
+        let Some(now) = self.cluster.exact_clock() else { return false };
         let slack = chrono::Duration::from_std(slack).unwrap_or_default();
         let Some(from) = time.checked_sub_signed(slack) else { return false };
         if from > now {

@@ -26,6 +26,8 @@ pub struct Cluster {
     pub(super) coverages: Coverages,
     pub(super) server: Option<Server>,
     clock: Option<Time>,
+    /// Whether it may have been later than the clock says.
+    clock_is_lower_bound: bool,
     /// How many changes were applied: their order.
     sequence: u64,
 }
@@ -85,7 +87,12 @@ impl Cluster {
                 dirty.everything = true;
             }
             // Time makes no subject dirty: judgements record when they must be made again.
-            Change::Clock(time) => self.clock = Some(time),
+            Change::Clock(time) => {
+                (self.clock, self.clock_is_lower_bound) = (Some(time), false);
+            }
+            Change::ClockAtLeast(time) => {
+                (self.clock, self.clock_is_lower_bound) = (Some(time), true);
+            }
             Change::Server(server) => {
                 self.server = Some(server);
                 dirty.everything = true;
@@ -96,6 +103,11 @@ impl Cluster {
     /// The server's clock, if it is known.
     pub fn clock(&self) -> Option<Time> {
         self.clock
+    }
+
+    /// The same, unless it may have been later: then nothing is known to lie in its future.
+    pub(super) fn exact_clock(&self) -> Option<Time> {
+        self.clock.filter(|_| !self.clock_is_lower_bound)
     }
 
     /// The server's version, if it was read.

@@ -1,43 +1,33 @@
-//! Between the parsers and the sink: gives items what their list knows, counts, and keeps the
-//! evidence of what the file does and does not prove.
+//! Hands the documents of one file to the caller as pieces, and counts them for the file's summary.
+//!
+//! An item of a list takes from its list the kind and version that it lacks. Lists that name their
+//! kind only at their end keep such items until then.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
+use super::OWN_GROUP;
 use super::flaw::Flaw;
-use super::head::{Head, Items, Meta};
-use super::piece::{Broken, Claimed, Object, Origin, Piece, Record};
+use super::head::{HeadMetadata, ItemsMember, ObjectHead};
+use super::own_lines::OwnDump;
+use super::piece::{Broken, ClaimedType, DumpObject, Origin, Piece};
 use super::skim::Skimmed;
-use super::summary::{FileSummary, Format, Layout, List, Scope};
-use super::window::{Halt, Place};
-use super::{OWN_EXCERPT, OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
+use super::summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
+use super::window::{Halt, Position};
 
 /// The caller's end of the line.
-pub(super) type Sink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
+pub(super) type PieceSink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
 
 /// One file on its way to the sink.
 pub(super) struct Delivery<'s> {
-    sink: &'s mut Sink<'s>,
+    sink: &'s mut PieceSink<'s>,
     /// Whether the file was merely found in a folder or an archive, and may hold anything.
     found: bool,
     /// How much of a list is kept until it names its kind.
     keep: usize,
-    own: Own,
+    pub(super) own: OwnDump,
     list: Option<OpenList>,
     summary: FileSummary,
-}
-
-/// How far a dump of ours has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Own {
-    /// It is none.
-    No,
-    /// So many lines after the header.
-    Open(u64),
-    /// The end line has been seen.
-    Closed,
 }
 
 /// A list whose end has not been seen.
@@ -46,7 +36,7 @@ struct OpenList {
     items: u64,
     broken: u64,
     /// Items without a kind, until the list names it.
-    held: Vec<Held>,
+    held: Vec<UntypedItem>,
     held_bytes: usize,
     overflown: bool,
     /// Broken items, until the list names the kind that they must have been of.
@@ -57,38 +47,32 @@ struct OpenList {
 const MOST_DOUBTFUL: usize = 1000;
 
 /// What an object is said to be.
-struct Said<'a> {
+struct StatedType<'a> {
     api_version: &'a str,
     kind: &'a str,
     /// What the list it is in says of its items.
-    list: Option<&'a Head>,
+    list: Option<&'a ObjectHead>,
 }
 
-struct Held {
+struct UntypedItem {
     origin: Origin,
-    head: Head,
+    head: ObjectHead,
     body: Box<[u8]>,
 }
 
-/// The end line of our own dump.
-#[derive(Deserialize)]
-struct Trailer {
-    count: u64,
-}
-
 impl<'s> Delivery<'s> {
-    pub(super) fn new(file: &str, found: bool, keep: usize, sink: &'s mut Sink<'s>) -> Self {
+    pub(super) fn new(file: &str, found: bool, keep: usize, sink: &'s mut PieceSink<'s>) -> Self {
         Self {
             sink,
             found,
             keep,
-            own: Own::No,
+            own: OwnDump::No,
             list: None,
             summary: FileSummary {
                 path: Arc::from(file),
-                format: Format::Unknown,
-                layout: Layout::Loose,
-                scope: Scope::Unknown,
+                format: FileFormat::Unknown,
+                layout: FileLayout::Loose,
+                scope: FileScope::Unknown,
                 taken_at: None,
                 objects: 0,
                 records: 0,
@@ -104,88 +88,44 @@ impl<'s> Delivery<'s> {
         &mut self.summary
     }
 
-    fn origin(&self, place: Place, item: Option<u64>) -> Origin {
+    pub(super) fn origin(&self, place: Position, item: Option<u64>) -> Origin {
         Origin { file: self.summary.path.clone(), line: place.line, offset: place.offset, item }
     }
 
     /// Delivers a document that is not in a Kubernetes list.
     pub(super) fn document(
         &mut self,
-        place: Place,
+        place: Position,
         item: Option<u64>,
-        head: &Head,
+        head: &ObjectHead,
         body: &[u8],
     ) -> Result<(), Halt> {
         if head.api_version.strip_prefix(OWN_GROUP).is_some_and(|rest| rest.starts_with('/')) {
             return self.own_line(place, head, body);
         }
-        if self.own == Own::Closed {
+        if self.own == OwnDump::Closed {
             return self.broken(place, item, Flaw::AfterEnd);
         }
         self.count_line();
         if self.found && head.is_foreign() {
-            self.summary.foreign += 1;
-            return Ok(());
+            return self.untyped(self.origin(place, item), head, body);
         }
         if head.is_list() && head.meta.name.0.is_empty() {
             self.open_list(place);
-            return self.close_list(head, head.items == Items::Null && head.has_metadata);
+            return self.close_list(head, head.items == ItemsMember::Null && head.has_metadata);
         }
         let origin = self.origin(place, item);
-        let said = Said { api_version: &head.api_version, kind: &head.kind, list: None };
+        let said = StatedType { api_version: &head.api_version, kind: &head.kind, list: None };
         self.object(origin, head, &said, body, None)
-    }
-
-    fn own_line(&mut self, place: Place, head: &Head, body: &[u8]) -> Result<(), Halt> {
-        let of_a_dump = [OWN_HEADER, OWN_EXCERPT, OWN_TRAILER].contains(&&*head.kind);
-        if head.api_version != OWN_VERSION && (of_a_dump || self.own != Own::No) {
-            // Even a line of a known kind may mean something else.
-            return Err(Halt::Flaw(Flaw::Newer(head.api_version.clone()), place));
-        }
-        match (head.kind.as_str(), self.own) {
-            (OWN_HEADER, _) => {
-                // A second header where no end line was: the first dump was cut.
-                if let Own::Open(_) = self.own {
-                    self.spoil(place, Flaw::NoEnd)?;
-                }
-                self.own = Own::Open(0);
-                self.summary.format = Format::Own;
-            }
-            (OWN_TRAILER, Own::Open(found)) => {
-                self.own = Own::Closed;
-                let stated = serde_json::from_slice::<Trailer>(body).map(|trailer| trailer.count);
-                return match stated {
-                    Ok(stated) if stated == found => Ok(()),
-                    Ok(stated) => self.spoil(place, Flaw::Miscounted { stated, found }),
-                    Err(_) => self.spoil(place, Flaw::Lacks("count")),
-                };
-            }
-            (OWN_TRAILER, Own::No) => return self.spoil(place, Flaw::NoBeginning),
-            (_, Own::Closed) => return self.broken(place, None, Flaw::AfterEnd),
-            (_, Own::Open(_) | Own::No) => self.count_line(),
-        }
-        let origin = self.origin(place, None);
-        let Ok(body) = str::from_utf8(body) else {
-            return self.report(origin, Flaw::NotUtf8, None);
-        };
-        self.summary.records += 1;
-        let record = Record { origin, api_version: &head.api_version, kind: &head.kind, body };
-        self.send(Piece::Record(record))
-    }
-
-    fn count_line(&mut self) {
-        if let Own::Open(count) = &mut self.own {
-            *count += 1;
-        }
     }
 
     /// Delivers one item of the list that is open. What is known of the list so far comes with it.
     pub(super) fn item(
         &mut self,
-        place: Place,
+        place: Position,
         index: u64,
-        list: &Head,
-        head: Head,
+        list: &ObjectHead,
+        head: ObjectHead,
         body: &[u8],
     ) -> Result<(), Halt> {
         let origin = self.origin(place, Some(index));
@@ -194,9 +134,9 @@ impl<'s> Delivery<'s> {
         }
         let (keep, Some(open)) = (self.keep, &mut self.list) else { return Ok(()) };
         // Counted with what it costs to remember it, lest a million tiny items pass for little.
-        open.held_bytes += body.len() + size_of::<Held>();
+        open.held_bytes += body.len() + size_of::<UntypedItem>();
         if open.held_bytes <= keep {
-            open.held.push(Held { origin, head, body: body.into() });
+            open.held.push(UntypedItem { origin, head, body: body.into() });
             return Ok(());
         }
         open.held = Vec::new();
@@ -210,9 +150,9 @@ impl<'s> Delivery<'s> {
     /// waits until it does: one broken pod says nothing about volumes.
     pub(super) fn broken_item(
         &mut self,
-        place: Place,
+        place: Position,
         index: u64,
-        list: &Head,
+        list: &ObjectHead,
         flaw: Flaw,
     ) -> Result<(), Halt> {
         let origin = self.origin(place, Some(index));
@@ -229,10 +169,10 @@ impl<'s> Delivery<'s> {
     /// Delivers an item that was cut out by its indentation. It names its kind.
     pub(super) fn skimmed(
         &mut self,
-        place: Place,
+        place: Position,
         index: u64,
-        list: &Head,
-        (head, skimmed): &(Head, Skimmed),
+        list: &ObjectHead,
+        (head, skimmed): &(ObjectHead, Skimmed),
         body: &[u8],
     ) -> Result<(), Halt> {
         self.typed(self.origin(place, Some(index)), list, head, body, Some(skimmed))
@@ -242,8 +182,8 @@ impl<'s> Delivery<'s> {
     fn typed(
         &mut self,
         origin: Origin,
-        list: &Head,
-        head: &Head,
+        list: &ObjectHead,
+        head: &ObjectHead,
         body: &[u8],
         skimmed: Option<&Skimmed>,
     ) -> Result<(), Halt> {
@@ -252,14 +192,20 @@ impl<'s> Delivery<'s> {
         // The version of a typed list is that of its items; that of a plain List says nothing.
         let inherits = head.api_version.is_empty() && !of.is_empty() && kind == of;
         let api_version = if inherits { &list.api_version } else { &head.api_version };
-        self.object(origin, head, &Said { api_version, kind, list: Some(list) }, body, skimmed)
+        self.object(
+            origin,
+            head,
+            &StatedType { api_version, kind, list: Some(list) },
+            body,
+            skimmed,
+        )
     }
 
     fn object(
         &mut self,
         origin: Origin,
-        head: &Head,
-        &Said { api_version, kind, list }: &Said<'_>,
+        head: &ObjectHead,
+        &StatedType { api_version, kind, list }: &StatedType<'_>,
         body: &[u8],
         skimmed: Option<&Skimmed>,
     ) -> Result<(), Halt> {
@@ -276,8 +222,9 @@ impl<'s> Delivery<'s> {
         if let Some(open) = &mut self.list {
             open.items += 1;
         }
-        let Meta { name, namespace, uid, resource_version, next_page: _ } = &head.meta;
-        self.send(Piece::Object(Object {
+        let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } =
+            &head.meta;
+        self.send(Piece::Object(DumpObject {
             origin,
             api_version,
             kind,
@@ -285,13 +232,43 @@ impl<'s> Delivery<'s> {
             name: &name.0,
             uid: &uid.0,
             resource_version: &resource_version.0,
+            created: &created.0,
             body,
             skimmed: skimmed.cloned(),
+            list: self.list_number(),
         }))
     }
 
+    /// Delivers what says of no kind, in a file that was merely found. Without a name it is no object.
+    fn untyped(&mut self, origin: Origin, head: &ObjectHead, body: &[u8]) -> Result<(), Halt> {
+        let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } =
+            &head.meta;
+        let Some(body) = str::from_utf8(body).ok().filter(|_| !name.0.is_empty()) else {
+            self.summary.foreign += 1;
+            return Ok(());
+        };
+        self.send(Piece::Untyped(DumpObject {
+            origin,
+            api_version: "",
+            kind: "",
+            namespace: &namespace.0,
+            name: &name.0,
+            uid: &uid.0,
+            resource_version: &resource_version.0,
+            created: &created.0,
+            body,
+            skimmed: None,
+            list: self.list_number(),
+        }))
+    }
+
+    /// Returns which of the lists of the file is open: those before it are closed.
+    fn list_number(&self) -> Option<usize> {
+        self.list.as_ref().map(|_| self.summary.lists.len())
+    }
+
     /// Begins a list. What kind it is may be known only at its end.
-    pub(super) fn open_list(&mut self, place: Place) {
+    pub(super) fn open_list(&mut self, place: Position) {
         self.list = Some(OpenList {
             origin: self.origin(place, None),
             items: 0,
@@ -304,41 +281,43 @@ impl<'s> Delivery<'s> {
     }
 
     /// Ends the list that is open. `whole` is whether its end was really there.
-    pub(super) fn close_list(&mut self, list: &Head, whole: bool) -> Result<(), Halt> {
+    pub(super) fn close_list(&mut self, list: &ObjectHead, whole: bool) -> Result<(), Halt> {
         let (held, doubtful) = self
             .list
             .as_mut()
             .map(|open| (std::mem::take(&mut open.held), std::mem::take(&mut open.doubtful)))
             .unwrap_or_default();
         if self.found && list.is_foreign() {
-            self.summary.foreign += (held.len() + doubtful.len()) as u64;
+            self.summary.foreign += doubtful.len() as u64;
+            for UntypedItem { origin, head, body } in held {
+                self.untyped(origin, &head, &body)?;
+            }
         } else {
             for (origin, flaw) in doubtful {
                 self.report(origin, flaw, list.claimed_items())?;
             }
-            for Held { origin, head, body } in held {
+            for UntypedItem { origin, head, body } in held {
                 self.typed(origin, list, &head, &body, None)?;
             }
             let open = self.list.as_ref().filter(|_| whole);
             let silent = open.is_some_and(|open| open.items + open.broken == 0);
             if let Some(flaw) = list.list_flaw(silent) {
                 let origin = self.list.as_ref().map(|open| open.origin.clone());
-                let origin = origin.unwrap_or_else(|| self.origin(Place::FILE, None));
+                let origin = origin.unwrap_or_else(|| self.origin(Position::FILE, None));
                 self.report(origin, flaw, list.claimed_items())?;
             }
         }
         let Some(open) = self.list.take() else { return Ok(()) };
-        let complete = whole
-            && list.is_list()
-            && open.broken == 0
-            // A page is not the list, however whole it is.
-            && list.meta.next_page.0.is_empty();
-        self.summary.lists.push(List {
+        // A page is not the list, however whole it is.
+        let continues = !list.meta.next_page.0.is_empty();
+        let complete = whole && list.is_list() && open.broken == 0 && !continues;
+        self.summary.lists.push(ListSummary {
             origin: open.origin,
             api_version: list.api_version.clone(),
             kind: list.kind.clone(),
             items: open.items,
             broken: open.broken,
+            continues,
             complete,
         });
         Ok(())
@@ -347,7 +326,7 @@ impl<'s> Delivery<'s> {
     /// Reports something that is not seen, after which reading goes on.
     pub(super) fn broken(
         &mut self,
-        place: Place,
+        place: Position,
         item: Option<u64>,
         flaw: Flaw,
     ) -> Result<(), Halt> {
@@ -356,12 +335,17 @@ impl<'s> Delivery<'s> {
     }
 
     /// Reports a flaw of the whole file: nothing that it seems to prove by silence is believed.
-    pub(super) fn spoil(&mut self, place: Place, flaw: Flaw) -> Result<(), Halt> {
+    pub(super) fn spoil(&mut self, place: Position, flaw: Flaw) -> Result<(), Halt> {
         self.summary.intact = false;
         self.broken(place, None, flaw)
     }
 
-    fn report(&mut self, origin: Origin, flaw: Flaw, of: Option<Claimed>) -> Result<(), Halt> {
+    pub(super) fn report(
+        &mut self,
+        origin: Origin,
+        flaw: Flaw,
+        of: Option<ClaimedType>,
+    ) -> Result<(), Halt> {
         self.summary.broken += 1;
         if let Some(open) = &mut self.list {
             open.broken += 1;
@@ -369,7 +353,7 @@ impl<'s> Delivery<'s> {
         self.send(Piece::Broken(Broken { origin, flaw, of }))
     }
 
-    fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
+    pub(super) fn send(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
         match (self.sink)(piece) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Halt::Asked),
@@ -381,8 +365,8 @@ impl<'s> Delivery<'s> {
     pub(super) fn finish(mut self, end: Result<(), Halt>) -> (FileSummary, Result<(), Halt>) {
         let end = match end {
             Ok(()) => match self.own {
-                Own::Open(_) => self.spoil(Place::FILE, Flaw::NoEnd),
-                Own::No | Own::Closed => Ok(()),
+                OwnDump::Open(_) => self.spoil(Position::FILE, Flaw::NoEnd),
+                OwnDump::No | OwnDump::Closed => Ok(()),
             },
             Err(Halt::Flaw(flaw, place)) => self.spoil(place, flaw),
             Err(Halt::Asked) => Err(Halt::Asked),

@@ -1,4 +1,4 @@
-//! What can be wrong with a dump: flaws of its contents, and the few errors that stop the reading.
+//! Errors of a dump: flaws of its contents, after which reading goes on, and the few that end it.
 
 use std::io;
 use std::path::PathBuf;
@@ -43,9 +43,6 @@ pub enum Flaw {
         /// In the middle of what.
         what: &'static str,
     },
-    /// The last line of a YAML file has no end, as if the rest of it were missing.
-    #[error("breaks off within its last line")]
-    Unterminated,
     /// It is neither JSON nor YAML.
     #[error("is not valid {format} at byte {offset}: {reason}")]
     Syntax {
@@ -88,6 +85,9 @@ pub enum Flaw {
     /// `items` beneath a kind that is no list.
     #[error("has items, and yet its kind is {0}")]
     NotAList(String),
+    /// A list where an item of a list should be.
+    #[error("is a {0} within a list, and the items of such a list are not read")]
+    NestedList(String),
     /// `items` twice in one list.
     #[error("has items twice")]
     TwoItems,
@@ -135,9 +135,6 @@ impl Flaw {
                     "expected is what `kubectl get -o json` or `-o yaml` writes, a must-gather or a dump of ours",
                 )
             }
-            Self::Unterminated => {
-                Some("if nothing is missing, end the file with a line break; else save it again")
-            }
             Self::Syntax { format: "YAML", .. }
             | Self::TooLarge { .. }
             | Self::KindTooLate { .. } => Some("save it as JSON: `kubectl get … -o json`"),
@@ -148,6 +145,7 @@ impl Flaw {
             | Self::NoEnd
             | Self::NoBeginning
             | Self::Miscounted { .. } => Some("save or copy it again"),
+            Self::NestedList(_) => Some("save the inner list as a document of its own"),
             Self::Newer(_) => Some(
                 "update this tool, `kubectl krew upgrade storage`, or dump again with this one",
             ),

@@ -1,4 +1,4 @@
-//! The few fields by which an object is recognised, without decoding it.
+//! The `apiVersion`, `kind` and `metadata` of an object, read without decoding the rest of it.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Map, Value};
 
 use super::flaw::Flaw;
-use super::piece::Claimed;
+use super::piece::ClaimedType;
 use super::wording;
 
 /// What is known of an object or of a list. Filled member by member, and used again for the next.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(super) struct ObjectHead {
     pub(super) api_version: String,
     pub(super) kind: String,
-    pub(super) meta: Meta,
+    pub(super) meta: HeadMetadata,
     pub(super) has_metadata: bool,
-    pub(super) items: Items,
+    pub(super) items: ItemsMember,
     /// Of an API server's error.
     message: String,
     /// The first field that could not be read.
@@ -28,7 +28,7 @@ pub(super) struct Head {
 
 /// What became of the member `items`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Items {
+pub(super) enum ItemsMember {
     /// There is none.
     #[default]
     Absent,
@@ -41,46 +41,48 @@ pub(super) enum Items {
 /// The part of the metadata that matters here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Meta {
-    pub(super) name: Text,
-    pub(super) namespace: Text,
-    pub(super) uid: Text,
+pub(super) struct HeadMetadata {
+    pub(super) name: NullableText,
+    pub(super) namespace: NullableText,
+    pub(super) uid: NullableText,
     #[serde(rename = "resourceVersion")]
-    pub(super) resource_version: Text,
+    pub(super) resource_version: NullableText,
+    #[serde(rename = "creationTimestamp")]
+    pub(super) created: NullableText,
     /// Set when the API server has more pages.
     #[serde(rename = "continue")]
-    pub(super) next_page: Text,
+    pub(super) next_page: NullableText,
 }
 
 /// A text, where Kubernetes takes null for an empty one.
 #[derive(Debug, Default)]
-pub(super) struct Text(pub(super) String);
+pub(super) struct NullableText(pub(super) String);
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for NullableText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextOrNull;
         impl Visitor<'_> for TextOrNull {
-            type Value = Text;
+            type Value = NullableText;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("a text")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(text.to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<NullableText, E> {
+                Ok(NullableText(text.to_owned()))
             }
 
-            fn visit_unit<E: Error>(self) -> Result<Text, E> {
-                Ok(Text::default())
+            fn visit_unit<E: Error>(self) -> Result<NullableText, E> {
+                Ok(NullableText::default())
             }
         }
         deserializer.deserialize_any(TextOrNull)
     }
 }
 
-impl Head {
+impl ObjectHead {
     /// Builds the head of an object of which everything is known.
-    pub(super) fn known(api_version: String, kind: String, meta: Meta) -> Self {
+    pub(super) fn known(api_version: String, kind: String, meta: HeadMetadata) -> Self {
         Self { api_version, kind, meta, has_metadata: true, ..Self::default() }
     }
 
@@ -94,51 +96,52 @@ impl Head {
     /// Adds what the rest of a list says.
     pub(super) fn merge(&mut self, object: &Map<String, Value>) {
         for (key, value) in object {
-            let Some(member) = Member::named(key) else { continue };
+            let Some(member) = HeadKey::named(key) else { continue };
             match member {
-                Member::Metadata => match value {
+                HeadKey::Metadata => match value {
                     Value::Null => {}
-                    Value::Object(_) => match Meta::deserialize(value) {
+                    Value::Object(_) => match HeadMetadata::deserialize(value) {
                         Ok(meta) => self.metadata(meta),
                         Err(_) => self.spoil_metadata(&value.to_string()),
                     },
                     other => self.spoil("metadata", wording::not_an_object(called(other))),
                 },
-                Member::Items => {
-                    self.items = if value.is_null() { Items::Null } else { Items::Listed };
+                HeadKey::Items => {
+                    self.items =
+                        if value.is_null() { ItemsMember::Null } else { ItemsMember::Listed };
                 }
-                Member::Kind | Member::ApiVersion | Member::Message => {
-                    self.text(member, Text::deserialize(value));
+                HeadKey::Kind | HeadKey::ApiVersion | HeadKey::Message => {
+                    self.text(member, NullableText::deserialize(value));
                 }
             }
         }
     }
 
     /// Takes down a member that is a text.
-    pub(super) fn text(&mut self, member: Member, text: Result<Text, serde_json::Error>) {
+    pub(super) fn text(&mut self, member: HeadKey, text: Result<NullableText, serde_json::Error>) {
         let (field, place) = match member {
-            Member::Kind => ("kind", &mut self.kind),
-            Member::ApiVersion => ("apiVersion", &mut self.api_version),
+            HeadKey::Kind => ("kind", &mut self.kind),
+            HeadKey::ApiVersion => ("apiVersion", &mut self.api_version),
             // Anything may have a member of this name: only an error's has to be a text.
-            Member::Message => {
+            HeadKey::Message => {
                 self.message = text.unwrap_or_default().0;
                 return;
             }
-            Member::Metadata | Member::Items => return,
+            HeadKey::Metadata | HeadKey::Items => return,
         };
         match text {
             // Twice the same field, with different answers: whichever came first, somebody else
             // may believe the other.
-            Ok(Text(text)) if !place.is_empty() && *place != text => {
+            Ok(NullableText(text)) if !place.is_empty() && *place != text => {
                 self.double(field);
             }
-            Ok(Text(text)) => *place = text,
+            Ok(NullableText(text)) => *place = text,
             Err(error) => self.spoil(field, wording::misfit(&error)),
         }
     }
 
     /// Takes down the metadata.
-    pub(super) fn metadata(&mut self, meta: Meta) {
+    pub(super) fn metadata(&mut self, meta: HeadMetadata) {
         if self.has_metadata {
             return self.double("metadata");
         }
@@ -148,7 +151,7 @@ impl Head {
 
     /// Takes down what is wrong with metadata that could not be read.
     pub(super) fn spoil_metadata(&mut self, text: &str) {
-        if let Err(error) = serde_json::from_str::<Meta>(text) {
+        if let Err(error) = serde_json::from_str::<HeadMetadata>(text) {
             let (field, reason) = wording::misfit_at(text, &error);
             let dot = if field.is_empty() { "" } else { "." };
             self.spoil(&format!("metadata{dot}{field}"), reason);
@@ -182,16 +185,22 @@ impl Head {
     }
 
     /// Returns what it was if it is broken, as far as it tells itself: of this version and kind.
-    pub(super) fn claimed(&self, api_version: &str, kind: &str) -> Option<Claimed> {
+    pub(super) fn claimed(&self, api_version: &str, kind: &str) -> Option<ClaimedType> {
         // An error of the API server may stand for anything.
         if self.doubled || kind.is_empty() || kind == "Status" {
             return None;
         }
-        Some(Claimed { api_version: api_version.to_owned(), kind: kind.to_owned() })
+        // A list where an object should be may have held any number of its kind; a plain one, of all.
+        let kind = match kind.strip_suffix("List") {
+            Some("") => return None,
+            Some(of) if self.meta.name.0.is_empty() => of,
+            _ => kind,
+        };
+        Some(ClaimedType { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
 
     /// Returns what the items of this list are, if it says so.
-    pub(super) fn claimed_items(&self) -> Option<Claimed> {
+    pub(super) fn claimed_items(&self) -> Option<ClaimedType> {
         let kind = self.kind.strip_suffix("List")?;
         self.claimed(&self.api_version, kind)
     }
@@ -207,6 +216,9 @@ impl Head {
         let lacks = |field| Some(Flaw::Lacks(field));
         match () {
             () if kind.is_empty() => lacks("kind"),
+            () if kind.ends_with("List") && self.meta.name.0.is_empty() => {
+                Some(Flaw::NestedList(kind.to_owned()))
+            }
             () if api_version.is_empty() => lacks("apiVersion"),
             () if !self.has_metadata => lacks("metadata"),
             () if self.meta.name.0.is_empty() => lacks("metadata.name"),
@@ -229,7 +241,7 @@ impl Head {
 
 /// The members that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Member {
+pub(super) enum HeadKey {
     Kind,
     ApiVersion,
     Metadata,
@@ -237,7 +249,7 @@ pub(super) enum Member {
     Message,
 }
 
-impl Member {
+impl HeadKey {
     /// Returns the member of this name, if it is looked at.
     pub(super) fn named(key: &str) -> Option<Self> {
         match key {

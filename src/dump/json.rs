@@ -1,4 +1,4 @@
-//! JSON: objects, lists, arrays, and any number of them one after the other.
+//! Parser of JSON dumps: objects, lists, arrays, and any number of them one after the other.
 //!
 //! An object is walked member by member by `serde_json`, which checks it and finds its end in one
 //! pass; its bytes are then handed on where they lie. Lists are entered, so that no more than one
@@ -8,20 +8,20 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::delivery::Delivery;
 use super::flaw::Flaw;
-use super::head::{Head, Items, Member, Meta, Text};
+use super::head::{HeadKey, HeadMetadata, ItemsMember, NullableText, ObjectHead};
 use super::skim::{self, Skimmed};
-use super::window::{Filled, Halt, Place, Window, newlines};
+use super::window::{Filled, Halt, Position, Window, newlines};
 use super::wording;
 
 /// Reads all documents of a file.
 pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
-    Json { window, out, skim }.documents()
+    JsonReader { window, out, skim }.documents()
 }
 
 /// An item found by its indentation, and where it ends.
-type Found = ((Head, Skimmed), usize);
+type SkimmedItem = ((ObjectHead, Skimmed), usize);
 
-struct Json<'w, 'r, 's> {
+struct JsonReader<'w, 'r, 's> {
     window: &'w mut Window<'r>,
     out: &'w mut Delivery<'s>,
     /// Whether items may be cut out by their indentation.
@@ -38,13 +38,13 @@ enum Shape {
 
 /// What may come next within an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum Token {
     KeyOrEnd,
     Key,
     CommaOrEnd,
 }
 
-impl Json<'_, '_, '_> {
+impl JsonReader<'_, '_, '_> {
     fn documents(&mut self) -> Result<(), Halt> {
         // The number of the next element, inside an array of objects.
         let mut element = None;
@@ -138,8 +138,8 @@ impl Json<'_, '_, '_> {
 
     fn document(&mut self, element: Option<u64>) -> Result<(), Halt> {
         let start = self.window.here();
-        let mut head = Head::default();
-        match self.members(1, Next::KeyOrEnd, &mut head, true)? {
+        let mut head = ObjectHead::default();
+        match self.members(1, Token::KeyOrEnd, &mut head, true)? {
             Shape::Object(end) => {
                 self.out.document(start, element, &head, &self.window.bytes()[..end])?;
                 self.window.consume(end);
@@ -152,7 +152,7 @@ impl Json<'_, '_, '_> {
         }
     }
 
-    fn list(&mut self, start: Place, mut head: Head) -> Result<(), Halt> {
+    fn list(&mut self, start: Position, mut head: ObjectHead) -> Result<(), Halt> {
         self.out.open_list(start);
         let end = self.items(&head).and_then(|()| self.rest_of_list(&mut head));
         match end {
@@ -166,7 +166,7 @@ impl Json<'_, '_, '_> {
         }
     }
 
-    fn items(&mut self, list: &Head) -> Result<(), Halt> {
+    fn items(&mut self, list: &ObjectHead) -> Result<(), Halt> {
         let mut index = 0;
         loop {
             let start = self.skip_space(0)?;
@@ -194,8 +194,8 @@ impl Json<'_, '_, '_> {
                         self.window.consume(end);
                         continue;
                     }
-                    let mut head = Head::default();
-                    let Shape::Object(end) = self.members(1, Next::KeyOrEnd, &mut head, false)?
+                    let mut head = ObjectHead::default();
+                    let Shape::Object(end) = self.members(1, Token::KeyOrEnd, &mut head, false)?
                     else {
                         return Err(self.syntax(0, "a list in a list"));
                     };
@@ -209,7 +209,7 @@ impl Json<'_, '_, '_> {
     }
 
     /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
-    fn skim(&mut self) -> Result<Option<Found>, Halt> {
+    fn skim(&mut self) -> Result<Option<SkimmedItem>, Halt> {
         if !self.skim || !self.window.starts_with(skim::START)? {
             return Ok(None);
         }
@@ -218,8 +218,8 @@ impl Json<'_, '_, '_> {
         Ok(skim::head(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 
-    fn rest_of_list(&mut self, head: &mut Head) -> Result<(), Halt> {
-        match self.members(0, Next::CommaOrEnd, head, true)? {
+    fn rest_of_list(&mut self, head: &mut ObjectHead) -> Result<(), Halt> {
+        match self.members(0, Token::CommaOrEnd, head, true)? {
             Shape::Object(end) => {
                 self.window.consume(end);
                 Ok(())
@@ -229,11 +229,11 @@ impl Json<'_, '_, '_> {
     }
 
     /// Reports an element that is a text, a number…, and passes over it.
-    fn not_an_object(&mut self, index: u64, byte: u8, list: Option<&Head>) -> Result<(), Halt> {
+    fn not_an_object(&mut self, index: u64, byte: u8, of: Option<&ObjectHead>) -> Result<(), Halt> {
         let place = self.window.here();
         let end = self.pass(0)?;
         let flaw = Flaw::NotAnObject { found: wording::begins(byte) };
-        match list {
+        match of {
             Some(list) => self.out.broken_item(place, index, list, flaw)?,
             None => self.out.broken(place, Some(index), flaw)?,
         }
@@ -245,30 +245,32 @@ impl Json<'_, '_, '_> {
     fn members(
         &mut self,
         mut at: usize,
-        mut next: Next,
-        head: &mut Head,
+        mut next: Token,
+        head: &mut ObjectHead,
         enter: bool,
     ) -> Result<Shape, Halt> {
         loop {
             at = self.skip_space(at)?;
             match (self.window.byte(at)?, next) {
                 (None, _) => return Err(self.window.cut("an object")),
-                (Some(b'}'), Next::KeyOrEnd | Next::CommaOrEnd) => {
+                (Some(b'}'), Token::KeyOrEnd | Token::CommaOrEnd) => {
                     return Ok(Shape::Object(at + 1));
                 }
-                (Some(b','), Next::CommaOrEnd) => {
+                (Some(b','), Token::CommaOrEnd) => {
                     at += 1;
-                    next = Next::Key;
+                    next = Token::Key;
                     continue;
                 }
-                (Some(b'"'), Next::KeyOrEnd | Next::Key) => {}
-                (Some(_), Next::CommaOrEnd) => return Err(self.syntax(at, "expected `,` or `}`")),
-                (Some(_), Next::KeyOrEnd | Next::Key) => {
+                (Some(b'"'), Token::KeyOrEnd | Token::Key) => {}
+                (Some(_), Token::CommaOrEnd) => {
+                    return Err(self.syntax(at, "expected `,` or `}`"));
+                }
+                (Some(_), Token::KeyOrEnd | Token::Key) => {
                     return Err(self.syntax(at, "expected a name in quotes"));
                 }
             }
-            let (key, end) = self.take::<Text>(at)?;
-            let Ok(Text(key)) = key else { return Err(self.syntax(at, "expected a name")) };
+            let (key, end) = self.take::<NullableText>(at)?;
+            let Ok(NullableText(key)) = key else { return Err(self.syntax(at, "expected a name")) };
             at = self.skip_space(end)?;
             match self.window.byte(at)? {
                 Some(b':') => at = self.skip_space(at + 1)?,
@@ -276,22 +278,22 @@ impl Json<'_, '_, '_> {
                 None => return Err(self.window.cut("an object")),
             }
             let first = self.window.byte(at)?;
-            match (Member::named(&key), first) {
-                (Some(Member::Items), Some(b'[')) if enter && head.may_be_list() => {
-                    if head.items == Items::Listed {
+            match (HeadKey::named(&key), first) {
+                (Some(HeadKey::Items), Some(b'[')) if enter && head.may_be_list() => {
+                    if head.items == ItemsMember::Listed {
                         return Err(Halt::Flaw(Flaw::TwoItems, self.window.place(at)));
                     }
-                    head.items = Items::Listed;
+                    head.items = ItemsMember::Listed;
                     return Ok(Shape::List(at + 1));
                 }
-                (Some(Member::Items), Some(b'n')) => {
+                (Some(HeadKey::Items), Some(b'n')) => {
                     at = self.pass(at)?;
-                    if head.items == Items::Absent {
-                        head.items = Items::Null;
+                    if head.items == ItemsMember::Absent {
+                        head.items = ItemsMember::Null;
                     }
                 }
-                (Some(Member::Metadata), Some(byte)) if byte != b'n' => {
-                    let (meta, end) = self.take::<Meta>(at)?;
+                (Some(HeadKey::Metadata), Some(byte)) if byte != b'n' => {
+                    let (meta, end) = self.take::<HeadMetadata>(at)?;
                     // An array would pass: serde fills a struct from a sequence as well.
                     match meta {
                         _ if byte != b'{' => {
@@ -305,14 +307,14 @@ impl Json<'_, '_, '_> {
                     }
                     at = end;
                 }
-                (Some(member @ (Member::Kind | Member::ApiVersion | Member::Message)), _) => {
-                    let (text, end) = self.take::<Text>(at)?;
+                (Some(member @ (HeadKey::Kind | HeadKey::ApiVersion | HeadKey::Message)), _) => {
+                    let (text, end) = self.take::<NullableText>(at)?;
                     head.text(member, text);
                     at = end;
                 }
-                (Some(Member::Items | Member::Metadata) | None, _) => at = self.pass(at)?,
+                (Some(HeadKey::Items | HeadKey::Metadata) | None, _) => at = self.pass(at)?,
             }
-            next = Next::CommaOrEnd;
+            next = Token::CommaOrEnd;
         }
     }
 

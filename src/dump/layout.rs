@@ -1,11 +1,11 @@
-//! What the place of a file tells: which files of a folder matter, who laid the folder out, which
-//! namespace a file is about, when it was taken.
+//! The layout of folders and archives that known tools write, by the paths of the files: which files
+//! matter, of which namespace they are, when they were taken.
 
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
-use super::summary::{FileSummary, Layout, Scope};
+use super::summary::{FileLayout, FileScope, FileSummary};
 
 /// Returns whether a file that nobody named is worth opening. Logs, pages and notes are not.
 ///
@@ -57,29 +57,41 @@ pub(super) fn settle(files: &mut [FileSummary]) {
         .collect();
     for file in files {
         if let Some(inside) = roots.iter().find_map(|root| file.path.strip_prefix(root.as_str())) {
-            file.layout = Layout::ClusterInfoDump;
+            file.layout = FileLayout::ClusterInfoDump;
             file.scope = match inside.split('/').collect::<Vec<_>>()[..] {
-                [_] => Scope::Cluster,
-                [namespace, _] => Scope::Namespace(namespace.to_owned()),
-                _ => Scope::Unknown,
+                [_] => FileScope::Cluster,
+                [namespace, _] => FileScope::Namespace(namespace.to_owned()),
+                _ => FileScope::Unknown,
             };
         } else if let Some(scope) = gathered(&file.path) {
-            file.layout = Layout::Gathered;
+            file.layout = FileLayout::Gathered;
             file.scope = scope;
         } else if is_timestamp(&file.path) {
-            file.layout = Layout::Gathered;
+            file.layout = FileLayout::Gathered;
         }
     }
 }
 
-/// Returns the scope that a path of a must-gather or of crust-gather stands for:
-/// `cluster-scoped-resources/GROUP/…`, `cluster/GROUP-VERSION/KIND/…`, `namespaces/NAMESPACE/GROUP/…`.
-fn gathered(path: &str) -> Option<Scope> {
+/// Returns the scope that a path stands for, of a must-gather or of crust-gather
+/// (`cluster-scoped-resources/GROUP/…`, `cluster/GROUP-VERSION/KIND/…`, `namespaces/NAMESPACE/GROUP/…`),
+/// of a support bundle of Troubleshoot (`cluster-resources/pvs.json`,
+/// `cluster-resources/pods/NAMESPACE.json`) or of Sonobuoy (`resources/cluster/…`,
+/// `resources/ns/NAMESPACE/…`).
+fn gathered(path: &str) -> Option<FileScope> {
     let parts: Vec<&str> = path.split(['/', '\\', '!']).collect();
     parts.iter().enumerate().find_map(|(at, part)| match (*part, &parts[at + 1..]) {
-        ("cluster-scoped-resources", [_, _, ..]) | ("cluster", [_, _, _]) => Some(Scope::Cluster),
-        // In both the first folder is the namespace; the object of the namespace itself is there too.
-        ("namespaces", [namespace, _, ..]) => Some(Scope::Namespace((*namespace).to_owned())),
+        ("cluster-scoped-resources", [_, _, ..])
+        | ("cluster", [_, _, _])
+        | ("cluster-resources", [_])
+        | ("resources", ["cluster", _]) => Some(FileScope::Cluster),
+        // In the first two the object of the namespace itself is there too.
+        ("namespaces", [namespace, _, ..]) | ("resources", ["ns", namespace, _]) => {
+            Some(FileScope::Namespace((*namespace).to_owned()))
+        }
+        // Of custom resources there are more folders, one in another.
+        ("cluster-resources", [_, file]) => {
+            Some(FileScope::Namespace(file.split('.').next().unwrap_or_default().to_owned()))
+        }
         _ => None,
     })
 }

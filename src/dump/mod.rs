@@ -1,4 +1,5 @@
-//! The document layer: turns saved dumps into single Kubernetes objects.
+//! Reader of saved dumps: turns files, folders, archives and standard input into single Kubernetes
+//! objects.
 //!
 //! It knows how dumps are packed and written, and nothing of what the objects mean. Whatever the
 //! layer above concludes, it can rely on this:
@@ -19,38 +20,40 @@
 //! Memory stays at 9 MiB, 13 MiB with YAML.
 //!
 //! ```text
-//! walk      folders, stdin            -> files
-//! envelope  gzip, tar                 -> bytes
+//! inputs    folders, stdin            -> files
+//! packing   gzip, tar                 -> bytes
 //! json yaml the two ways of writing   -> documents, items of lists
 //! delivery  kinds, counts, evidence   -> pieces, summaries
 //! ```
 
 mod delivery;
-mod envelope;
+mod packing;
 mod flaw;
 mod head;
 mod json;
 mod layout;
+mod own_lines;
 mod piece;
 mod skim;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod timestamp;
-mod walk;
+mod inputs;
 mod window;
 mod wording;
 mod writer;
 mod yaml;
 
+use std::fmt;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use flaw::{DumpError, Flaw};
-pub use piece::{Broken, Claimed, Object, Origin, Piece, Record};
+pub use piece::{Broken, ClaimedType, DumpObject, Origin, OwnRecord, Piece};
 pub use skim::Skimmed;
-pub use summary::{FileSummary, Format, Layout, List, Scope};
+pub use summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
 pub use wording::explain;
 pub use writer::{DumpWriter, Replace};
 
@@ -74,6 +77,15 @@ pub enum Input {
     Path(PathBuf),
 }
 
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("stdin"),
+            Self::Path(path) => f.write_str(&inputs::name(path)),
+        }
+    }
+}
+
 impl Input {
     /// Returns what an argument of `-f` means.
     pub fn parse(argument: impl Into<PathBuf>) -> Self {
@@ -95,5 +107,10 @@ pub fn read(
     stdin: &mut dyn Read,
     sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<FileSummary>, DumpError> {
-    walk::read(inputs, stdin, sink, window::Limits { skim: true, ..window::Limits::default() })
+    inputs::read(
+        inputs,
+        stdin,
+        sink,
+        window::ReadLimits { skim: true, ..window::ReadLimits::default() },
+    )
 }

@@ -1,4 +1,4 @@
-//! What comes out of a dump, piece by piece.
+//! Pieces of a dump as the caller gets them: objects, records, and what is broken.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,16 +10,19 @@ use super::skim::Skimmed;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// A Kubernetes object.
-    Object(Object<'a>),
+    Object(DumpObject<'a>),
+    /// What may be a Kubernetes object, and says of which kind neither itself nor through its list:
+    /// it has a name, and stands in a file that nobody named. Kind and version are empty.
+    Untyped(DumpObject<'a>),
     /// A line of our own dump that is no Kubernetes object: its header, an answer to a question.
-    Record(Record<'a>),
+    Record(OwnRecord<'a>),
     /// Something that should have been an object, and is not seen.
     Broken(Broken),
 }
 
 /// A Kubernetes object that has a kind, a version and a name. The rest of it has not been looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Object<'a> {
+pub struct DumpObject<'a> {
     /// Where it stands.
     pub origin: Origin,
     /// Its own, or that of the typed list it is in.
@@ -34,16 +37,20 @@ pub struct Object<'a> {
     pub uid: &'a str,
     /// The same goes for this.
     pub resource_version: &'a str,
+    /// `metadata.creationTimestamp` as it is written. The same goes for this.
+    pub created: &'a str,
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
     pub body: &'a str,
     /// Set when the body was cut out by its indentation, and nobody has checked that it is JSON.
     pub skimmed: Option<Skimmed>,
+    /// Which of the [`lists`](super::FileSummary::lists) of its file it is an item of.
+    pub list: Option<usize>,
 }
 
 /// A line of our own dump that is no Kubernetes object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct OwnRecord<'a> {
     /// Where it stands.
     pub origin: Origin,
     /// `storage.kubectl.dev/…`.
@@ -62,12 +69,12 @@ pub struct Broken {
     /// What is wrong with it.
     pub flaw: Flaw,
     /// What it was, as far as it or its list could tell; none if it may have been anything.
-    pub of: Option<Claimed>,
+    pub of: Option<ClaimedType>,
 }
 
 /// The kind that a broken object is said to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedType {
     /// Empty if it could not be read.
     pub api_version: String,
     /// Never empty.

@@ -1,4 +1,4 @@
-//! Items of a list as kubectl prints it, found by their indentation.
+//! Finds the items of a list that kubectl printed by their indentation, without parsing them.
 //!
 //! `kubectl get -o json` indents by four and sorts the members, so an item of a list begins with its
 //! version and its kind, and ends with the first brace that stands eight deep: no line within an
@@ -9,10 +9,10 @@ use std::{ops::Range, sync::LazyLock};
 
 use memchr::memmem::{self, Finder};
 
-use super::head::{Head, Meta, Text};
+use super::head::{HeadMetadata, NullableText, ObjectHead};
 
 /// What is looked for in every item: to prepare a search takes longer than to search.
-pub(super) type Wanted = LazyLock<Finder<'static>>;
+pub(super) type SearchedText = LazyLock<Finder<'static>>;
 
 macro_rules! wanted {
     ($text:literal) => {
@@ -23,21 +23,22 @@ macro_rules! wanted {
 /// What an item begins with.
 pub(super) const START: &[u8] = b"{\n            \"apiVersion\": \"";
 /// What it ends with.
-pub(super) static END: Wanted = wanted!(b"\n        }");
+pub(super) static END: SearchedText = wanted!(b"\n        }");
 
 const KIND: &[u8] = b",\n            \"kind\": \"";
 const METADATA: &[u8] = b",\n            \"metadata\": {";
-static METADATA_END: Wanted = wanted!(b"\n            }");
-static NAME: Wanted = wanted!(b"\n                \"name\": \"");
-static NAMESPACE: Wanted = wanted!(b"\n                \"namespace\": \"");
-static UID: Wanted = wanted!(b"\n                \"uid\": \"");
-static VERSION: Wanted = wanted!(b"\n                \"resourceVersion\": \"");
+static METADATA_END: SearchedText = wanted!(b"\n            }");
+static NAME: SearchedText = wanted!(b"\n                \"name\": \"");
+static NAMESPACE: SearchedText = wanted!(b"\n                \"namespace\": \"");
+static UID: SearchedText = wanted!(b"\n                \"uid\": \"");
+static CREATED: SearchedText = wanted!(b"\n                \"creationTimestamp\": \"");
+static VERSION: SearchedText = wanted!(b"\n                \"resourceVersion\": \"");
 /// Where a member of an item begins.
-static MEMBER: Wanted = wanted!(b"\n            \"");
+static MEMBER: SearchedText = wanted!(b"\n            \"");
 /// The members that stand at its beginning.
 const MEMBERS: [&[u8]; 3] = [b"apiVersion\"", b"kind\"", b"metadata\""];
-static MANAGED: Wanted = wanted!(b"\n                \"managedFields\": [\n");
-static MANAGED_END: Wanted = wanted!(b"\n                ],");
+static MANAGED: SearchedText = wanted!(b"\n                \"managedFields\": [\n");
+static MANAGED_END: SearchedText = wanted!(b"\n                ],");
 
 /// What is known of an object that was cut out by its indentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct Skimmed {
 }
 
 /// Reads the head of an item, if all of it stands where kubectl puts it.
-pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
+pub(super) fn head(item: &[u8]) -> Option<(ObjectHead, Skimmed)> {
     let (api_version, rest) = text(item.strip_prefix(START)?)?;
     let (kind, rest) = text(rest.strip_prefix(KIND)?)?;
     let metadata = rest.strip_prefix(METADATA)?;
@@ -76,29 +77,32 @@ pub(super) fn head(item: &[u8]) -> Option<(Head, Skimmed)> {
     if MEMBER.find_iter(&metadata[end..]).any(|at| again(end + at)) {
         return None;
     }
+    // Of what is sorted by name, this alone stands before the managed fields.
+    let created = optional(&metadata[..end], &CREATED)?;
     let metadata = &metadata[from..end];
     let (name, _) = text(&metadata[NAME.find(metadata)? + NAME.needle().len()..])?;
-    let meta = Meta {
-        name: Text(name),
+    let meta = HeadMetadata {
+        name: NullableText(name),
         namespace: optional(metadata, &NAMESPACE)?,
         uid: optional(metadata, &UID)?,
         resource_version: optional(metadata, &VERSION)?,
-        next_page: Text::default(),
+        created,
+        next_page: NullableText::default(),
     };
-    Some((Head::known(api_version, kind, meta), Skimmed { managed_fields }))
+    Some((ObjectHead::known(api_version, kind, meta), Skimmed { managed_fields }))
 }
 
 /// Reads a member that may be missing. One of this name anywhere else may be deeper, or may have lost
 /// its indentation.
-fn optional(metadata: &[u8], name: &Finder) -> Option<Text> {
+fn optional(metadata: &[u8], name: &Finder) -> Option<NullableText> {
     let needle = name.needle();
     if let Some(at) = name.find(metadata) {
-        return Some(Text(text(&metadata[at + needle.len()..])?.0));
+        return Some(NullableText(text(&metadata[at + needle.len()..])?.0));
     }
     // The key alone, since blanks around the colon may be others than kubectl's.
     let key = needle.trim_ascii_start();
     let key = &key[..=1 + memchr::memchr(b'"', &key[1..])?];
-    memmem::find(metadata, key).is_none().then(Text::default)
+    memmem::find(metadata, key).is_none().then(NullableText::default)
 }
 
 /// Reads a text without escapes that is not empty, and what follows it.

@@ -1,4 +1,4 @@
-//! Times as YAML writes them where nobody quoted them.
+//! Converts the times that YAML allows without quotes into those that Kubernetes writes.
 //!
 //! A tool that reads `2026-01-01T00:00:00Z` as a time may write it as `2026-01-01 00:00:00`: the
 //! timestamp of <https://yaml.org/type/timestamp.html>, in which a missing zone is UTC.

@@ -1,4 +1,4 @@
-//! A sliding window over bytes of unknown length: the one buffer that everything is parsed in.
+//! Buffer over a stream of unknown length, in which the parsers work.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use super::wording;
 
 /// How much is kept in memory. Tests make both small, so that every seam is met.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ReadLimits {
     /// How much is read at once.
     pub(super) chunk: usize,
     /// Whether items that kubectl has indented are cut out without being checked.
@@ -21,7 +21,7 @@ pub(super) struct Limits {
     pub(super) yaml: usize,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self { chunk: 256 << 10, skim: false, json: 64 << 20, yaml: 16 << 20 }
     }
@@ -29,14 +29,14 @@ impl Default for Limits {
 
 /// A line and a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// Counted from 1; 0 means the whole file.
     pub(super) line: u64,
     /// Counted from 0.
     pub(super) offset: u64,
 }
 
-impl Place {
+impl Position {
     /// The file as a whole.
     pub(super) const FILE: Self = Self { line: 0, offset: 0 };
 }
@@ -47,7 +47,7 @@ pub(super) enum Halt {
     /// The sink has had enough.
     Asked,
     /// It cannot.
-    Flaw(Flaw, Place),
+    Flaw(Flaw, Position),
 }
 
 /// What came of asking for more bytes.
@@ -66,7 +66,7 @@ pub(super) struct Window<'r> {
     most: usize,
     ended: bool,
     failure: Option<String>,
-    here: Place,
+    here: Position,
 }
 
 impl<'r> Window<'r> {
@@ -79,7 +79,7 @@ impl<'r> Window<'r> {
             most: most.max(chunk),
             ended: false,
             failure: None,
-            here: Place { line: 1, offset: 0 },
+            here: Position { line: 1, offset: 0 },
         }
     }
 
@@ -94,14 +94,14 @@ impl<'r> Window<'r> {
     }
 
     /// Returns where the window begins.
-    pub(super) fn here(&self) -> Place {
+    pub(super) fn here(&self) -> Position {
         self.here
     }
 
     /// Returns where the byte at `at` stands.
-    pub(super) fn place(&self, at: usize) -> Place {
+    pub(super) fn place(&self, at: usize) -> Position {
         let passed = &self.bytes()[..at.min(self.end - self.start)];
-        Place {
+        Position {
             line: self.here.line + newlines(passed),
             offset: self.here.offset + passed.len() as u64,
         }

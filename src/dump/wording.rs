@@ -1,4 +1,4 @@
-//! What parsers say, in words of Kubernetes: nobody who reads a dump knows our types, or serde's.
+//! Translates the messages of parsers into the words of Kubernetes, with the path of the field.
 
 use std::io;
 
@@ -142,7 +142,7 @@ fn wanted_value(wanted: &str) -> String {
 }
 
 /// One step on the way to a value.
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -163,10 +163,10 @@ fn field_at(body: &str, line: usize, column: usize) -> String {
         match byte {
             b'{' | b'[' if begins >= stop => break,
             b'{' => {
-                path.push(Step::Key(String::new()));
+                path.push(PathStep::Key(String::new()));
                 wants_key = true;
             }
-            b'[' => path.push(Step::Index(0)),
+            b'[' => path.push(PathStep::Index(0)),
             b'}' | b']' => {
                 path.pop();
                 if at >= stop {
@@ -175,13 +175,13 @@ fn field_at(body: &str, line: usize, column: usize) -> String {
             }
             b':' => wants_key = false,
             b',' => match path.last_mut() {
-                Some(Step::Index(index)) => *index += 1,
-                Some(Step::Key(_)) | None => wants_key = true,
+                Some(PathStep::Index(index)) => *index += 1,
+                Some(PathStep::Key(_)) | None => wants_key = true,
             },
             b'"' => {
                 at = end_of_text(bytes, at);
                 match path.last_mut() {
-                    Some(Step::Key(key)) if wants_key => {
+                    Some(PathStep::Key(key)) if wants_key => {
                         *key = serde_json::from_str(&body[begins..at]).unwrap_or_default();
                     }
                     _ if at >= stop => break,
@@ -214,18 +214,20 @@ fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// `spec.accessModes[1]`, `metadata.annotations["example.com/text"]`.
-fn shown(path: &[Step]) -> String {
+fn shown(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
-            Step::Index(index) => text.extend(["[", &index.to_string(), "]"]),
-            Step::Key(key) if key.chars().all(|c| c.is_ascii_alphanumeric()) && !key.is_empty() => {
+            PathStep::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+            PathStep::Key(key)
+                if key.chars().all(|c| c.is_ascii_alphanumeric()) && !key.is_empty() =>
+            {
                 if !text.is_empty() {
                     text.push('.');
                 }
                 text.push_str(key);
             }
-            Step::Key(key) => {
+            PathStep::Key(key) => {
                 let key: String = key.chars().take(LONGEST_QUOTE).collect();
                 text.extend(["[", &format!("{key:?}"), "]"]);
             }
@@ -245,14 +247,14 @@ mod tests {
     #[derive(Debug, Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
     struct Thing {
-        metadata: Metadata,
+        metadata: ThingMetadata,
         replicas: i32,
-        items: Vec<Metadata>,
+        items: Vec<ThingMetadata>,
     }
 
     #[derive(Debug, Default, Deserialize)]
     #[serde(default)]
-    struct Metadata {
+    struct ThingMetadata {
         name: String,
         labels: BTreeMap<String, String>,
         done: Option<bool>,

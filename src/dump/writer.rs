@@ -1,4 +1,4 @@
-//! Our own dump file: one JSON object in each line, a header first, an end line last.
+//! Writes our own dump file: one JSON object in each line, a header first, an end line last.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::flaw::DumpError;
+use super::own_lines::EndLine;
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
 /// More than any header needs; a file that does not end its first line by then is not a dump.
@@ -34,14 +35,14 @@ pub enum Replace {
 pub struct DumpWriter {
     path: PathBuf,
     /// Where the bytes go. Gone once the dump is finished.
-    lines: Option<Lines>,
+    lines: Option<LineOutput>,
     /// The file that is renamed at the end; none for standard output.
     temporary: Option<PathBuf>,
     replace: Replace,
     count: u64,
 }
 
-enum Lines {
+enum LineOutput {
     Stdout(BufWriter<io::Stdout>),
     Plain(BufWriter<File>),
     Gzip(Box<GzEncoder<BufWriter<File>>>),
@@ -50,16 +51,11 @@ enum Lines {
 /// A line of ours, with the kind that readers look for.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a, T> {
+struct OwnLine<'a, T> {
     api_version: &'a str,
     kind: &'a str,
     #[serde(flatten)]
     rest: &'a T,
-}
-
-#[derive(Serialize)]
-struct Trailer {
-    count: u64,
 }
 
 impl DumpWriter {
@@ -70,7 +66,7 @@ impl DumpWriter {
         header: &impl Serialize,
     ) -> Result<Self, DumpError> {
         let mut writer = if path.as_os_str() == "-" {
-            let lines = Some(Lines::Stdout(BufWriter::with_capacity(64 << 10, io::stdout())));
+            let lines = Some(LineOutput::Stdout(BufWriter::with_capacity(64 << 10, io::stdout())));
             Self { path: path.to_owned(), lines, temporary: None, replace, count: 0 }
         } else {
             let path = resolved(path)?;
@@ -80,14 +76,14 @@ impl DumpWriter {
             let file = BufWriter::with_capacity(64 << 10, file);
             let gzip = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
             let lines = if gzip {
-                Lines::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
+                LineOutput::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
             } else {
-                Lines::Plain(file)
+                LineOutput::Plain(file)
             };
             let (lines, temporary) = (Some(lines), Some(temporary));
             Self { path, lines, temporary, replace, count: 0 }
         };
-        writer.line(&Line { api_version: OWN_VERSION, kind: OWN_HEADER, rest: header })?;
+        writer.line(&OwnLine { api_version: OWN_VERSION, kind: OWN_HEADER, rest: header })?;
         Ok(writer)
     }
 
@@ -111,16 +107,16 @@ impl DumpWriter {
     /// Writes something of our own, such as the answer to a question. It must have neither
     /// `apiVersion` nor `kind` itself.
     pub fn record(&mut self, kind: &str, record: &impl Serialize) -> Result<(), DumpError> {
-        self.object(&Line { api_version: OWN_VERSION, kind, rest: record })
+        self.object(&OwnLine { api_version: OWN_VERSION, kind, rest: record })
     }
 
     /// Writes the end line and gives the file its name. Returns the number of lines between the
     /// header and the end.
     pub fn finish(mut self) -> Result<u64, DumpError> {
-        let rest = &Trailer { count: self.count };
-        self.line(&Line { api_version: OWN_VERSION, kind: OWN_TRAILER, rest })?;
+        let rest = &EndLine { count: self.count };
+        self.line(&OwnLine { api_version: OWN_VERSION, kind: OWN_TRAILER, rest })?;
         let lines = self.lines.take();
-        lines.map_or(Ok(()), Lines::close).map_err(|source| self.failed(source))?;
+        lines.map_or(Ok(()), LineOutput::close).map_err(|source| self.failed(source))?;
         if let Some(temporary) = &self.temporary {
             // It may have appeared meanwhile.
             may_replace(&self.path, self.replace)?;
@@ -158,7 +154,7 @@ impl Drop for DumpWriter {
     }
 }
 
-impl Lines {
+impl LineOutput {
     fn close(self) -> io::Result<()> {
         let file = match self {
             Self::Stdout(mut out) => return out.flush(),
@@ -169,7 +165,7 @@ impl Lines {
     }
 }
 
-impl Write for Lines {
+impl Write for LineOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),
@@ -212,11 +208,11 @@ fn may_replace(path: &Path, replace: Replace) -> Result<(), DumpError> {
 fn is_dump(path: &Path) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Header {
+    struct FirstLine {
         api_version: String,
         kind: String,
     }
-    let first = || -> Option<Header> {
+    let first = || -> Option<FirstLine> {
         let mut magic = [0; 2];
         File::open(path).ok()?.read_exact(&mut magic).ok()?;
         let file = BufReader::new(File::open(path).ok()?);
@@ -226,7 +222,7 @@ fn is_dump(path: &Path) -> bool {
             Box::new(file)
         };
         let lines = serde_json::Deserializer::from_reader(source.take(LONGEST_HEADER));
-        lines.into_iter::<Header>().next()?.ok()
+        lines.into_iter::<FirstLine>().next()?.ok()
     };
     first().is_some_and(|header| {
         let version = header.api_version.strip_prefix(OWN_GROUP);

@@ -1,4 +1,4 @@
-//! YAML: documents, and lists that are cut into their items before they are parsed.
+//! Parser of YAML dumps: documents, and lists that are cut into their items before they are parsed.
 //!
 //! The parser of YAML keeps all events of a document, a dozen times its text. `kubectl get -o yaml`
 //! writes everything into one document, so it is split here by its lines: after `items:` each line
@@ -8,27 +8,27 @@
 //! Objects are handed on as JSON, so that the layer above knows one format. This is also what
 //! Kubernetes itself does, and gives the same answers to `yes`, `0x10` and `1e3`.
 //!
-//! YAML has no end that could be missed. What can be noticed is: a last line without a line break,
-//! a list that never names its kind. What cannot is one that is cut between two documents, or
-//! after a line of the last one.
+//! YAML has no end that could be missed: the end of a file is the end of its last document, with or
+//! without a line break. What can be noticed is a document that does not parse, or a list that never
+//! names its kind. What cannot is a file that is cut between two documents, or within the last value.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::delivery::Delivery;
 use super::flaw::Flaw;
-use super::head::{Head, Items, called};
+use super::head::{ItemsMember, ObjectHead, called};
 use super::timestamp;
-use super::window::{Halt, Place, Window};
+use super::window::{Halt, Position, Window};
 
 /// Reads all documents of a file.
 pub(super) fn read(window: &mut Window, out: &mut Delivery) -> Result<(), Halt> {
-    let mut yaml = Yaml { window, out, scratch: Vec::new() };
+    let mut yaml = YamlReader { window, out, scratch: Vec::new() };
     while yaml.document()? {}
     yaml.window.failure().map_or(Ok(()), Err)
 }
 
-struct Yaml<'w, 'r, 's> {
+struct YamlReader<'w, 'r, 's> {
     window: &'w mut Window<'r>,
     out: &'w mut Delivery<'s>,
     /// The JSON of the object at hand.
@@ -37,7 +37,7 @@ struct Yaml<'w, 'r, 's> {
 
 /// What a line at the left margin means between documents.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum LineMark {
     /// `---`, or `...`
     Divider(usize),
     /// `==== START logs`, from a cluster-info dump.
@@ -45,7 +45,7 @@ enum Mark {
     None,
 }
 
-impl Yaml<'_, '_, '_> {
+impl YamlReader<'_, '_, '_> {
     /// Reads one document and what separates it from the next; returns whether there may be one.
     fn document(&mut self) -> Result<bool, Halt> {
         let mut at = 0;
@@ -57,17 +57,12 @@ impl Yaml<'_, '_, '_> {
             let line = &self.window.bytes()[at..end];
             let mark = mark(line);
             let items = is_bare_items(line);
-            if mark != Mark::None {
+            if mark != LineMark::None {
                 self.whole(at)?;
                 self.pass(mark)?;
                 return Ok(true);
             }
-            if !ended {
-                self.unterminated(end)?;
-                self.window.consume(end);
-                return Ok(false);
-            }
-            if items && self.list(at, end)? {
+            if items && ended && self.list(at, end)? {
                 return Ok(true);
             }
             at = end;
@@ -75,28 +70,18 @@ impl Yaml<'_, '_, '_> {
     }
 
     /// Passes over what separates documents.
-    fn pass(&mut self, mark: Mark) -> Result<(), Halt> {
+    fn pass(&mut self, mark: LineMark) -> Result<(), Halt> {
         match mark {
-            Mark::Divider(length) => self.window.consume(length),
-            Mark::Logs => {
+            LineMark::Divider(length) => self.window.consume(length),
+            LineMark::Logs => {
                 if !self.window.skip_logs()? {
                     let end = self.window.line(0)?.map_or(0, |(end, _)| end);
                     self.window.consume(end);
                 }
             }
-            Mark::None => {}
+            LineMark::None => {}
         }
         Ok(())
-    }
-
-    /// Ends a file whose last line has no line break. Kubernetes' tools write one, so this file is
-    /// cut, and a cut value must not be believed: `data-1` may have been `data-12`.
-    /// Nothing but a comment may be cut.
-    fn unterminated(&self, end: usize) -> Result<(), Halt> {
-        if is_blank(&self.window.bytes()[..end]) {
-            return Ok(());
-        }
-        Err(self.window.failure().unwrap_or(Halt::Flaw(Flaw::Unterminated, self.window.place(end))))
     }
 
     /// Parses what stands before `end` as one document, and consumes it.
@@ -121,7 +106,7 @@ impl Yaml<'_, '_, '_> {
     }
 
     /// Delivers a document that has been parsed as a whole.
-    fn value(&mut self, place: Place, element: Option<u64>, value: Value) -> Result<(), Halt> {
+    fn value(&mut self, place: Position, element: Option<u64>, value: Value) -> Result<(), Halt> {
         match value {
             // Nothing but comments.
             Value::Null if element.is_none() => Ok(()),
@@ -132,8 +117,8 @@ impl Yaml<'_, '_, '_> {
                 Ok(())
             }
             Value::Object(object) => {
-                let head = Head::of(&object);
-                if head.items == Items::Listed && head.may_be_list() {
+                let head = ObjectHead::of(&object);
+                if head.items == ItemsMember::Listed && head.may_be_list() {
                     return self.parsed_list(place, &head, object);
                 }
                 let body = json(&mut self.scratch, &object);
@@ -148,8 +133,8 @@ impl Yaml<'_, '_, '_> {
 
     fn parsed_list(
         &mut self,
-        place: Place,
-        list: &Head,
+        place: Position,
+        list: &ObjectHead,
         mut object: Map<String, Value>,
     ) -> Result<(), Halt> {
         self.out.open_list(place);
@@ -168,13 +153,19 @@ impl Yaml<'_, '_, '_> {
         }
     }
 
-    fn item(&mut self, place: Place, index: u64, list: &Head, item: &Value) -> Result<(), Halt> {
+    fn item(
+        &mut self,
+        place: Position,
+        index: u64,
+        list: &ObjectHead,
+        item: &Value,
+    ) -> Result<(), Halt> {
         let Value::Object(object) = item else {
             let flaw = Flaw::NotAnObject { found: called(item) };
             return self.out.broken_item(place, index, list, flaw);
         };
         let body = json(&mut self.scratch, object);
-        self.out.item(place, index, list, Head::of(object), body)
+        self.out.item(place, index, list, ObjectHead::of(object), body)
     }
 
     /// Reads a list whose line `items:` stands from `at` to `after`. Returns whether it has the
@@ -185,12 +176,12 @@ impl Yaml<'_, '_, '_> {
         else {
             return Ok(false);
         };
-        let mut head = Head::of(&front.unwrap_or_default());
-        if head.items != Items::Absent || !head.may_be_list() {
+        let mut head = ObjectHead::of(&front.unwrap_or_default());
+        if head.items != ItemsMember::Absent || !head.may_be_list() {
             return Ok(false);
         }
         let Some((first, depth)) = self.first_item(after)? else { return Ok(false) };
-        head.items = Items::Listed;
+        head.items = ItemsMember::Listed;
         self.out.open_list(start);
         self.window.consume(first);
         match self.items(&mut head, depth) {
@@ -220,20 +211,17 @@ impl Yaml<'_, '_, '_> {
     }
 
     /// Reads the items and what follows them; returns whether the list certainly ends here.
-    fn items(&mut self, list: &mut Head, margin: usize) -> Result<bool, Halt> {
+    fn items(&mut self, list: &mut ObjectHead, margin: usize) -> Result<bool, Halt> {
         for index in 1.. {
             let place = self.window.here();
             let mut at = 0;
             let (end, more) = loop {
                 match self.window.line(at) {
                     Ok(None) => break (at, false),
-                    Ok(Some((end, ended))) => {
+                    Ok(Some((end, _))) => {
                         let line = &self.window.bytes()[at..end];
                         if at > 0 && !is_blank(line) && depth(line) <= margin {
                             break (at, depth(line) == margin && begins_item(line));
-                        }
-                        if !ended {
-                            self.unterminated(end)?;
                         }
                         at = end;
                     }
@@ -273,21 +261,18 @@ impl Yaml<'_, '_, '_> {
         at > 0 && line.len() > margin + 1 && depth(line) == margin && begins_item(line)
     }
 
-    fn rest_of_list(&mut self, list: &mut Head) -> Result<bool, Halt> {
+    fn rest_of_list(&mut self, list: &mut ObjectHead) -> Result<bool, Halt> {
         let place = self.window.here();
         let mut at = 0;
         let mark = loop {
-            let Some((end, ended)) = self.window.line(at)? else { break Mark::None };
+            let Some((end, _)) = self.window.line(at)? else { break LineMark::None };
             let mark = mark(&self.window.bytes()[at..end]);
-            if mark != Mark::None {
+            if mark != LineMark::None {
                 break mark;
-            }
-            if !ended {
-                self.unterminated(end)?;
             }
             at = end;
         };
-        if mark == Mark::None
+        if mark == LineMark::None
             && let Some(halt) = self.window.failure()
         {
             return Err(halt);
@@ -312,7 +297,10 @@ impl Yaml<'_, '_, '_> {
 }
 
 /// Parses a piece of YAML that begins at `place`.
-fn parse<'de, T: Deserialize<'de>>(text: &'de [u8], place: Place) -> Result<T, (Flaw, Place)> {
+fn parse<'de, T: Deserialize<'de>>(
+    text: &'de [u8],
+    place: Position,
+) -> Result<T, (Flaw, Position)> {
     T::deserialize(serde_yaml::Deserializer::from_slice(text)).map_err(|error| {
         let mut place = place;
         if let Some(location) = error.location() {
@@ -349,19 +337,19 @@ fn json<'s>(scratch: &'s mut Vec<u8>, object: &Map<String, Value>) -> &'s [u8] {
     scratch
 }
 
-fn mark(line: &[u8]) -> Mark {
+fn mark(line: &[u8]) -> LineMark {
     let divides = |dots: &[u8]| {
         line.strip_prefix(dots).is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
     };
     if divides(b"---") {
         // What follows on the same line belongs to the document.
-        Mark::Divider(if is_blank(&line[3..]) { line.len() } else { 3 })
+        LineMark::Divider(if is_blank(&line[3..]) { line.len() } else { 3 })
     } else if divides(b"...") {
-        Mark::Divider(line.len())
+        LineMark::Divider(line.len())
     } else if line.starts_with(b"==== START logs for container ") {
-        Mark::Logs
+        LineMark::Logs
     } else {
-        Mark::None
+        LineMark::None
     }
 }
 

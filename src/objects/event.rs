@@ -13,28 +13,34 @@ pub(super) const FAILED_ATTACH: &str = "FailedAttachVolume";
 pub(super) const FAILED_MOUNT: &str = "FailedMount";
 
 slim! {
-    /// An `Event` of the core group.
+    /// An `Event` of the core group; in JSON also one of `events.k8s.io`, which has other names for
+    /// some of the fields.
     pub struct Event {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
         /// The object that it is about.
         #[prost(message, required, tag = "2")]
+        #[serde(alias = "regarding")]
         pub involved_object: ObjectReference,
         /// The reason.
         #[prost(string, tag = "3")]
         pub reason: String,
         /// The message.
         #[prost(string, tag = "4")]
+        #[serde(alias = "note")]
         pub message: String,
         /// The component that reports it, in the older form.
         #[prost(message, required, tag = "5")]
+        #[serde(alias = "deprecatedSource")]
         pub source: EventSource,
         /// When it happened first.
         #[prost(message, required, tag = "6")]
+        #[serde(alias = "deprecatedFirstTimestamp")]
         pub first_timestamp: Timestamp,
         /// When it happened last.
         #[prost(message, required, tag = "7")]
+        #[serde(alias = "deprecatedLastTimestamp")]
         pub last_timestamp: Timestamp,
         /// `Normal` or `Warning`.
         #[prost(string, tag = "9")]
@@ -47,6 +53,7 @@ slim! {
         pub series: EventSeries,
         /// The component that reports it, in the newer form.
         #[prost(string, tag = "14")]
+        #[serde(alias = "reportingController")]
         pub reporting_component: String,
     }
 

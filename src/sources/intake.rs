@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{kept_backend_line, saved};
+use super::{kept_backend_line, records};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
-use crate::model::{Answer, KeptBackend, Kind, Question, Row, Time};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Time};
 use crate::objects::{AnyObject, Folder, Reduced};
 
 /// Owns a cluster while it is read.
@@ -22,7 +22,8 @@ pub struct Intake {
     complaints: Vec<String>,
     /// How many objects were read, with a row or without, for progress.
     seen: BTreeMap<Kind, u64>,
-    newest: Option<Time>,
+    /// How many objects were decoded, but could not be reduced.
+    unreduced: u64,
 }
 
 /// How many errors are stored; further ones are only counted.
@@ -45,7 +46,7 @@ impl Intake {
             broken: BTreeMap::new(),
             complaints: Vec::new(),
             seen: BTreeMap::new(),
-            newest: None,
+            unreduced: 0,
         }
     }
 
@@ -99,19 +100,16 @@ impl Intake {
         object: Reduced,
         position: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        if !object.watched {
+        if object.change.is_err() {
+            self.unreduced += 1;
+        } else if !object.watched {
             *self.seen.entry(reach.kind).or_default() += 1;
         }
         if let Some((saving, document)) = self.saving.as_mut().zip(object.document) {
             saving.document(document)?;
         }
         match object.change {
-            Ok(Some(change)) => {
-                if let Change::Seen(row) = &change {
-                    self.newest = self.newest.max(saved::newest_stamp(row));
-                }
-                self.apply(change);
-            }
+            Ok(Some(change)) => self.apply(change),
             Ok(None) => {}
             Err(error) => {
                 let reason = format!("{}{error}", position());
@@ -125,13 +123,21 @@ impl Intake {
         Ok(())
     }
 
+    /// Removes an object that was taken in, and does not count it any more.
+    pub fn forget(&mut self, key: ObjectKey) {
+        if let Some(count) = self.seen.get_mut(&key.kind) {
+            *count = count.saturating_sub(1);
+        }
+        self.apply(Change::Gone(key));
+    }
+
     /// Takes in an answer.
     ///
     /// # Errors
     /// When it cannot be saved.
     pub fn answer(&mut self, question: Question, answer: Answer) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(saved::ANSWER, &saved::Answered::new(&question, &answer))?;
+            saving.record(records::ANSWER, &records::SavedAnswer::new(&question, &answer))?;
         }
         self.apply(Change::Seen(Row::Answer(question, answer)));
         Ok(())
@@ -143,7 +149,7 @@ impl Intake {
     /// When it cannot be saved.
     pub fn sighting(&mut self, sighting: crate::model::Sighting) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(saved::SIGHTING, &saved::Sighted::new(&sighting))?;
+            saving.record(records::SIGHTING, &records::SavedSighting::new(&sighting))?;
         }
         self.apply(Change::Seen(Row::Sighting(sighting)));
         Ok(())
@@ -210,9 +216,9 @@ impl Intake {
         &self.seen
     }
 
-    /// Returns the newest time that a server wrote to any object.
-    pub fn newest(&self) -> Option<Time> {
-        self.newest
+    /// Whether no object at all could be decoded.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty() && self.unreduced == 0
     }
 
     /// Ends saving: writes coverage, clock and server, and gives the file its final name. Returns
@@ -223,9 +229,9 @@ impl Intake {
     pub fn finish_saving(&mut self) -> Result<Option<u64>, DumpError> {
         let Some(mut saving) = self.saving.take() else { return Ok(None) };
         for (reach, coverage) in self.cluster.coverages() {
-            saving.record(saved::COVERAGE, &saved::Covered::new(reach, coverage))?;
+            saving.record(records::COVERAGE, &records::SavedCoverage::new(reach, coverage))?;
         }
-        saving.record(saved::TAKEN, &saved::Taken::new(&self.cluster))?;
+        saving.record(records::TAKEN, &records::DumpMoment::new(&self.cluster))?;
         saving.finish().map(Some)
     }
 }

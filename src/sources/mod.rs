@@ -3,14 +3,14 @@
 //! - [`intake`]: owns the `Cluster` while it is read; saves, folds and applies what arrives.
 //! - [`live`]: lists and watches of a cluster.
 //! - [`answers`]: answers to questions about single objects.
-//! - [`dumped`]: dumps in files, archives, folders and on standard input.
-//! - `saved`, `kept_backend_line`: the lines of our own dumps that are not Kubernetes objects.
+//! - [`documents`]: dumps in files, archives, folders and on standard input.
+//! - `records`, `kept_backend_line`: the lines of our own dumps that are not Kubernetes objects.
 
 mod kept_backend_line;
-mod saved;
+mod records;
 pub mod intake;
 pub mod answers;
 pub mod live;
-pub mod dumped;
+pub mod documents;
 
-pub use saved::Header;
+pub use records::{DumpHeader, SavedSighting};

@@ -353,6 +353,6 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Covered(reach, _) => reach.kind == kind,
         Change::NotServed(it) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
-        Change::Clock(_) | Change::Server(_) => false,
+        Change::Clock(_) | Change::ClockAtLeast(_) | Change::Server(_) => false,
     }
 }

@@ -19,7 +19,7 @@ use kubectl_storage::{
     model::{Settings, Text, Threshold, parse_duration},
     rules::{self, Assessor, REGISTRY, Rule},
     sources::{
-        dumped::{self, DumpOptions},
+        documents::{self, DumpOptions},
         intake::Intake,
     },
 };
@@ -126,7 +126,7 @@ pub(crate) fn look(rule: &Rule, file: &str) -> Look {
     let options = DumpOptions { kinds: kinds.into_iter().collect(), ..DumpOptions::default() };
     let mut intake = Intake::new(None);
     let inputs = [Input::Path(path.clone())];
-    let notes = dumped::read(&inputs, &mut std::io::empty(), &options, &mut intake)
+    let notes = documents::read(&inputs, &mut std::io::empty(), &options, &mut intake)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(notes.notes.is_empty(), "{}: {:?}", path.display(), notes.notes);
     assert_eq!(intake.complaints(), [] as [String; 0], "{}", path.display());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{JSON_LIST, YAML_LIST, json, read_path};
-use crate::dump::{FileSummary, Format, Layout, Scope};
+use crate::dump::{FileFormat, FileLayout, FileScope, FileSummary};
 
 fn write(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
@@ -55,18 +55,21 @@ fn a_must_gather_is_understood() {
     assert_eq!(outcome.broken().len(), 1, "{:?}", outcome.broken());
     assert_eq!(outcome.lists(), ["PersistentVolumeList 2 complete", "PodList 0 complete"]);
     let time = at(&outcome.files, "timestamp");
-    assert_eq!((time.format, time.layout), (Format::Timestamp, Layout::Gathered));
+    assert_eq!((time.format, time.layout), (FileFormat::Timestamp, FileLayout::Gathered));
     // The earlier of the two, in UTC.
     assert_eq!(
         time.taken_at.map(|time| time.to_rfc3339()).as_deref(),
         Some("2024-05-02T08:11:12.500+00:00")
     );
-    assert_eq!(at(&outcome.files, "core/persistentvolumes.yaml").scope, Scope::Cluster);
-    assert_eq!(at(&outcome.files, "a.yaml").scope, Scope::Cluster);
+    assert_eq!(at(&outcome.files, "core/persistentvolumes.yaml").scope, FileScope::Cluster);
+    assert_eq!(at(&outcome.files, "a.yaml").scope, FileScope::Cluster);
     let pods = at(&outcome.files, "core/pods.yaml");
-    assert_eq!((pods.layout, &pods.scope), (Layout::Gathered, &Scope::Namespace("n".to_owned())));
+    assert_eq!(
+        (pods.layout, &pods.scope),
+        (FileLayout::Gathered, &FileScope::Namespace("n".to_owned()))
+    );
     assert_eq!(at(&outcome.files, "health.json").foreign, 1);
-    assert_eq!(at(&outcome.files, "cut.json").layout, Layout::Loose);
+    assert_eq!(at(&outcome.files, "cut.json").layout, FileLayout::Loose);
 }
 
 #[test]
@@ -78,8 +81,8 @@ fn crust_gather_is_understood() {
     write(root, "namespaces/n/v1/pod/p/c/current.log", "log");
     let outcome = read_path(root);
     assert_eq!(outcome.pieces, ["v1/PersistentVolume a", "v1/Pod p"]);
-    assert_eq!(at(&outcome.files, "a.json").scope, Scope::Cluster);
-    assert_eq!(at(&outcome.files, "p.json").scope, Scope::Namespace("n".to_owned()));
+    assert_eq!(at(&outcome.files, "a.json").scope, FileScope::Cluster);
+    assert_eq!(at(&outcome.files, "p.json").scope, FileScope::Namespace("n".to_owned()));
 }
 
 #[test]
@@ -94,9 +97,9 @@ fn a_cluster_info_dump_is_recognised() {
     write(root, "n/replication-controllers.json", &list("ReplicationController"));
     write(root, "n/p/logs.txt", "==== START");
     let outcome = read_path(root);
-    assert!(outcome.files.iter().all(|file| file.layout == Layout::ClusterInfoDump));
-    assert_eq!(at(&outcome.files, "nodes.json").scope, Scope::Cluster);
-    assert_eq!(at(&outcome.files, "n/pods.json").scope, Scope::Namespace("n".to_owned()));
+    assert!(outcome.files.iter().all(|file| file.layout == FileLayout::ClusterInfoDump));
+    assert_eq!(at(&outcome.files, "nodes.json").scope, FileScope::Cluster);
+    assert_eq!(at(&outcome.files, "n/pods.json").scope, FileScope::Namespace("n".to_owned()));
     assert_eq!(outcome.lists().len(), 3);
 }
 
@@ -114,7 +117,7 @@ fn a_folder_of_lists_is_loose() {
         outcome
             .files
             .iter()
-            .all(|file| (file.layout, &file.scope) == (Layout::Loose, &Scope::Unknown))
+            .all(|file| (file.layout, &file.scope) == (FileLayout::Loose, &FileScope::Unknown))
     );
     // What is named is read, whatever it is called.
     fs::rename(root.join("b.json"), root.join("b.txt")).expect("because it is ours");

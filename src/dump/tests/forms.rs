@@ -1,7 +1,7 @@
 //! Every form in which objects are written.
 
 use super::{JSON_LIST, YAML_LIST, json, read};
-use crate::dump::Format;
+use crate::dump::FileFormat;
 
 const TWO: [&str; 2] = ["v1/PersistentVolume a", "v1/PersistentVolume b"];
 
@@ -69,7 +69,7 @@ fn every_form_gives_the_same_objects() {
         assert!(outcome.files[0].intact, "{form}");
         assert_eq!(outcome.files[0].objects, 2, "{form}");
         let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-        let format = if is_json { Format::Json } else { Format::Yaml };
+        let format = if is_json { FileFormat::Json } else { FileFormat::Yaml };
         assert_eq!(outcome.files[0].format, format, "{form}");
     }
 }

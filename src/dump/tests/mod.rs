@@ -1,7 +1,7 @@
 //! Tests of the document layer, by what is in the file.
 
 mod broken;
-mod envelopes;
+mod packing;
 mod folders;
 mod forms;
 mod own;
@@ -12,18 +12,18 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::window::Limits;
-use super::{FileSummary, Input, Piece, walk};
+use super::window::ReadLimits;
+use super::{FileSummary, Input, Piece, inputs};
 
 /// What came of reading, in a form that is easy to compare.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct ReadPieces {
     /// `v1/Pod ns/name`, `record Kind`, `! where: what`
     pub(super) pieces: Vec<String>,
     pub(super) files: Vec<FileSummary>,
 }
 
-impl Outcome {
+impl ReadPieces {
     pub(super) fn objects(&self) -> Vec<&str> {
         self.pieces.iter().map(String::as_str).filter(|piece| !piece.starts_with('!')).collect()
     }
@@ -50,39 +50,44 @@ fn told(piece: &Piece) -> String {
             let (version, kind) = (object.api_version, object.kind);
             format!("{version}/{kind} {}{slash}{}", object.namespace, object.name)
         }
+        Piece::Untyped(object) => format!("? {}", object.name),
         Piece::Record(record) => format!("record {}", record.kind),
         Piece::Broken(broken) => format!("! {broken}"),
     }
 }
 
 /// Reads inputs; the pieces are told.
-pub(super) fn read_inputs(inputs: &[Input], stdin: &mut dyn Read, limits: Limits) -> Outcome {
+pub(super) fn read_inputs(
+    inputs: &[Input],
+    stdin: &mut dyn Read,
+    limits: ReadLimits,
+) -> ReadPieces {
     let mut pieces = Vec::new();
     let mut sink = |piece: Piece<'_>| {
         pieces.push(told(&piece));
         ControlFlow::Continue(())
     };
-    let files = walk::read(inputs, stdin, &mut sink, limits).expect("because the inputs exist");
+    let files = inputs::read(inputs, stdin, &mut sink, limits).expect("because the inputs exist");
     for file in &files {
         let origin = |piece: &&String| piece.starts_with(&format!("! {}", file.path));
         assert!(file.broken == 0 || pieces.iter().any(|piece| origin(&piece)));
     }
-    Outcome { pieces, files }
+    ReadPieces { pieces, files }
 }
 
 /// Reads bytes as standard input.
-pub(super) fn read(bytes: impl AsRef<[u8]>) -> Outcome {
-    read_inputs(&[Input::Stdin], &mut bytes.as_ref(), Limits::default())
+pub(super) fn read(bytes: impl AsRef<[u8]>) -> ReadPieces {
+    read_inputs(&[Input::Stdin], &mut bytes.as_ref(), ReadLimits::default())
 }
 
 /// Reads bytes in small bites, so that every seam lies somewhere else.
-pub(super) fn read_in_bites(bytes: &[u8], sizes: Vec<usize>, chunk: usize) -> Outcome {
-    let limits = Limits { chunk, ..Limits::default() };
+pub(super) fn read_in_bites(bytes: &[u8], sizes: Vec<usize>, chunk: usize) -> ReadPieces {
+    let limits = ReadLimits { chunk, ..ReadLimits::default() };
     read_inputs(&[Input::Stdin], &mut Bites { bytes, sizes, next: 0 }, limits)
 }
 
-pub(super) fn read_path(path: &Path) -> Outcome {
-    read_inputs(&[Input::parse(path)], &mut io::empty(), Limits::default())
+pub(super) fn read_path(path: &Path) -> ReadPieces {
+    read_inputs(&[Input::parse(path)], &mut io::empty(), ReadLimits::default())
 }
 
 struct Bites<'b> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{read, read_path};
-use crate::dump::{DumpError, DumpWriter, Format, Replace};
+use crate::dump::{DumpError, DumpWriter, FileFormat, Replace};
 
 fn write(path: &Path, replace: Replace) -> Result<u64, DumpError> {
     let mut writer = DumpWriter::create(
@@ -39,7 +39,7 @@ fn what_is_written_is_read_back() {
         let file = &outcome.files[0];
         assert_eq!(
             (file.format, file.objects, file.records, file.intact),
-            (Format::Own, 2, 2, true)
+            (FileFormat::OwnDump, 2, 2, true)
         );
     }
     assert_eq!(names(folder.path()).len(), 2, "nothing is left over");

@@ -10,8 +10,8 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};
 
 use super::Bites;
-use crate::dump::window::Limits;
-use crate::dump::{Input, Piece, walk};
+use crate::dump::window::ReadLimits;
+use crate::dump::{Input, Piece, inputs};
 
 /// Parses as whoever takes objects in does: a field that is there twice is an error.
 #[derive(Deserialize)]
@@ -91,14 +91,14 @@ fn read(bytes: &[u8], skim: bool, bite: usize, chunk: usize) -> (Vec<String>, us
                     }
                 }
             }
-            Piece::Record(_) => {}
+            Piece::Record(_) | Piece::Untyped(_) => {}
             Piece::Broken(_) => damaged = true,
         }
         ControlFlow::Continue(())
     };
-    let limits = Limits { chunk, skim, ..Limits::default() };
+    let limits = ReadLimits { chunk, skim, ..ReadLimits::default() };
     let mut input = Bites { bytes, sizes: vec![bite], next: 0 };
-    let files = walk::read(&[Input::Stdin], &mut input, &mut sink, limits);
+    let files = inputs::read(&[Input::Stdin], &mut input, &mut sink, limits);
     let files = files.unwrap_or_else(|error| panic!("{}", io::Error::other(error)));
     damaged |= files.iter().any(|file| !file.intact || file.lists.iter().any(|it| !it.complete));
     (pieces, unmanaged, damaged)

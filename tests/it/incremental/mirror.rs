@@ -51,6 +51,7 @@ impl Mirror {
             | Change::NotServed(_)
             | Change::Lost(_)
             | Change::Clock(_)
+            | Change::ClockAtLeast(_)
             | Change::Server(_) => {}
         }
     }

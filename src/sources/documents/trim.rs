@@ -1,4 +1,5 @@
-//! Leaves out of an object what nobody reads of it, before it is decoded: of a pod, two thirds.
+//! Removes the members of an object that no row needs, before the object is decoded: of a pod, two
+//! thirds.
 //!
 //! Only of what kubectl has laid out, one thing in a line, each level four deeper. That this is so is
 //! checked line by line: from the first line that is indented otherwise, nothing is left out any more.
@@ -8,7 +9,7 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::unread::{Part, Parts};
+use super::unread::{MemberUse, MemberUses};
 use crate::model::Kind;
 
 /// A one in each byte.
@@ -21,8 +22,8 @@ const STEP: usize = 4;
 /// Appends to `out` an item of a list that was found by its indentation, without what nobody reads of
 /// its kind. `managed` is where in it the managed fields stand.
 pub(super) fn copy(kind: Kind, item: &str, managed: &Range<usize>, out: &mut String) {
-    let mut walk = Walk { item, managed, kept: 0, out };
-    let parts = Part::of_kind(kind);
+    let mut walk = TrimmedItem { item, managed, kept: 0, out };
+    let parts = MemberUse::of_kind(kind);
     if !parts.is_empty() {
         // Where it ends early, the rest is kept.
         let _ = walk.object(1, ITEM, parts);
@@ -31,7 +32,7 @@ pub(super) fn copy(kind: Kind, item: &str, managed: &Range<usize>, out: &mut Str
     out.push_str(item.get(rest..).unwrap_or_default());
 }
 
-struct Walk<'a> {
+struct TrimmedItem<'a> {
     item: &'a str,
     managed: &'a Range<usize>,
     /// Up to here everything was copied or left out.
@@ -41,13 +42,13 @@ struct Walk<'a> {
 
 /// A line without its indentation.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct IndentedLine<'a> {
     text: &'a [u8],
     /// Where the line break behind it stands.
     end: usize,
 }
 
-impl Line<'_> {
+impl IndentedLine<'_> {
     /// Whether a value begins here that is ended by a line of its own.
     fn opens(self) -> bool {
         matches!(self.text, [.., b'{' | b'['])
@@ -70,12 +71,12 @@ impl Line<'_> {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TrimmedItem<'a> {
     /// Goes through an object whose first member follows the line break at `at`, and returns where the
     /// line break before its end stands.
-    fn object(&mut self, mut at: usize, indent: usize, parts: Parts) -> Option<usize> {
+    fn object(&mut self, mut at: usize, indent: usize, parts: MemberUses) -> Option<usize> {
         loop {
-            if at == self.managed.start && Part::of(b"managedFields", parts).is_unread() {
+            if at == self.managed.start && MemberUse::of(b"managedFields", parts).is_unread() {
                 self.leave_out(self.managed.clone())?;
                 at = self.managed.end;
             }
@@ -85,13 +86,13 @@ impl<'a> Walk<'a> {
                 at = line.end;
                 continue;
             }
-            let part = Part::of(key, parts);
+            let part = MemberUse::of(key, parts);
             let last = match (part, value) {
-                (Part::Object(parts), b"{") => {
+                (MemberUse::Object(parts), b"{") => {
                     let end = self.object(line.end, indent + STEP, parts)?;
                     self.line(end, indent).filter(|line| line.closes())?
                 }
-                (Part::Each(parts), b"[") => {
+                (MemberUse::Each(parts), b"[") => {
                     let end = self.list(line.end, indent + STEP, parts)?;
                     self.line(end, indent).filter(|line| line.closes())?
                 }
@@ -109,7 +110,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The same with a list of objects.
-    fn list(&mut self, mut at: usize, indent: usize, parts: Parts) -> Option<usize> {
+    fn list(&mut self, mut at: usize, indent: usize, parts: MemberUses) -> Option<usize> {
         loop {
             let Some(line) = self.line(at, indent) else { return Some(at) };
             if line.text != b"{" {
@@ -122,7 +123,7 @@ impl<'a> Walk<'a> {
 
     /// Goes through the value that `open` begins, before the line break at `at`, and returns its last
     /// line. Each line has to be as deep as the one before it promises, and to hold one thing.
-    fn value(&self, mut at: usize, outer: usize, open: u8) -> Option<Line<'a>> {
+    fn value(&self, mut at: usize, outer: usize, open: u8) -> Option<IndentedLine<'a>> {
         let mut indent = outer + STEP;
         // A bit for each level, the innermost lowest: whether it is a list.
         let mut lists = u64::from(open == b'[');
@@ -161,14 +162,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the line behind the line break at `at`, if it is exactly so deep.
-    fn line(&self, at: usize, indent: usize) -> Option<Line<'a>> {
+    fn line(&self, at: usize, indent: usize) -> Option<IndentedLine<'a>> {
         let begin = at + 1 + indent;
         let (front, rest) = self.item.as_bytes().split_at_checked(begin)?;
         // Eight blanks in a row stand nowhere else: what precedes them need not be looked at.
         let blanks = front.last_chunk().map(|blanks| u64::from_ne_bytes(*blanks));
         let is_deep = blanks == Some(ONES * u64::from(b' ')) && rest.first() != Some(&b' ');
         let length = is_deep.then(|| first_break(rest))??;
-        Some(Line { text: &rest[..length], end: begin + length })
+        Some(IndentedLine { text: &rest[..length], end: begin + length })
     }
 
     /// Leaves out whole lines, from a line break to the next, unless a comma is missing before them.

@@ -1,13 +1,13 @@
-//! What the bytes of a dump are wrapped in: gzip, tar, both, or nothing.
+//! Unpacks gzip and tar, and chooses the parser for the text inside.
 
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
-use super::delivery::{Delivery, Sink};
+use super::delivery::{Delivery, PieceSink};
 use super::flaw::Flaw;
-use super::summary::{FileSummary, Format};
-use super::window::{Filled, Halt, Limits, Place, Window};
+use super::summary::{FileFormat, FileSummary};
+use super::window::{Filled, Halt, Position, ReadLimits, Window};
 use super::{json, layout, wording, yaml};
 
 /// A tar header's magic stands here.
@@ -19,14 +19,14 @@ const LONGEST_NAME: u64 = 64 << 10;
 
 /// What has been unwrapped so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wrapping {
+pub(super) struct Packing {
     /// Whether the file was merely found, in a folder or an archive.
     pub(super) found: bool,
     gzip: u8,
     archive: bool,
 }
 
-impl Wrapping {
+impl Packing {
     /// A file that nobody named.
     pub(super) fn found() -> Self {
         Self { found: true, ..Self::default() }
@@ -34,66 +34,71 @@ impl Wrapping {
 }
 
 /// Unwraps files, and sends what is in them to the sink.
-pub(super) struct Unwrap<'s> {
-    pub(super) sink: &'s mut Sink<'s>,
+pub(super) struct Unpacker<'s> {
+    pub(super) sink: &'s mut PieceSink<'s>,
     pub(super) summaries: Vec<FileSummary>,
-    pub(super) limits: Limits,
+    pub(super) limits: ReadLimits,
 }
 
 /// What the first bytes promise.
-enum Nature {
+enum PackedForm {
     Gzip,
     Tar,
     Text,
     Refused(Flaw),
 }
 
-impl Unwrap<'_> {
+impl Unpacker<'_> {
     /// Reads one stream of bytes, whatever it is. Fails only when the sink wants no more.
     pub(super) fn stream(
         &mut self,
         name: &str,
         source: &mut dyn Read,
-        wrapping: Wrapping,
+        wrapping: Packing,
     ) -> Result<(), Halt> {
-        let mut source = Peeked::new(source);
+        let mut source = PeekedSource::new(source);
         match nature(&source.head) {
-            Nature::Gzip if wrapping.gzip < 2 => {
-                let inner = Wrapping { gzip: wrapping.gzip + 1, ..wrapping };
+            PackedForm::Gzip if wrapping.gzip < 2 => {
+                let inner = Packing { gzip: wrapping.gzip + 1, ..wrapping };
                 self.stream(name, &mut MultiGzDecoder::new(source), inner)
             }
-            Nature::Tar if !wrapping.archive => self.archive(name, &mut source, wrapping),
-            Nature::Gzip | Nature::Tar => self.refuse(name, Flaw::Nested),
-            Nature::Refused(flaw) => self.refuse(name, flaw),
-            Nature::Text if layout::is_timestamp(name) && wrapping.found => {
+            PackedForm::Tar if !wrapping.archive => self.archive(name, &mut source, wrapping),
+            PackedForm::Gzip | PackedForm::Tar => self.refuse(name, Flaw::Nested),
+            PackedForm::Refused(flaw) => self.refuse(name, flaw),
+            PackedForm::Text if layout::is_timestamp(name) && wrapping.found => {
                 self.timestamp(name, &mut source);
                 Ok(())
             }
-            Nature::Text => self.text(name, &mut source, wrapping),
+            PackedForm::Text => self.text(name, &mut source, wrapping),
         }
     }
 
     /// Reports that nothing can be read from here.
     pub(super) fn refuse(&mut self, name: &str, flaw: Flaw) -> Result<(), Halt> {
         let delivery = Delivery::new(name, false, 0, self.sink);
-        let (summary, end) = delivery.finish(Err(Halt::Flaw(flaw, Place::FILE)));
+        let (summary, end) = delivery.finish(Err(Halt::Flaw(flaw, Position::FILE)));
         self.summaries.push(summary);
         end
     }
 
-    fn text(&mut self, name: &str, source: &mut Peeked, wrapping: Wrapping) -> Result<(), Halt> {
-        let Limits { chunk, skim, json: most_json, yaml: most_yaml } = self.limits;
+    fn text(
+        &mut self,
+        name: &str,
+        source: &mut PeekedSource,
+        wrapping: Packing,
+    ) -> Result<(), Halt> {
+        let ReadLimits { chunk, skim, json: most_json, yaml: most_yaml } = self.limits;
         let mut out = Delivery::new(name, wrapping.found, most_json, self.sink);
         let is_json = match source.first_significant() {
             Some(byte) => matches!(byte, b'{' | b'['),
             None if source.failure.is_none() => {
-                let (summary, end) = out.finish(Err(Halt::Flaw(Flaw::Empty, Place::FILE)));
+                let (summary, end) = out.finish(Err(Halt::Flaw(Flaw::Empty, Position::FILE)));
                 self.summaries.push(summary);
                 return end;
             }
             None => false,
         };
-        out.summary().format = if is_json { Format::Json } else { Format::Yaml };
+        out.summary().format = if is_json { FileFormat::Json } else { FileFormat::Yaml };
         let most = if is_json { most_json } else { most_yaml };
         let mut window = Window::new(source, chunk, most);
         let end = skip_bom(&mut window).and_then(|()| {
@@ -108,19 +113,24 @@ impl Unwrap<'_> {
         end
     }
 
-    fn timestamp(&mut self, name: &str, source: &mut Peeked) {
+    fn timestamp(&mut self, name: &str, source: &mut PeekedSource) {
         let mut text = String::new();
         let read = source.take(LONGEST_NAME).read_to_string(&mut text);
         let Some(time) = read.ok().and_then(|_| layout::parse_timestamp(&text)) else { return };
         let mut delivery = Delivery::new(name, true, 0, self.sink);
-        delivery.summary().format = Format::Timestamp;
+        delivery.summary().format = FileFormat::Timestamp;
         delivery.summary().taken_at = Some(time);
         self.summaries.push(delivery.finish(Ok(())).0);
     }
 
-    fn archive(&mut self, name: &str, source: &mut Peeked, wrapping: Wrapping) -> Result<(), Halt> {
+    fn archive(
+        &mut self,
+        name: &str,
+        source: &mut PeekedSource,
+        wrapping: Packing,
+    ) -> Result<(), Halt> {
         let before = self.summaries.len();
-        let mut archive = tar::Archive::new(Tail { source, zeros: 0 });
+        let mut archive = tar::Archive::new(ArchiveTail { source, zeros: 0 });
         let end = match archive.entries() {
             // Raw, because otherwise names are read into memory however long they claim to be.
             Ok(entries) => self.members(name, entries.raw(true), wrapping)?,
@@ -156,7 +166,7 @@ impl Unwrap<'_> {
         &mut self,
         name: &str,
         entries: tar::Entries<'_, R>,
-        wrapping: Wrapping,
+        wrapping: Packing,
     ) -> Result<io::Result<()>, Halt> {
         let mut long_name = None;
         for entry in entries {
@@ -185,8 +195,8 @@ impl Unwrap<'_> {
             let inner = format!("{name}!{path}");
             if kind.is_file() || kind.is_contiguous() {
                 let left = entry.size();
-                let wrapping = Wrapping { found: true, archive: true, ..wrapping };
-                self.stream(&inner, &mut Whole { source: &mut entry, left }, wrapping)?;
+                let wrapping = Packing { found: true, archive: true, ..wrapping };
+                self.stream(&inner, &mut ArchiveMember { source: &mut entry, left }, wrapping)?;
             } else if kind.is_gnu_sparse() {
                 self.refuse(&inner, Flaw::Packed("a file with holes"))?;
             }
@@ -203,20 +213,22 @@ fn skip_bom(window: &mut Window) -> Result<(), Halt> {
     Ok(())
 }
 
-fn nature(head: &[u8]) -> Nature {
+fn nature(head: &[u8]) -> PackedForm {
     match head {
-        [0x1F, 0x8B, ..] => Nature::Gzip,
-        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => Nature::Refused(Flaw::Utf16),
+        [0x1F, 0x8B, ..] => PackedForm::Gzip,
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => PackedForm::Refused(Flaw::Utf16),
         [0, b'{' | b'[' | b'-' | b'a'..=b'z', ..] | [b'{' | b'[' | b'-' | b'a'..=b'z', 0, ..] => {
-            Nature::Refused(Flaw::Utf16)
+            PackedForm::Refused(Flaw::Utf16)
         }
-        [b'P', b'K', 3 | 5, 4 | 6, ..] => Nature::Refused(Flaw::Packed("a zip file")),
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => Nature::Refused(Flaw::Packed("zstd")),
-        [0xFD, b'7', b'z', b'X', b'Z', ..] => Nature::Refused(Flaw::Packed("xz")),
-        [b'B', b'Z', b'h', b'1'..=b'9', b'1', ..] => Nature::Refused(Flaw::Packed("bzip2")),
-        _ if head.get(TAR_MAGIC..).is_some_and(|magic| magic.starts_with(b"ustar")) => Nature::Tar,
-        _ if head.contains(&0) => Nature::Refused(Flaw::Binary),
-        _ => Nature::Text,
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => PackedForm::Refused(Flaw::Packed("a zip file")),
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => PackedForm::Refused(Flaw::Packed("zstd")),
+        [0xFD, b'7', b'z', b'X', b'Z', ..] => PackedForm::Refused(Flaw::Packed("xz")),
+        [b'B', b'Z', b'h', b'1'..=b'9', b'1', ..] => PackedForm::Refused(Flaw::Packed("bzip2")),
+        _ if head.get(TAR_MAGIC..).is_some_and(|magic| magic.starts_with(b"ustar")) => {
+            PackedForm::Tar
+        }
+        _ if head.contains(&0) => PackedForm::Refused(Flaw::Binary),
+        _ => PackedForm::Text,
     }
 }
 
@@ -237,14 +249,14 @@ fn shown(path: &[u8]) -> String {
 }
 
 /// A stream whose first block has been looked at.
-struct Peeked<'r> {
+struct PeekedSource<'r> {
     head: Vec<u8>,
     at: usize,
     failure: Option<io::Error>,
     rest: &'r mut dyn Read,
 }
 
-impl<'r> Peeked<'r> {
+impl<'r> PeekedSource<'r> {
     fn new(rest: &'r mut dyn Read) -> Self {
         let mut head = Vec::with_capacity(BLOCK);
         let failure = rest.take(BLOCK as u64).read_to_end(&mut head).err();
@@ -260,7 +272,7 @@ impl<'r> Peeked<'r> {
     }
 }
 
-impl Read for Peeked<'_> {
+impl Read for PeekedSource<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at < self.head.len() {
             let read = (&self.head[self.at..]).read(buffer)?;
@@ -275,12 +287,12 @@ impl Read for Peeked<'_> {
 }
 
 /// A file of an archive. Without this, one that is cut would just seem shorter.
-struct Whole<'r> {
+struct ArchiveMember<'r> {
     source: &'r mut dyn Read,
     left: u64,
 }
 
-impl Read for Whole<'_> {
+impl Read for ArchiveMember<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.left = self.left.saturating_sub(read as u64);
@@ -295,12 +307,12 @@ impl Read for Whole<'_> {
 }
 
 /// An archive, and how many zeros have been read from it last.
-struct Tail<R> {
+struct ArchiveTail<R> {
     source: R,
     zeros: usize,
 }
 
-impl<R: Read> Read for Tail<R> {
+impl<R: Read> Read for ArchiveTail<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         let last = buffer[..read].iter().rposition(|byte| *byte != 0);

@@ -7,7 +7,7 @@ use serde_json::{
     ser::{PrettyFormatter, Serializer},
 };
 
-use super::{Part, Parts, copy};
+use super::{MemberUse, MemberUses, copy};
 use crate::model::Kind;
 use crate::objects::{self, ObjectKind};
 
@@ -30,22 +30,22 @@ fn read(kind: Kind, text: &str) -> Option<Value> {
 
 /// The kinds of which something is left out.
 fn kinds() -> impl Iterator<Item = Kind> {
-    Kind::ALL.into_iter().filter(|kind| !Part::of_kind(*kind).is_empty())
+    Kind::ALL.into_iter().filter(|kind| !MemberUse::of_kind(*kind).is_empty())
 }
 
 /// Returns an object for each member that is left out, which has it with this value, and the same
 /// without it.
-fn with_each(parts: Parts, value: &Value) -> Vec<(Value, Value)> {
-    let one = |(name, part): &(&str, Part)| -> Vec<(Value, Value)> {
+fn with_each(parts: MemberUses, value: &Value) -> Vec<(Value, Value)> {
+    let one = |(name, part): &(&str, MemberUse)| -> Vec<(Value, Value)> {
         let name = *name;
         match part {
-            Part::Read => panic!("{name} need not be named"),
-            Part::Unread => vec![(json!({ name: value }), json!({}))],
-            Part::Object(parts) => with_each(parts, value)
+            MemberUse::Read => panic!("{name} need not be named"),
+            MemberUse::Unread => vec![(json!({ name: value }), json!({}))],
+            MemberUse::Object(parts) => with_each(parts, value)
                 .into_iter()
                 .map(|(with, without)| (json!({ name: with }), json!({ name: without })))
                 .collect(),
-            Part::Each(parts) => with_each(parts, value)
+            MemberUse::Each(parts) => with_each(parts, value)
                 .into_iter()
                 .map(|(with, without)| (json!({ name: [with] }), json!({ name: [without] })))
                 .collect(),
@@ -71,7 +71,8 @@ fn what_is_left_out_is_read_by_nobody() {
         read(kind, &object.to_string()).unwrap_or_else(|| panic!("{kind} reads part of {object}"))
     };
     for kind in kinds() {
-        for (with, without) in values.iter().flat_map(|it| with_each(Part::of_kind(kind), it)) {
+        for (with, without) in values.iter().flat_map(|it| with_each(MemberUse::of_kind(kind), it))
+        {
             assert_eq!(read(kind, &with), read(kind, &without), "{kind} {with}");
         }
     }
@@ -133,21 +134,21 @@ fn trimmed(item: &str) -> String {
 }
 
 /// The same as a matter of meaning: without the members that are not read.
-fn without_unread(value: &mut Value, parts: Parts) {
+fn without_unread(value: &mut Value, parts: MemberUses) {
     let Some(object) = value.as_object_mut() else { return };
     for (name, part) in parts {
         match (part, object.get_mut(*name)) {
-            (Part::Unread, Some(Value::Object(it))) if it.is_empty() => {}
-            (Part::Unread, _) => {
+            (MemberUse::Unread, Some(Value::Object(it))) if it.is_empty() => {}
+            (MemberUse::Unread, _) => {
                 object.remove(*name);
             }
-            (Part::Object(parts), Some(value)) => without_unread(value, parts),
-            (Part::Each(parts), Some(Value::Array(all))) => {
+            (MemberUse::Object(parts), Some(value)) => without_unread(value, parts),
+            (MemberUse::Each(parts), Some(Value::Array(all))) => {
                 for value in all {
                     without_unread(value, parts);
                 }
             }
-            (Part::Object(_) | Part::Each(_) | Part::Read, _) => {}
+            (MemberUse::Object(_) | MemberUse::Each(_) | MemberUse::Read, _) => {}
         }
     }
 }
@@ -156,7 +157,7 @@ fn without_unread(value: &mut Value, parts: Parts) {
 fn everything_that_is_not_read_is_left_out_of_what_kubectl_prints() {
     let text = item().join("\n");
     let mut expected: Value = serde_json::from_str(&text).expect("because it was just written");
-    without_unread(&mut expected, Part::of_kind(Kind::Pod));
+    without_unread(&mut expected, MemberUse::of_kind(Kind::Pod));
     let found: Value = serde_json::from_str(&trimmed(&text)).expect("because commas are counted");
     assert_eq!(found, expected);
 }

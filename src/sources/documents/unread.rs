@@ -1,28 +1,28 @@
-//! What nobody reads of the kinds of which there are many, as far as it is large.
+//! Tables of the large members that no row needs, by kind.
 
 use crate::model::Kind;
 
 /// What becomes of a member of an object.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum MemberUse {
     /// It is not read.
     Unread,
     /// It is an object, of which some members are not read.
-    Object(Parts),
+    Object(MemberUses),
     /// It is a list of such objects.
-    Each(Parts),
+    Each(MemberUses),
     /// It is read.
     Read,
 }
 
 /// The members of an object that are not read, or not in full.
-pub(super) type Parts = &'static [(&'static str, Part)];
+pub(super) type MemberUses = &'static [(&'static str, MemberUse)];
 
-use Part::{Each, Object, Unread};
+use MemberUse::{Each, Object, Unread};
 
-impl Part {
+impl MemberUse {
     /// Returns what becomes of a member.
-    pub(super) fn of(key: &[u8], parts: Parts) -> Self {
+    pub(super) fn of(key: &[u8], parts: MemberUses) -> Self {
         let known = parts.iter().find(|(name, _)| name.as_bytes() == key);
         known.map_or(Self::Read, |(_, part)| *part)
     }
@@ -32,7 +32,7 @@ impl Part {
     }
 
     /// Returns the members of an object of a kind; none for one that is read as it is.
-    pub(super) fn of_kind(kind: Kind) -> Parts {
+    pub(super) fn of_kind(kind: Kind) -> MemberUses {
         match kind {
             Kind::Pod => POD,
             Kind::Node => NODE,
@@ -63,7 +63,7 @@ impl Part {
     }
 }
 
-const POD: Parts = &[
+const POD: MemberUses = &[
     ("metadata", Object(&[("annotations", Unread), ("managedFields", Unread)])),
     ("spec", Object(POD_SPEC)),
     (
@@ -78,7 +78,7 @@ const POD: Parts = &[
     ),
 ];
 
-const POD_SPEC: Parts = &[
+const POD_SPEC: MemberUses = &[
     ("affinity", Unread),
     ("containers", Each(CONTAINER)),
     ("ephemeralContainers", Unread),
@@ -100,7 +100,7 @@ const POD_SPEC: Parts = &[
     ),
 ];
 
-const CONTAINER: Parts = &[
+const CONTAINER: MemberUses = &[
     ("env", Unread),
     ("envFrom", Unread),
     ("lifecycle", Unread),
@@ -114,28 +114,29 @@ const CONTAINER: Parts = &[
 ];
 
 /// Of workloads other than sets.
-const BRIEF_META: Parts = &[("annotations", Unread), ("labels", Unread), ("managedFields", Unread)];
+const BRIEF_META: MemberUses =
+    &[("annotations", Unread), ("labels", Unread), ("managedFields", Unread)];
 
-const TEMPLATE: Part = Object(&[("metadata", Unread), ("spec", Object(POD_SPEC))]);
+const TEMPLATE: MemberUse = Object(&[("metadata", Unread), ("spec", Object(POD_SPEC))]);
 
-const REPLICATED: Parts = &[
+const REPLICATED: MemberUses = &[
     ("metadata", Object(BRIEF_META)),
     ("spec", Object(&[("selector", Unread), ("strategy", Unread), ("template", TEMPLATE)])),
     ("status", Unread),
 ];
 
-const STATEFUL_SET: Parts = &[("spec", Object(&[("template", TEMPLATE)]))];
+const STATEFUL_SET: MemberUses = &[("spec", Object(&[("template", TEMPLATE)]))];
 
-const JOB_SPEC: Part = Object(&[("selector", Unread), ("template", TEMPLATE)]);
+const JOB_SPEC: MemberUse = Object(&[("selector", Unread), ("template", TEMPLATE)]);
 
-const JOB: Parts = &[("metadata", Object(BRIEF_META)), ("spec", JOB_SPEC)];
+const JOB: MemberUses = &[("metadata", Object(BRIEF_META)), ("spec", JOB_SPEC)];
 
-const CRON_JOB: Parts = &[
+const CRON_JOB: MemberUses = &[
     ("metadata", Object(BRIEF_META)),
     ("spec", Object(&[("jobTemplate", Object(&[("metadata", Unread), ("spec", JOB_SPEC)]))])),
 ];
 
-const NODE: Parts = &[
+const NODE: MemberUses = &[
     ("metadata", Object(&[("managedFields", Unread)])),
     (
         "status",
@@ -151,7 +152,7 @@ const NODE: Parts = &[
 
 /// Of managed fields it matters who manages some: not the labels, annotations and other members
 /// beside them.
-const VOLUME: Parts = &[(
+const VOLUME: MemberUses = &[(
     "metadata",
     Object(&[(
         "managedFields",
@@ -173,7 +174,7 @@ const VOLUME: Parts = &[(
     )]),
 )];
 
-const CLAIM: Parts = &[(
+const CLAIM: MemberUses = &[(
     "metadata",
     Object(&[(
         "managedFields",

@@ -1,31 +1,31 @@
-//! Files, folders and standard input, one after the other.
+//! Opens files, folders and standard input, one after the other.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::delivery::Sink;
-use super::envelope::{Unwrap, Wrapping};
+use super::delivery::PieceSink;
 use super::flaw::{DumpError, Flaw};
+use super::packing::{Packing, Unpacker};
 use super::summary::FileSummary;
-use super::window::{Halt, Limits};
+use super::window::{Halt, ReadLimits};
 use super::{Input, layout, wording};
 
 /// Reads all inputs.
 pub(super) fn read<'s>(
     inputs: &[Input],
     stdin: &mut dyn Read,
-    sink: &'s mut Sink<'s>,
-    limits: Limits,
+    sink: &'s mut PieceSink<'s>,
+    limits: ReadLimits,
 ) -> Result<Vec<FileSummary>, DumpError> {
     if inputs.iter().filter(|input| **input == Input::Stdin).count() > 1 {
         return Err(DumpError::StdinTwice);
     }
-    let mut unwrap = Unwrap { sink, summaries: Vec::new(), limits };
+    let mut unwrap = Unpacker { sink, summaries: Vec::new(), limits };
     for input in inputs {
         let before = unwrap.summaries.len();
         let end = match input {
-            Input::Stdin => unwrap.stream("stdin", stdin, Wrapping::default()),
+            Input::Stdin => unwrap.stream("stdin", stdin, Packing::default()),
             Input::Path(path) => path_input(&mut unwrap, path)?,
         };
         layout::settle(&mut unwrap.summaries[before..]);
@@ -37,7 +37,7 @@ pub(super) fn read<'s>(
 }
 
 /// Reads what was asked for by name. The inner error is that of the sink.
-fn path_input(unwrap: &mut Unwrap, path: &Path) -> Result<Result<(), Halt>, DumpError> {
+fn path_input(unwrap: &mut Unpacker, path: &Path) -> Result<Result<(), Halt>, DumpError> {
     let failed = |source| DumpError::Open { path: path.to_owned(), source };
     if fs::metadata(path).map_err(failed)?.is_dir() {
         let before = unwrap.summaries.len();
@@ -49,11 +49,11 @@ fn path_input(unwrap: &mut Unwrap, path: &Path) -> Result<Result<(), Halt>, Dump
     }
     // Not only regular files: `-f <(kubectl get … -o json)` is a pipe.
     let mut file = File::open(path).map_err(failed)?;
-    Ok(unwrap.stream(&name(path), &mut file, Wrapping::default()))
+    Ok(unwrap.stream(&name(path), &mut file, Packing::default()))
 }
 
 /// Reads what was found. What cannot be opened is not seen, and no reason to stop.
-fn folder(unwrap: &mut Unwrap, entries: Vec<(PathBuf, fs::FileType)>) -> Result<(), Halt> {
+fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Result<(), Halt> {
     for (path, kind) in entries {
         let shown = name(&path);
         if kind.is_dir() {
@@ -69,7 +69,7 @@ fn folder(unwrap: &mut Unwrap, entries: Vec<(PathBuf, fs::FileType)>) -> Result<
         // Links to files are followed, links to folders are not: they can go in circles.
         match fs::metadata(&path).and_then(|target| Ok((target, File::open(&path)?))) {
             Ok((target, mut file)) if target.is_file() => {
-                unwrap.stream(&shown, &mut file, Wrapping::found())?;
+                unwrap.stream(&shown, &mut file, Packing::found())?;
             }
             Ok(_) => {}
             Err(error) => unwrap.refuse(&shown, unreadable(&error))?,
@@ -97,7 +97,7 @@ fn unreadable(error: &io::Error) -> Flaw {
 }
 
 /// Returns a path as it is shown and matched: with `/` on every system.
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     let shown = path.display().to_string();
     let shown = if cfg!(windows) { shown.replace('\\', "/") } else { shown };
     shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()

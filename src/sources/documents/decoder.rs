@@ -1,4 +1,4 @@
-//! Between two threads: one finds where objects begin and end, the other decodes and takes them in.
+//! Decodes the objects of a dump on a second thread, while the first finds the next ones.
 //!
 //! Decoding takes longer than finding. When the decoder lags behind, the reader decodes the batch that
 //! would have to wait. What is taken in, and in which order, is the same as with one thread.
@@ -15,10 +15,10 @@ use serde::de::IgnoredAny;
 
 use super::super::intake::Intake;
 use super::{
-    Tally, trim,
-    versions::{Stamp, Verdict, Versions},
+    Occurrences, trim,
+    versions::{ObjectStamp, ObjectVersions, VersionOrder},
 };
-use crate::cluster::{Change, Reach};
+use crate::cluster::Reach;
 use crate::dump::{self, DumpError, Origin};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting};
 use crate::objects::{self, Folder, Reduced};
@@ -31,11 +31,11 @@ const TASKS: usize = 4096;
 const BATCHES: usize = 4;
 
 /// Where the reading thread leaves what it found.
-pub(super) struct Desk {
-    batch: Batch,
-    full: SyncSender<Batch>,
+pub(super) struct DecodingQueue {
+    batch: DocumentBatch,
+    full: SyncSender<DocumentBatch>,
     /// Batches that have been worked off, to be filled again.
-    spare: Receiver<Batch>,
+    spare: Receiver<DocumentBatch>,
     hasher: RandomState,
     /// For what is reduced here: nobody waits for the other thread's.
     folder: Folder,
@@ -44,21 +44,21 @@ pub(super) struct Desk {
 
 /// What was found out while taking in.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct DecodingNotes {
     /// What was damaged, and may have been of any kind.
-    pub(super) damaged: Tally,
-    pub(super) versions: Versions,
+    pub(super) damaged: Occurrences,
+    pub(super) versions: ObjectVersions,
 }
 
 #[derive(Default)]
-struct Batch {
+struct DocumentBatch {
     /// The bodies of objects and their names.
     text: String,
-    tasks: Vec<Task>,
+    tasks: Vec<DocumentTask>,
 }
 
-enum Task {
-    Object(Delivered),
+enum DocumentTask {
+    Object(ObjectTask),
     Broken(Option<Kind>, String),
     Answer(Question, Answer),
     Sighting(Sighting),
@@ -66,44 +66,44 @@ enum Task {
 }
 
 /// An object, with the places of its parts in the text of its batch.
-struct Delivered {
+struct ObjectTask {
     /// `None` is one that nobody has a use for.
     kind: Option<Kind>,
     origin: Origin,
     namespace: Range<usize>,
     name: Range<usize>,
     body: Range<usize>,
-    stamp: Stamp,
+    stamp: ObjectStamp,
     /// Whether its file vouches for its moment.
     at_once: bool,
     checked: bool,
     /// What came of it, if it was reduced already.
-    outcome: Option<Outcome>,
+    outcome: Option<DecodedObject>,
 }
 
-type Outcome = Result<Option<Reduced>, serde_json::Error>;
+type DecodedObject = Result<Option<Reduced>, serde_json::Error>;
 
-/// Runs `read`, while another thread takes into `intake` what is left at the desk. Also returns what
+/// Runs `read`, while another thread takes into `intake` what is left at the queue. Also returns what
 /// was found out on the way.
 ///
 /// # Errors
-/// What `read` says; else that an object cannot be saved, which makes the desk break off.
+/// What `read` says; else that an object cannot be saved, which makes the queue break off.
 pub(super) fn with<T>(
     intake: &mut Intake,
-    read: impl FnOnce(&mut Desk) -> Result<T, DumpError>,
-) -> Result<(T, Found), DumpError> {
-    let found = Found::default();
+    read: impl FnOnce(&mut DecodingQueue) -> Result<T, DumpError>,
+) -> Result<(T, DecodingNotes), DumpError> {
+    let found = DecodingNotes::default();
     let (hasher, saving) = (found.versions.hasher(), intake.is_saving());
     thread::scope(|scope| {
         let (full, batches) = sync_channel(BATCHES);
         let (done, spare) = channel();
         let worker = scope.spawn(move || work(&batches, &done, intake, found));
-        let (batch, folder) = (Batch::default(), Folder::default());
-        let mut desk = Desk { batch, full, spare, hasher, folder, saving };
-        let read = read(&mut desk);
+        let (batch, folder) = (DocumentBatch::default(), Folder::default());
+        let mut queue = DecodingQueue { batch, full, spare, hasher, folder, saving };
+        let read = read(&mut queue);
         // Nobody takes the last batch only if something went wrong with one before.
-        let _ = desk.hand_over();
-        drop(desk);
+        let _ = queue.hand_over();
+        drop(queue);
         let outcome = worker.join().unwrap_or_else(|reason| panic::resume_unwind(reason));
         let read = read?;
         outcome.map(|found| (read, found))
@@ -114,26 +114,26 @@ pub(super) fn with<T>(
 ///
 /// # Errors
 /// What is wrong with it.
-fn reduce(kind: Kind, body: &str, folder: &mut Folder, saving: bool) -> Outcome {
+fn reduce(kind: Kind, body: &str, folder: &mut Folder, saving: bool) -> DecodedObject {
     let Some(decoding) = objects::decoding(kind) else { return Ok(None) };
     let object = (decoding.json)(body)?;
     Ok(Some(Reduced::of(&*object, folder, saving)))
 }
 
-impl Desk {
+impl DecodingQueue {
     /// Leaves an object. `None` is one that nobody has a use for; `at_once` is whether its file vouches
     /// for its moment.
     pub(super) fn object(
         &mut self,
         kind: Option<Kind>,
-        object: &dump::Object<'_>,
+        object: &dump::DumpObject<'_>,
         at_once: bool,
     ) -> ControlFlow<()> {
         let checked = object.skimmed.is_none();
         if kind.is_none() && checked {
             return ControlFlow::Continue(());
         }
-        let stamp = Versions::stamp(&self.hasher, object);
+        let stamp = ObjectVersions::stamp(&self.hasher, object);
         let text = &mut self.batch.text;
         let mut push = |part: &str| {
             let start = text.len();
@@ -149,28 +149,28 @@ impl Desk {
         let (origin, body) = (object.origin.clone(), body..text.len());
         let outcome = None;
         let task =
-            Delivered { kind, origin, namespace, name, body, stamp, at_once, checked, outcome };
-        self.task(Task::Object(task))
+            ObjectTask { kind, origin, namespace, name, body, stamp, at_once, checked, outcome };
+        self.task(DocumentTask::Object(task))
     }
 
     /// Leaves word of something broken: of a kind that is looked at, or of no consequence.
     pub(super) fn broken(&mut self, kind: Option<Kind>, complaint: String) -> ControlFlow<()> {
-        self.task(Task::Broken(kind, complaint))
+        self.task(DocumentTask::Broken(kind, complaint))
     }
 
     pub(super) fn answer(&mut self, question: Question, answer: Answer) -> ControlFlow<()> {
-        self.task(Task::Answer(question, answer))
+        self.task(DocumentTask::Answer(question, answer))
     }
 
     pub(super) fn sighting(&mut self, sighting: Sighting) -> ControlFlow<()> {
-        self.task(Task::Sighting(sighting))
+        self.task(DocumentTask::Sighting(sighting))
     }
 
     pub(super) fn kept(&mut self, kept: KeptBackend) -> ControlFlow<()> {
-        self.task(Task::Kept(Box::new(kept)))
+        self.task(DocumentTask::Kept(Box::new(kept)))
     }
 
-    fn task(&mut self, task: Task) -> ControlFlow<()> {
+    fn task(&mut self, task: DocumentTask) -> ControlFlow<()> {
         self.batch.tasks.push(task);
         let full = self.batch.text.len() >= BATCH || self.batch.tasks.len() >= TASKS;
         if full { self.hand_over() } else { ControlFlow::Continue(()) }
@@ -190,11 +190,11 @@ impl Desk {
     }
 }
 
-impl Batch {
+impl DocumentBatch {
     /// Reduces everything, so that it only has to be taken in.
     fn reduce(&mut self, folder: &mut Folder, saving: bool) {
         for task in &mut self.tasks {
-            if let Task::Object(object) = task
+            if let DocumentTask::Object(object) = task
                 && let Some(kind) = object.kind
             {
                 let body = &self.text[object.body.clone()];
@@ -205,21 +205,23 @@ impl Batch {
 }
 
 fn work(
-    batches: &Receiver<Batch>,
-    done: &Sender<Batch>,
+    batches: &Receiver<DocumentBatch>,
+    done: &Sender<DocumentBatch>,
     intake: &mut Intake,
-    mut found: Found,
-) -> Result<Found, DumpError> {
+    mut found: DecodingNotes,
+) -> Result<DecodingNotes, DumpError> {
     for mut batch in batches {
-        let Batch { text, tasks } = &mut batch;
+        let DocumentBatch { text, tasks } = &mut batch;
         for task in tasks.drain(..) {
             match task {
-                Task::Object(object) => object.take_in(text, intake, &mut found)?,
-                Task::Broken(Some(kind), complaint) => intake.broke(Reach::all(kind), complaint),
-                Task::Broken(None, complaint) => intake.complain(complaint),
-                Task::Answer(question, answer) => intake.answer(question, answer)?,
-                Task::Sighting(sighting) => intake.sighting(sighting)?,
-                Task::Kept(kept) => intake.kept(*kept)?,
+                DocumentTask::Object(object) => object.take_in(text, intake, &mut found)?,
+                DocumentTask::Broken(Some(kind), complaint) => {
+                    intake.broke(Reach::all(kind), complaint);
+                }
+                DocumentTask::Broken(None, complaint) => intake.complain(complaint),
+                DocumentTask::Answer(question, answer) => intake.answer(question, answer)?,
+                DocumentTask::Sighting(sighting) => intake.sighting(sighting)?,
+                DocumentTask::Kept(kept) => intake.kept(*kept)?,
             }
         }
         text.clear();
@@ -231,12 +233,12 @@ fn work(
     Ok(found)
 }
 
-impl Delivered {
+impl ObjectTask {
     fn take_in(
         mut self,
         text: &str,
         intake: &mut Intake,
-        found: &mut Found,
+        found: &mut DecodingNotes,
     ) -> Result<(), DumpError> {
         let (namespace, name) = (&text[self.namespace.clone()], &text[self.name.clone()]);
         let body = &text[self.body.clone()];
@@ -250,10 +252,14 @@ impl Delivered {
             (kind, found.versions.judge(self.stamp, self.at_once, named))
         });
         let error = match verdict {
-            Some((_, Verdict::Known)) | None => None,
+            Some((_, VersionOrder::Known)) | None => None,
+            Some((kind, VersionOrder::Contradictory)) => {
+                intake.forget(key(kind));
+                None
+            }
             Some((kind, verdict)) => {
-                if verdict == Verdict::Newer {
-                    intake.apply(Change::Gone(key(kind)));
+                if verdict == VersionOrder::Newer {
+                    intake.forget(key(kind));
                 }
                 let place = || format!("{} ", self.origin);
                 let saving = intake.is_saving();
@@ -270,7 +276,8 @@ impl Delivered {
                 }
             }
         };
-        let was_decoded = error.is_none() && verdict.is_some_and(|it| it.1 != Verdict::Known);
+        let was_decoded = error.is_none()
+            && verdict.is_some_and(|it| matches!(it.1, VersionOrder::New | VersionOrder::Newer));
         let is_json = || serde_json::from_str::<IgnoredAny>(body).is_ok();
         match error {
             // An object that hides others, perhaps of other kinds.

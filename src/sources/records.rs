@@ -1,11 +1,11 @@
-//! The lines of our own dumps that are no Kubernetes objects.
+//! Records in our own dumps that are no Kubernetes objects: answers, coverage, the time of the dump.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
-    Answer, ControllerRole, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Row, Server,
-    Sighting, Time, Uid, format_time, parse_time,
+    Answer, ControllerRole, Interner, Kind, ObjectKey, OwnerKey, Question, Row, Server, Sighting,
+    Time, Uid, format_time, parse_time,
 };
 
 /// Kind of a line with an answer.
@@ -20,9 +20,9 @@ pub const TAKEN: &str = "Taken";
 /// The first line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Header {
+pub struct DumpHeader {
     /// When, and of what, where that is known at the beginning.
-    pub metadata: Taken,
+    pub metadata: DumpMoment,
     /// Kinds of which the file holds every object, in files written by hand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub complete: Vec<String>,
@@ -31,12 +31,12 @@ pub struct Header {
 /// When and of what a dump was taken.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Taken {
+pub struct DumpMoment {
     /// The server's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_at: Option<String>,
     /// The cluster.
-    pub cluster: Identity,
+    pub cluster: SavedCluster,
     /// The tool's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -45,7 +45,7 @@ pub struct Taken {
 /// Which cluster.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Identity {
+pub struct SavedCluster {
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,21 +57,21 @@ pub struct Identity {
     behaves_as: Option<(u32, u32)>,
 }
 
-impl Header {
+impl DumpHeader {
     /// The header of a dump that is about to be taken.
     pub fn now() -> Self {
         let tool = Some(env!("CARGO_PKG_VERSION").to_owned());
-        Self { metadata: Taken { tool, ..Taken::default() }, complete: Vec::new() }
+        Self { metadata: DumpMoment { tool, ..DumpMoment::default() }, complete: Vec::new() }
     }
 }
 
-impl Taken {
+impl DumpMoment {
     /// What is known of a cluster once it was read.
     pub fn new(cluster: &Cluster) -> Self {
         let server = cluster.server().cloned().unwrap_or_default();
         Self {
             taken_at: cluster.clock().as_ref().map(format_time),
-            cluster: Identity {
+            cluster: SavedCluster {
                 uid: server.cluster_uid,
                 server: server.url,
                 version: server.git_version,
@@ -92,7 +92,7 @@ impl Taken {
 
     /// What the server said of itself; `None` when nothing is known.
     pub fn server(&self) -> Option<Server> {
-        let Identity { uid, server, version, behaves_as } = self.cluster.clone();
+        let SavedCluster { uid, server, version, behaves_as } = self.cluster.clone();
         if uid.is_none() && server.is_none() && version.is_none() {
             return None;
         }
@@ -109,8 +109,8 @@ fn major_minor(git_version: &str) -> Option<(u32, u32)> {
 
 /// A question with its answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answered {
-    question: Asked,
+pub struct SavedAnswer {
+    question: SavedQuestion,
     answer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uid: Option<String>,
@@ -120,7 +120,7 @@ pub struct Answered {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Asked {
+enum SavedQuestion {
     Exists {
         resource: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,30 +148,33 @@ enum Asked {
     },
 }
 
-impl Answered {
+impl SavedAnswer {
     /// Puts an answer into its saved form.
     pub fn new(question: &Question, answer: &Answer) -> Self {
         let question = match question {
-            Question::Exists(key) => Asked::Exists {
+            Question::Exists(key) => SavedQuestion::Exists {
                 resource: key.kind.plural().to_owned(),
                 namespace: key.namespace.as_ref().map(ToString::to_string),
                 name: key.name.to_string(),
             },
-            Question::OwnerExists(key) => Asked::OwnerExists {
+            Question::OwnerExists(key) => SavedQuestion::OwnerExists {
                 api_version: key.api_version.to_string(),
                 kind: key.kind.to_string(),
                 namespace: key.namespace.to_string(),
                 name: key.name.to_string(),
             },
-            Question::SecretExists { namespace, name } => {
-                Asked::SecretExists { namespace: namespace.to_string(), name: name.to_string() }
-            }
-            Question::MayPatchVolumes { namespace, service_account } => Asked::MayPatchVolumes {
+            Question::SecretExists { namespace, name } => SavedQuestion::SecretExists {
                 namespace: namespace.to_string(),
-                service_account: service_account.to_string(),
+                name: name.to_string(),
             },
+            Question::MayPatchVolumes { namespace, service_account } => {
+                SavedQuestion::MayPatchVolumes {
+                    namespace: namespace.to_string(),
+                    service_account: service_account.to_string(),
+                }
+            }
             Question::KeptBackends { namespace } => {
-                Asked::KeptBackends { namespace: namespace.to_string() }
+                SavedQuestion::KeptBackends { namespace: namespace.to_string() }
             }
         };
         let (answer, uid, reason) = match answer {
@@ -190,13 +193,13 @@ impl Answered {
     /// When the answer is none of the four.
     pub fn into_row(self, interner: &mut Interner) -> Result<Row, String> {
         let question = match self.question {
-            Asked::Exists { resource, namespace, name } => Question::Exists(ObjectKey {
+            SavedQuestion::Exists { resource, namespace, name } => Question::Exists(ObjectKey {
                 kind: Kind::parse_resource(&resource)
                     .ok_or_else(|| format!("{resource:?} is no resource that an audit reads"))?,
                 namespace: namespace.map(|namespace| interner.text(&namespace)),
                 name: name.into(),
             }),
-            Asked::OwnerExists { api_version, kind, namespace, name } => {
+            SavedQuestion::OwnerExists { api_version, kind, namespace, name } => {
                 Question::OwnerExists(OwnerKey {
                     api_version: interner.text(&api_version),
                     kind: interner.text(&kind),
@@ -204,15 +207,17 @@ impl Answered {
                     name: name.into(),
                 })
             }
-            Asked::SecretExists { namespace, name } => Question::SecretExists {
+            SavedQuestion::SecretExists { namespace, name } => Question::SecretExists {
                 namespace: interner.text(&namespace),
                 name: interner.text(&name),
             },
-            Asked::MayPatchVolumes { namespace, service_account } => Question::MayPatchVolumes {
-                namespace: interner.text(&namespace),
-                service_account: interner.text(&service_account),
-            },
-            Asked::KeptBackends { namespace } => {
+            SavedQuestion::MayPatchVolumes { namespace, service_account } => {
+                Question::MayPatchVolumes {
+                    namespace: interner.text(&namespace),
+                    service_account: interner.text(&service_account),
+                }
+            }
+            SavedQuestion::KeptBackends { namespace } => {
                 Question::KeptBackends { namespace: interner.text(&namespace) }
             }
         };
@@ -233,13 +238,13 @@ impl Answered {
 /// What an earlier run recorded of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Sighted {
+pub struct SavedSighting {
     role: String,
     driver: String,
     absent_since: String,
 }
 
-impl Sighted {
+impl SavedSighting {
     /// Puts a record into its saved form.
     pub fn new(sighting: &Sighting) -> Self {
         Self {
@@ -268,16 +273,16 @@ impl Sighted {
 
 /// How far a kind was seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Covered {
+pub struct SavedCoverage {
     resource: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
-    state: State,
+    state: CoverageState,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum State {
+enum CoverageState {
     /// The list began and ended at these points in the order of everything that was read.
     Seen {
         began: u64,
@@ -289,14 +294,16 @@ enum State {
     NotServed,
 }
 
-impl Covered {
+impl SavedCoverage {
     /// Puts coverage into its saved form.
     pub fn new(reach: &Reach, coverage: &Coverage) -> Self {
         let state = match coverage {
-            Coverage::Seen { began, ended } => State::Seen { began: *began, ended: *ended },
-            Coverage::Gap(gap) => State::Gap { reason: gap.reason.clone() },
-            Coverage::NotServed => State::NotServed,
-            Coverage::Listing { .. } => State::Gap { reason: "the list did not end".to_owned() },
+            Coverage::Seen { began, ended } => CoverageState::Seen { began: *began, ended: *ended },
+            Coverage::Gap(gap) => CoverageState::Gap { reason: gap.reason.clone() },
+            Coverage::NotServed => CoverageState::NotServed,
+            Coverage::Listing { .. } => {
+                CoverageState::Gap { reason: "the list did not end".to_owned() }
+            }
         };
         let namespace = reach.namespace.as_ref().map(ToString::to_string);
         Self { resource: reach.kind.plural().to_owned(), namespace, state }
@@ -311,41 +318,12 @@ impl Covered {
             .ok_or_else(|| format!("{:?} is no resource that an audit reads", self.resource))?;
         let namespace = self.namespace.map(|namespace| interner.text(&namespace));
         let coverage = match self.state {
-            State::Seen { began, ended } => Coverage::Seen { began, ended },
-            State::Gap { reason } => {
+            CoverageState::Seen { began, ended } => Coverage::Seen { began, ended },
+            CoverageState::Gap { reason } => {
                 Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason })
             }
-            State::NotServed => Coverage::NotServed,
+            CoverageState::NotServed => Coverage::NotServed,
         };
         Ok((Reach { kind, namespace }, coverage))
     }
-}
-
-/// The newest time that the server itself stamped on an object: creation, or a write that is
-/// recorded in managedFields. Never a status, a Lease or a deletion, which lie in the future or
-/// can be forged.
-pub fn newest_stamp(row: &Row) -> Option<Time> {
-    let metadata: &Metadata = match row {
-        Row::Volume(row) => &row.metadata,
-        Row::Claim(row) => &row.metadata,
-        Row::Node(row) => &row.metadata,
-        Row::Class(row) => &row.metadata,
-        Row::CsiDriver(row) => &row.metadata,
-        Row::CsiNode(row) => &row.metadata,
-        Row::Attachment(row) => &row.metadata,
-        Row::Snapshot(row) => &row.metadata,
-        Row::VolumeSnapshot(row) => &row.metadata,
-        Row::AttributesClass(row) => &row.metadata,
-        Row::Lease(row) => return row.metadata.created,
-        Row::Pod(row) => return row.created,
-        Row::Workload(row) => match &row.set {
-            Some(set) => &set.metadata,
-            None => return None,
-        },
-        Row::Autoscaler(_) | Row::Event(_) | Row::Answer(..) | Row::Sighting(_) | Row::Kept(_) => {
-            return None;
-        }
-    };
-    let managed = metadata.managers.iter().filter_map(|owner| owner.time).max();
-    metadata.created.max(managed)
 }

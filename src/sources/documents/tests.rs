@@ -1,4 +1,9 @@
-//! What dumps prove, and what they do not.
+//! Tests of what dumps prove, and what they do not.
+
+mod forms;
+mod kinds;
+mod lists;
+mod time;
 
 use std::{fs, path::Path};
 
@@ -7,15 +12,15 @@ use crate::dump::{DumpWriter, Replace};
 
 /// A dump of ours that says it has seen all claims and attachments, and holds one attachment.
 fn own(path: &Path) {
-    let mut writer = DumpWriter::create(path, Replace::Dumps, &saved::Header::now())
+    let mut writer = DumpWriter::create(path, Replace::Dumps, &records::DumpHeader::now())
         .expect("because there is room");
     let attachment = serde_json::json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
         "metadata": {"name": "a"}, "spec": {"source": {"persistentVolumeName": "pv"}}});
     writer.object(&attachment).expect("because there is room");
     for kind in [Kind::PersistentVolumeClaim, Kind::VolumeAttachment] {
         let covered =
-            saved::Covered::new(&Reach::all(kind), &Coverage::Seen { began: 9, ended: 10 });
-        writer.record(saved::COVERAGE, &covered).expect("because there is room");
+            records::SavedCoverage::new(&Reach::all(kind), &Coverage::Seen { began: 9, ended: 10 });
+        writer.record(records::COVERAGE, &covered).expect("because there is room");
     }
     writer.finish().expect("because there is room");
 }
@@ -68,7 +73,7 @@ fn read_texts(texts: &[&str]) -> (Intake, DumpNotes) {
     let inputs: Vec<_> = inputs.collect();
     let kinds = vec![Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod];
     let complete = kinds.iter().copied().collect();
-    let options = DumpOptions { kinds, complete, taken_at: None };
+    let options = DumpOptions { kinds, complete, ..DumpOptions::default() };
     let mut intake = Intake::new(None);
     let notes = read(&inputs, &mut std::io::empty(), &options, &mut intake).expect("readable");
     (intake, notes)
@@ -138,29 +143,67 @@ fn volume(uid: &str, version: &str, label: &str) -> String {
         .to_string()
 }
 
+/// The same, with a time of creation.
+fn created(volume: &str, time: &str) -> String {
+    volume.replacen(
+        "\"metadata\":{",
+        &format!("\"metadata\":{{\"creationTimestamp\":\"{time}\","),
+        1,
+    )
+}
+
 #[test]
 fn of_two_versions_the_newer_counts_if_that_can_be_told() {
     let told = |texts: &[&str]| {
         let (intake, notes) = read_texts(texts);
-        let (_, volume) = intake.cluster.volumes().next().expect("because it was read");
-        let label = volume.metadata.label("a").unwrap_or_default().to_owned();
-        assert_eq!(intake.cluster.count(), (1, 0));
+        let volumes: Vec<_> = intake
+            .cluster
+            .volumes()
+            .map(|(_, it)| it.metadata.label("a").unwrap_or_default())
+            .collect();
         let is_told =
             notes.notes.iter().any(|note| note.starts_with("there are two versions of pv/a"));
-        (label, is_told, intake.cluster.gaps().count())
+        let read = intake.seen().get(&Kind::PersistentVolume).copied().unwrap_or_default();
+        assert_eq!(read, volumes.len() as u64, "{texts:?}");
+        (volumes.join(" "), is_told, intake.cluster.gaps().count())
     };
     let [old, new] = [volume("u", "9", "old"), volume("u", "10", "new")];
     assert_eq!(told(&[&old, &old]), ("old".into(), false, 0));
     assert_eq!(told(&[&old, &new]), ("new".into(), true, 0));
     assert_eq!(told(&[&new, &old]), ("new".into(), true, 0));
     assert_eq!(told(&[&old, &new, &old, &new]), ("new".into(), true, 0));
+    // Neither is seen, and nothing is found in either, however often they come.
     for other in [volume("v", "10", "other"), volume("u", "x", "other"), volume("u", "", "other")] {
-        assert_eq!(told(&[&old, &other]), ("other".into(), false, 1), "{other}");
+        assert_eq!(told(&[&old, &other]), (String::new(), false, 1), "{other}");
+        assert_eq!(told(&[&other, &old]), (String::new(), false, 1), "{other}");
+        assert_eq!(told(&[&old, &other, &old, &new]), (String::new(), false, 1), "{other}");
         assert_eq!(told(&[&other, &other]), ("other".into(), false, 0), "{other}");
+    }
+    // Created anew: the time of creation tells, unless the version contradicts.
+    let early = created(&old, "2026-01-01T00:00:00Z");
+    for (version, time, expected) in [
+        ("10", "2026-01-02T00:00:00Z", ("other", true, 0)),
+        ("", "2026-01-02T00:00:00Z", ("other", true, 0)),
+        ("8", "2025-01-02T00:00:00Z", ("old", true, 0)),
+        ("8", "2026-01-02T00:00:00Z", ("", false, 1)),
+        ("10", "2026-01-01T00:00:00Z", ("", false, 1)),
+    ] {
+        let other = created(&volume("v", version, "other"), time);
+        let expected = (expected.0.to_owned(), expected.1, expected.2);
+        assert_eq!(told(&[&early, &other]), expected, "{other}");
+        assert_eq!(told(&[&other, &early]), expected, "{other}");
     }
     let reason = &gaps(&[&old, &volume("v", "10", "other")])[0].1;
     assert!(reason.starts_with("two versions of pv/a in the inputs, the second in "), "{reason}");
     assert!(reason.ends_with("1.json:1: the inputs were not taken at one moment"), "{reason}");
+}
+
+#[test]
+fn what_cannot_be_read_is_not_counted_as_read() {
+    let odd = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "odd"},
+        "spec": {"capacity": {"storage": "ten gigs"}}}"#;
+    let (intake, _) = read_texts(&[odd, &volume("u", "1", "x")]);
+    assert_eq!(intake.seen().get(&Kind::PersistentVolume), Some(&1));
 }
 
 #[test]

@@ -1,0 +1,346 @@
+//! Decides at the end of a dump which kinds were seen whole, and when the dump was taken.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::super::intake::Intake;
+use super::{
+    DumpNotes, DumpOptions, DumpReading, KindEvidence, Occurrences, kind_of,
+    versions::ObjectVersions,
+};
+use crate::cluster::{Change, Coverage, Gap, Reach};
+use crate::dump::{FileLayout, FileScope, FileSummary, Input};
+use crate::model::{Kind, Text};
+
+impl DumpReading {
+    /// Draws the conclusions that only the end of everything allows.
+    pub(super) fn conclude(
+        mut self,
+        inputs: &[Input],
+        summaries: &[FileSummary],
+        versions: &ObjectVersions,
+        options: &DumpOptions,
+        intake: &mut Intake,
+    ) -> DumpNotes {
+        if summaries.iter().any(|it| it.layout == FileLayout::ClusterInfoDump) {
+            self.notes.notes.push(
+                "kubectl cluster-info dump holds neither volumes nor claims: it only tells about workloads"
+                    .to_owned(),
+            );
+        }
+        let mut complete = options.complete.clone();
+        for name in &self.header.complete {
+            match Kind::parse_resource(name) {
+                Some(kind) => {
+                    complete.insert(kind);
+                }
+                None if name == "all" => complete.extend(Kind::ALL),
+                None => {
+                    let reason = format!("{name:?} is no kind that can be complete");
+                    self.broken_anywhere.add(|| reason);
+                }
+            }
+        }
+        self.cover(summaries, versions, &complete, &options.kinds, intake);
+        self.note_moment(inputs, summaries, versions, intake);
+        self.note_versions(versions);
+        self.note_untyped();
+        self.note_namesakes();
+        self.set_clock(summaries, options, intake);
+        self.notes
+    }
+
+    fn note_versions(&mut self, versions: &ObjectVersions) {
+        let older = &versions.older;
+        let note = match older.count {
+            0 => return,
+            1 => format!("there are two versions of {}: the newer one counts", older.first),
+            count => format!(
+                "there are two versions of {}, and of {} more: the newer ones count",
+                older.first,
+                counted(count - 1, "object")
+            ),
+        };
+        self.notes.notes.push(note);
+    }
+
+    /// Decides how far each kind was seen.
+    fn cover(
+        &mut self,
+        summaries: &[FileSummary],
+        versions: &ObjectVersions,
+        complete: &BTreeSet<Kind>,
+        needed: &[Kind],
+        intake: &mut Intake,
+    ) {
+        let mixed = self.mixed();
+        let pages = self.pages(summaries);
+        let Occurrences { count, first } = &self.broken_anywhere;
+        let anywhere = (*count > 0).then(|| several(*count, "pieces of the dump", first));
+        let recorded = std::mem::take(&mut self.recorded);
+        let known: BTreeSet<Kind> = recorded.iter().map(|(reach, _)| reach.kind).collect();
+        for (reach, coverage) in recorded {
+            intake.apply(Change::Covered(reach, coverage));
+        }
+        for kind in needed.iter().copied().filter(|kind| kind.is_listed()) {
+            let broken_here = intake.broken().get(&Reach::all(kind)).cloned();
+            let lost = broken_here
+                .map(|(count, first)| several(count, "objects", &first))
+                .or_else(|| mixed.clone())
+                // What broke before its kind was known may have been of any kind, and the only one.
+                .or_else(|| anywhere.clone())
+                .or_else(|| Some(untyped(self.untyped.get(&kind)?)))
+                .or_else(|| Some(at_two_moments(versions.unordered.get(&kind)?)));
+            if let Some(reason) = lost {
+                intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
+                continue;
+            }
+            if known.contains(&kind) {
+                continue;
+            }
+            if complete.contains(&kind) {
+                intake.apply(Change::Whole(Reach::all(kind)));
+            } else {
+                self.cover_foreign(kind, summaries, &pages, intake);
+            }
+        }
+    }
+
+    /// Says that what is absent is so only if the lists of a foreign dump are of one moment: where one
+    /// kind was seen whole, and objects of another may miss something in it.
+    fn note_moment(
+        &mut self,
+        inputs: &[Input],
+        summaries: &[FileSummary],
+        versions: &ObjectVersions,
+        intake: &Intake,
+    ) {
+        let mut covered = intake.cluster.coverages();
+        let relied_upon = covered.any(|(reach, coverage)| {
+            let by_others = intake.seen().keys().any(|kind| *kind != reach.kind);
+            by_others && matches!(coverage, Coverage::Seen { .. })
+        });
+        if !self.own.is_empty() || !versions.unordered.is_empty() || !relied_upon {
+            return;
+        }
+        let lists = |file: &FileSummary| file.lists.iter().any(|list| kind_of(list).is_some());
+        let matters = |file: &&FileSummary| self.sources.contains(&file.path) || lists(file);
+        let files: Vec<_> = summaries.iter().filter(matters).map(|file| &*file.path).collect();
+        // A folder or an archive is told by its own name, not by that of any file in it.
+        let inputs: Vec<_> = inputs.iter().map(Input::to_string).collect();
+        let within = |file: &str, input: &String| {
+            let rest = file.strip_prefix(input.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '!']))
+        };
+        let told = inputs.iter().filter(|input| files.iter().any(|file| within(file, input)));
+        let note = match told.collect::<Vec<_>>()[..] {
+            [] => return,
+            [one] => format!("{one} does not say when its lists were taken: they are"),
+            [one, ref more @ ..] => format!(
+                "{one} and {} do not say when their lists were taken: they are",
+                counted(more.len() as u64, "other file")
+            ),
+        };
+        self.notes.notes.push(format!("{note} judged as of one moment"));
+    }
+
+    /// Says which files hold objects that may be of any of several kinds.
+    fn note_untyped(&mut self) {
+        let mut files = self.untyped_files.iter();
+        let Some(first) = files.next() else { return };
+        let more = files.len() as u64;
+        let note = match more {
+            0 => format!("{first} holds objects"),
+            _ => format!("{first} and {} hold objects", counted(more, "other file")),
+        };
+        self.notes.notes.push(format!(
+            "{note} without kind and apiVersion: they are not read, and no kind that they may be of counts as seen"
+        ));
+    }
+
+    /// Says which objects were not read since their group is not that of their namesakes.
+    fn note_namesakes(&mut self) {
+        for (name, Occurrences { count, first }) in &self.namesakes {
+            self.notes.notes.push(match count {
+                1 => format!("{first} is a {name}, which is not what an audit looks at"),
+                _ => format!("{count} objects are of {name}, which is not what an audit looks at; the first is {first}"),
+            });
+        }
+    }
+
+    /// Why nothing can be said to be absent, where a dump of ours is not all that was read: the
+    /// coverage that it records is about its own moment, and its own cluster.
+    fn mixed(&self) -> Option<String> {
+        let own = self.own.first()?;
+        let other = self.own.iter().chain(&self.sources).find(|file| *file != own)?;
+        Some(format!(
+            "{own} tells of one moment, and {other} may be of another: audit them one by one"
+        ))
+    }
+
+    /// The kinds of which there are pages, by the part of the cluster that their place promises: what
+    /// looks like a whole list may be the last of these pages.
+    fn pages<'s>(&self, summaries: &'s [FileSummary]) -> BTreeSet<(Option<Kind>, &'s FileScope)> {
+        let mut pages = BTreeSet::new();
+        for summary in summaries {
+            for (number, list) in summary.lists.iter().enumerate() {
+                if !list.continues {
+                    continue;
+                }
+                let shows =
+                    |evidence: &KindEvidence| evidence.shown(&summary.path, number).is_some();
+                let on_page = self.evidence.iter().filter(|it| shows(it.1)).map(|(kind, _)| *kind);
+                let kinds: BTreeSet<_> = on_page.chain(kind_of(list)).map(Some).collect();
+                // A page without objects that does not name its kind may be of any.
+                let kinds =
+                    if kinds.is_empty() && list.of().is_none() { [None].into() } else { kinds };
+                pages.extend(kinds.into_iter().map(|kind| (kind, &summary.scope)));
+            }
+        }
+        pages
+    }
+
+    fn cover_foreign(
+        &self,
+        kind: Kind,
+        summaries: &[FileSummary],
+        pages: &BTreeSet<(Option<Kind>, &FileScope)>,
+        intake: &mut Intake,
+    ) {
+        let lose = |intake: &mut Intake, reason: String| {
+            intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
+        };
+        let evidence = self.evidence.get(&kind);
+        let (mut whole, mut is_listed, mut has_empty) = (false, false, false);
+        let mut namespaces: BTreeSet<Text> = BTreeSet::new();
+        for summary in summaries {
+            for (number, list) in summary.lists.iter().enumerate() {
+                let shown = evidence.and_then(|it| it.shown(&summary.path, number));
+                if shown.is_none() && kind_of(list) != Some(kind) {
+                    continue;
+                }
+                let is_page =
+                    [Some(kind), None].iter().any(|it| pages.contains(&(*it, &summary.scope)));
+                if !list.complete || is_page {
+                    is_listed = true;
+                    continue;
+                }
+                match (&summary.scope, shown) {
+                    _ if !kind.is_namespaced() => whole = true,
+                    (_, Some(shown)) if shown.len() > 1 => whole = true,
+                    // What is in the list counts more than where it lies.
+                    (_, Some(shown)) => namespaces.extend(shown.iter().cloned()),
+                    (FileScope::Namespace(namespace), None) => {
+                        namespaces.insert(namespace.as_str().into());
+                    }
+                    (FileScope::Unknown | FileScope::Cluster, None) => has_empty = true,
+                }
+            }
+        }
+        // A typed list without items is that of all namespaces, unless others show that the lists of
+        // this kind are of one namespace each.
+        if whole || has_empty && !is_listed && namespaces.is_empty() {
+            intake.apply(Change::Whole(Reach::all(kind)));
+            return;
+        }
+        if namespaces.is_empty() {
+            let why = if is_listed {
+                "the dump holds no list of them that is certainly whole; --complete says that nothing is missing"
+            } else if evidence.is_some() {
+                "the dump holds single objects, not a list; --complete says that they are all"
+            } else {
+                "the dump shows none; --complete says that there are none"
+            };
+            lose(intake, why.to_owned());
+            return;
+        }
+        let names = namespaces.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+        lose(
+            intake,
+            format!("the dump shows only namespace {names}; --complete says that this is all"),
+        );
+        for namespace in namespaces {
+            intake.apply(Change::Whole(Reach { kind, namespace: Some(namespace) }));
+        }
+    }
+
+    /// Sets the clock to the moment at which the dump was taken.
+    fn set_clock(&mut self, summaries: &[FileSummary], options: &DumpOptions, intake: &mut Intake) {
+        let taken = self.taken.take().unwrap_or_else(|| self.header.metadata.clone());
+        let recorded = taken.clock().unwrap_or_else(|_| {
+            let text = taken.taken_at.as_deref().unwrap_or_default();
+            self.notes.notes.push(format!("takenAt is {text:?}, not an RFC 3339 time"));
+            None
+        });
+        match taken.server() {
+            Some(server) => intake.apply(Change::Server(server)),
+            None => self.notes.notes.push(
+                "the dump does not tell the server's version: what depends on it is not judged"
+                    .to_owned(),
+            ),
+        }
+        let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
+        if let Some(time) = options.taken_at.or(recorded).or(gathered) {
+            intake.apply(Change::Clock(time));
+            return;
+        }
+        let newest = self.newest_time.get();
+        let Some(newest) = newest else {
+            self.notes.notes.push(
+                "the dump does not tell when it was taken, so nothing has an age: pass --taken-at"
+                    .to_owned(),
+            );
+            return;
+        };
+        let time = options.now.map_or(newest, |now| newest.min(now));
+        intake.apply(Change::ClockAtLeast(time));
+        if self.own.is_empty() {
+            let of = if time == newest {
+                "the newest time in it"
+            } else {
+                "this machine's time, since the dump has later ones"
+            };
+            self.notes.notes.push(format!(
+                "the dump does not tell when it was taken; ages are at least those of {}, {of} (--taken-at sets another)",
+                crate::model::format_time(&time)
+            ));
+        }
+    }
+}
+
+impl KindEvidence {
+    /// The namespaces that a list shows of the kind; `None` if it shows none of its objects.
+    fn shown(&self, file: &Arc<str>, list: usize) -> Option<&BTreeSet<Text>> {
+        self.by_list.get(&(Arc::clone(file), list))
+    }
+}
+
+/// Why a kind was not seen, where objects may be of it or of another.
+fn untyped(Occurrences { count, first }: &Occurrences) -> String {
+    match count {
+        1 => format!("{first} has neither kind nor apiVersion, and may be one of them"),
+        _ => format!(
+            "{count} objects have neither kind nor apiVersion and may be some of them, the first is {first}"
+        ),
+    }
+}
+
+/// Says what could not be read, in one line however much it was.
+fn several(count: u64, what: &str, first: &str) -> String {
+    match count {
+        1 => first.to_owned(),
+        _ => format!("{count} {what} could not be read, the first: {first}"),
+    }
+}
+
+/// Why nothing is known to be absent, where inputs contradict each other.
+fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
+    let more = match count {
+        0 | 1 => String::new(),
+        _ => format!(", and of {}", counted(count - 1, "more object")),
+    };
+    format!("two versions of {first}{more}: the inputs were not taken at one moment")
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
