@@ -1,24 +1,24 @@
-//! Events on what was changed, so that whoever looks at the object with kubectl finds out by whom.
+//! Events about changes, so that `kubectl describe` of the object shows who changed it.
 
 use http::Method;
 use serde_json::json;
 
-use super::Request;
+use super::request::WriteRequest;
 use crate::model::{Action, ObjectRef, ReclaimPolicy, Time, format_time};
-use crate::plan::{Change, Purpose};
+use crate::plan::{ProposedChange, Purpose};
 
-/// The namespace of Events about objects that have none (client-go, `recorder.makeEvent`).
+/// The namespace of Events about cluster-wide objects (client-go, `recorder.makeEvent`).
 const NAMESPACE: &str = "default";
 
-/// Renders the Event about a step that the server has carried out.
+/// Renders the request for an Event about a step that the API server has carried out.
 pub(super) fn request(
-    change: &Change,
+    change: &ProposedChange,
     action: &Action,
     object: &ObjectRef,
     command: &str,
     entry: u64,
     now: Option<Time>,
-) -> Request {
+) -> WriteRequest {
     let namespace = object.key.namespace.as_deref().unwrap_or(NAMESPACE);
     let (reason, what) = match action {
         _ if matches!(change.purpose, Purpose::Revert(_) | Purpose::Recreate(_)) => {
@@ -40,7 +40,7 @@ pub(super) fn request(
         | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };
     let time = now.as_ref().map(format_time);
-    Request {
+    WriteRequest {
         method: Method::POST,
         path: format!("/api/v1/namespaces/{namespace}/events"),
         content_type: "application/json",

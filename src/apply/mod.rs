@@ -1,37 +1,37 @@
-//! Door out: the only code that may write to a cluster.
+//! Carries out confirmed plans: the only code that writes to a cluster.
 //!
 //! # How a change is carried out
 //!
-//! 1. The object and its claim are read anew, and whatever the watches of the lists have brought
-//!    is taken in. The change is proposed again, by the same code that made the plan: anything but
+//! 1. The object and those that it references are read again, and what the watches have brought is
+//!    taken in. The change is proposed again, by the same code that made the plan: anything but
 //!    the identical proposal is *stale*, and nothing is sent.
 //! 2. The request is rendered from the object just read ([`request`]): a JSON patch that tests uid,
-//!    resourceVersion and every field that the decision rested on, or a DELETE with preconditions.
-//! 3. It is sent as a dry run: admission and RBAC may still refuse.
-//! 4. The intent goes to the journal, with the object as it was, and is on disk before
-//! 5. the request is sent, once. It is never sent again, whatever comes back. Where the volume
-//!    object goes and its backend volume stays, the record in the cluster is written first, and
-//!    taken back if the request is not carried out.
-//! 6. What follows is watched until it is verified, or until the deadline says *pending*.
+//!    resourceVersion and every field on which the decision rests, or a DELETE with preconditions.
+//! 3. It is sent as a dry run: admission and RBAC may still refuse it.
+//! 4. The intent is appended to the journal, with the object as it was, and is on disk before the
+//!    next step.
+//! 5. The request is sent once. It is never sent again, whatever the answer is. Where the volume
+//!    object is deleted and its backend volume is kept, the record in the cluster is written first,
+//!    and reverted if the request is not carried out.
+//! 6. The effect of the write is verified by watches; at the deadline the outcome is *pending*.
 //!
-//! Changes of one driver are made one after the other. The first outcome that is not understood
-//! (no answer, an error of the server) ends the batch.
+//! Changes of one driver are made one after the other. The first outcome with an unknown cause (no
+//! answer, an error of the server) ends the batch.
 
-mod created;
+mod change_end;
+mod current_cluster;
 mod event;
-mod finalizer;
-mod kept;
+mod kept_record;
+mod options;
 mod receipt;
-mod reclaim;
 pub mod request;
 mod run;
 mod step;
 mod verify;
-mod view;
 mod writer;
 
-pub use receipt::{Done, Outcome, Receipt};
-pub use request::{Request, Unfit};
-pub use run::{Confirmed, DryRun, Options, Progress, Run, run};
-pub use view::View;
-use writer::Writer;
+pub use current_cluster::CurrentCluster;
+pub use options::{DryRun, RunOptions};
+pub use receipt::{ChangeReceipt, Outcome, Receipt};
+pub use request::{UnfitObject, WriteRequest};
+pub use run::{Confirmed, PlanExecution, RunProgress, run};

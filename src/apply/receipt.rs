@@ -1,44 +1,44 @@
-//! What became of a plan.
+//! The outcome of a plan, change by change.
 
 use crate::model::Time;
-use crate::plan::{Change, Refused};
+use crate::plan::{ProposedChange, RefusedObject};
 
 pub use crate::journal::Outcome;
 
-/// What became of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Receipt {
     /// The id of this run, as the journal has it.
     pub run: String,
-    /// When it ended, by the server's clock.
+    /// When it ended, by the API server's clock.
     pub ended: Option<Time>,
     /// Every change, in the order of the plan.
-    pub done: Vec<Done>,
-    /// What the plan refused.
-    pub refusals: Vec<Refused>,
-    /// What went wrong besides: events that could not be written, a batch that was ended early.
+    pub done: Vec<ChangeReceipt>,
+    /// The refusals of the plan.
+    pub refusals: Vec<RefusedObject>,
+    /// Other errors: Events that could not be written, a batch that ended early.
     pub notes: Vec<String>,
-    /// Whether somebody asked for the end before it was reached.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
 }
 
-/// What became of one change.
+/// The outcome of one change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct ChangeReceipt {
     /// The change.
-    pub change: Change,
-    /// What became of it.
+    pub change: ProposedChange,
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How that is known, or why not.
+    /// The evidence for the outcome, or why it is unknown.
     pub detail: String,
-    /// Its entry in the journal, if it got so far: that of its last step.
+    /// The journal entry of its last step; `None` where nothing was sent.
     pub entry: Option<u64>,
-    /// Whether something was written, although it did not come to its end.
+    /// Whether at least one step was carried out, although not all of them were.
     pub partly: bool,
 }
 
 impl Receipt {
-    /// How many changes came to this end.
+    /// Counts the changes with this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.done.iter().filter(|done| done.outcome == outcome).count()
     }

@@ -1,41 +1,42 @@
-//! What is sent for an action, rendered from the object as it was just read (SEMANTICS 0.5).
+//! The request for an action, rendered from the object as it was just read (SEMANTICS 0.5).
 //!
-//! A preview renders the same: what the plan shows is what is sent, but for the resourceVersion.
+//! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::model::{Action, Guard, Kind, ObjectKey, ObjectRef, ReclaimPolicy, Text};
 
-/// A request, ready to be sent.
+/// A request that writes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct WriteRequest {
     /// PATCH, POST or DELETE.
     pub method: Method,
-    /// The path, without a query.
+    /// The path, without the query.
     pub path: String,
-    /// What the body is.
+    /// The media type of the body.
     pub content_type: &'static str,
     /// The body.
     pub body: Value,
 }
 
-/// Why no request can be made of an action: the object is not what it was.
+/// Why no request can be rendered for an action: the object is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unfit(String);
+pub struct UnfitObject(String);
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const JSON: &str = "application/json";
-/// Says that a deletion at the backend was stopped half way (SEMANTICS T31).
+/// The annotation of a volume whose deletion at the backend was stopped (SEMANTICS T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
 pub use crate::model::NO_CLAIM;
 
-/// Renders an action on an object as it was just read, which is `Null` for one that is created.
+/// Renders the request for an action on an object as it was just read; `live` is `Null` where the
+/// object is created.
 ///
 /// # Errors
 /// When the object is not the one that the action was proposed for.
-pub fn request(action: &Action, live: &Value) -> Result<Request, Unfit> {
+pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObject> {
     match action {
         Action::SetReclaimPolicy { volume, from, to, doubts_backend } => {
             let mut patch = Patch::on(volume, live)?;
@@ -75,9 +76,9 @@ pub fn request(action: &Action, live: &Value) -> Result<Request, Unfit> {
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::ReclaimBackend { of, .. } => {
-            Err(Unfit(format!("it is rendered from {of}, once that is gone")))
+            Err(UnfitObject(format!("it is rendered from {of}, once that is gone")))
         }
-        Action::CreateVolume { manifest, .. } => Ok(Request {
+        Action::CreateVolume { manifest, .. } => Ok(WriteRequest {
             method: Method::POST,
             path: "/api/v1/persistentvolumes".to_owned(),
             content_type: JSON,
@@ -86,9 +87,9 @@ pub fn request(action: &Action, live: &Value) -> Result<Request, Unfit> {
     }
 }
 
-/// P-RESERVE. The annotation goes too: with it, the volume controller would later clear the whole
-/// claimRef (`pv_controller.go`, `unbindVolume`).
-fn reserve(volume: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
+/// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
+/// whole claimRef (`pv_controller.go`, `unbindVolume`).
+fn reserve(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
     let mut patch = Patch::on(volume, live)?;
     patch.tests_as_seen("/spec/claimRef/uid")?;
@@ -105,13 +106,13 @@ fn reserve(volume: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
     Ok(patch.request())
 }
 
-/// P-FIN-DEL: the one finalizer at its place, never the list.
+/// P-FIN-DEL: removes one finalizer by its position, never replaces the list.
 fn remove_finalizer(
     object: &ObjectRef,
     finalizer: &Text,
     guards: &[Guard],
     live: &Value,
-) -> Result<Request, Unfit> {
+) -> Result<WriteRequest, UnfitObject> {
     let mut patch = Patch::on(object, live)?;
     for guard in guards {
         match guard {
@@ -132,8 +133,12 @@ fn remove_finalizer(
     Ok(patch.request())
 }
 
-/// P-FIN-ADD. The API server allows it only on what is not being deleted.
-fn add_finalizer(object: &ObjectRef, finalizer: &Text, live: &Value) -> Result<Request, Unfit> {
+/// P-FIN-ADD. The API server allows it only on an object that is not Terminating.
+fn add_finalizer(
+    object: &ObjectRef,
+    finalizer: &Text,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
     let mut patch = Patch::on(object, live)?;
     patch.push(match live.pointer("/metadata/finalizers") {
         Some(_) => json!({"op": "add", "path": "/metadata/finalizers/-", "value": &**finalizer}),
@@ -142,23 +147,23 @@ fn add_finalizer(object: &ObjectRef, finalizer: &Text, live: &Value) -> Result<R
     Ok(patch.request())
 }
 
-/// P-DELETE, of what keeps its backend volume and of nothing else.
-fn delete(volume: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
+/// P-DELETE of a volume, only with policy Retain.
+fn delete(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let request = delete_as_read(volume, live)?;
     let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
     if policy != "Retain" {
-        return Err(Unfit(format!(
+        return Err(UnfitObject(format!(
             "its policy is {policy}: deleting the object would leak the disk"
         )));
     }
     Ok(request)
 }
 
-/// P-DELETE, of the object that was just read and no other.
-fn delete_as_read(object: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
+/// P-DELETE of the object that was just read: its uid and resourceVersion are preconditions.
+fn delete_as_read(object: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let seen = Patch::on(object, live)?;
     let metadata = &live["metadata"];
-    Ok(Request {
+    Ok(WriteRequest {
         method: Method::DELETE,
         path: seen.path,
         content_type: JSON,
@@ -170,7 +175,7 @@ fn delete_as_read(object: &ObjectRef, live: &Value) -> Result<Request, Unfit> {
     })
 }
 
-/// A JSON patch that tests the object's uid and resourceVersion first.
+/// A JSON patch that first tests the object's uid and resourceVersion.
 struct Patch<'a> {
     live: &'a Value,
     path: String,
@@ -178,10 +183,10 @@ struct Patch<'a> {
 }
 
 impl<'a> Patch<'a> {
-    fn on(object: &ObjectRef, live: &'a Value) -> Result<Self, Unfit> {
+    fn on(object: &ObjectRef, live: &'a Value) -> Result<Self, UnfitObject> {
         let mut patch = Self { live, path: path(&object.key), operations: Vec::new() };
         let Some(uid) = &object.uid else {
-            return Err(Unfit("its uid is not known".to_owned()));
+            return Err(UnfitObject("its uid is not known".to_owned()));
         };
         patch.tests("/metadata/uid", &json!(uid.to_string()))?;
         patch.tests_as_seen("/metadata/resourceVersion")?;
@@ -192,25 +197,26 @@ impl<'a> Patch<'a> {
         self.operations.push(operation);
     }
 
-    /// Tests a field, which has to be so already. An absent one equals null.
-    fn tests(&mut self, path: &str, value: &Value) -> Result<(), Unfit> {
+    /// Tests that a field has a value, which the object just read must have. An absent field equals
+    /// null.
+    fn tests(&mut self, path: &str, value: &Value) -> Result<(), UnfitObject> {
         let seen = self.live.pointer(path).unwrap_or(&Value::Null);
         if seen != value {
-            return Err(Unfit(format!("{} is {seen}, not {value}", dotted(path))));
+            return Err(UnfitObject(format!("{} is {seen}, not {value}", dotted(path))));
         }
         self.operations.push(json!({"op": "test", "path": path, "value": value}));
         Ok(())
     }
 
-    /// Tests that a field is still what was just read.
-    fn tests_as_seen(&mut self, path: &str) -> Result<(), Unfit> {
+    /// Tests that a field still has the value that was just read.
+    fn tests_as_seen(&mut self, path: &str) -> Result<(), UnfitObject> {
         let seen = self.live.pointer(path).cloned();
-        let seen = seen.ok_or_else(|| Unfit(format!("{} is absent", dotted(path))))?;
+        let seen = seen.ok_or_else(|| UnfitObject(format!("{} is absent", dotted(path))))?;
         self.tests(path, &seen)
     }
 
-    /// What every change of a policy rests on.
-    fn phase_and_claim(&mut self) -> Result<(), Unfit> {
+    /// Tests the phase and the claim, on which every change of a policy rests.
+    fn phase_and_claim(&mut self) -> Result<(), UnfitObject> {
         for path in ["/status/phase", "/spec/claimRef/uid"] {
             if self.live.pointer(path).is_some() {
                 self.tests_as_seen(path)?;
@@ -231,15 +237,15 @@ impl<'a> Patch<'a> {
         });
     }
 
-    fn place_of(&self, finalizer: &str) -> Result<String, Unfit> {
+    fn place_of(&self, finalizer: &str) -> Result<String, UnfitObject> {
         let all = self.live["metadata"]["finalizers"].as_array();
         let place = all.and_then(|all| all.iter().position(|it| it == finalizer));
-        let place = place.ok_or_else(|| Unfit(format!("it has no finalizer {finalizer}")))?;
+        let place = place.ok_or_else(|| UnfitObject(format!("it has no finalizer {finalizer}")))?;
         Ok(format!("/metadata/finalizers/{place}"))
     }
 
-    fn request(self) -> Request {
-        Request {
+    fn request(self) -> WriteRequest {
+        WriteRequest {
             method: Method::PATCH,
             path: self.path,
             content_type: JSON_PATCH,
@@ -248,10 +254,10 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// The path of an object of a kind whose version is certain.
+/// Returns the path of an object of a kind with a known API version.
 pub fn path(key: &ObjectKey) -> String {
     let group = key.kind.group();
-    crate::sources::answers::path(
+    crate::client::object_path(
         group.name,
         group.version,
         key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),
@@ -260,7 +266,7 @@ pub fn path(key: &ObjectKey) -> String {
     )
 }
 
-/// A key as part of a JSON pointer (RFC 6901).
+/// Escapes a key for a JSON pointer (RFC 6901).
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
@@ -270,5 +276,4 @@ fn dotted(path: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "tests/request.rs"]
 mod tests;

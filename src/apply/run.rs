@@ -1,116 +1,98 @@
-//! A whole plan: in lanes, with an end that can be asked for.
+//! Carries out a confirmed plan: the changes of each driver in order, drivers side by side.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
 
-use super::kept::Keeper;
-use super::step::{Ended, Hand};
-use super::{Done, Outcome, Receipt, View, Writer};
+use super::change_end::ChangeEnd;
+use super::current_cluster::CurrentCluster;
+use super::kept_record::KeptBackendRecorder;
+use super::options::RunOptions;
+use super::receipt::{ChangeReceipt, Outcome, Receipt};
+use super::step::ChangeExecutor;
+use super::writer::Writer;
 use crate::client::Connection;
 use crate::journal::Log;
 use crate::model::{Settings, Threshold, Uid};
-use crate::plan::{Change, Plan};
+use crate::plan::{Plan, ProposedChange};
 
-/// A plan that somebody has confirmed; the only thing that can be carried out.
+/// A plan that the user has confirmed; only such a plan can be carried out.
 #[derive(Debug)]
 pub struct Confirmed(Plan);
 
 impl Confirmed {
-    /// Says that the user has seen the plan, and answered for it.
+    /// Marks a plan as confirmed by the user.
     pub fn by_user(plan: Plan) -> Self {
         Self(plan)
     }
 
-    /// The command that it was made for.
+    /// Returns the command for which it was made.
     pub fn command(&self) -> &'static str {
         self.0.command
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     pub fn count(&self) -> usize {
         self.0.changes.len()
     }
 
-    /// What it was judged under.
+    /// Returns the settings with which it was made.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 }
 
-/// How far requests go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DryRun {
-    /// They are carried out.
-    None,
-    /// The server looks at each and carries out none.
-    Server,
-}
-
-/// How a plan is carried out.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Changes at the same time, also of one driver; `None` for one of each driver.
-    pub parallel: Option<usize>,
-    /// How far requests go.
-    pub dry_run: DryRun,
-    /// Whether Events are written.
-    pub events: bool,
-    /// Whether what follows is waited for.
-    pub wait: bool,
-}
-
-/// What happens meanwhile.
-#[derive(Debug, Clone, Copy)]
-pub enum Progress<'a> {
-    /// A change is begun.
-    Begun(&'a Change),
+pub enum RunProgress<'a> {
+    /// A change begins.
+    Begun(&'a ProposedChange),
     /// A change has ended.
-    Ended(&'a Change, Outcome, &'a str),
+    Ended(&'a ProposedChange, Outcome, &'a str),
 }
 
-/// Everything that carrying out a plan needs.
-pub struct Run<'a> {
-    /// What it sees.
-    pub view: &'a View,
-    /// The way to the cluster.
+/// The cluster, the journal and the options with which a plan is carried out.
+pub struct PlanExecution<'a> {
+    /// The cluster as it is read.
+    pub cluster: &'a CurrentCluster,
+    /// The connection to the API server.
     pub connection: &'a Connection,
-    /// The name under which the API server notes who changed what.
+    /// The field manager of all writes.
     pub field_manager: &'a str,
-    /// Where it notes what it does.
+    /// The journal of writes.
     pub log: &'a Log,
-    /// How.
-    pub options: Options,
-    /// Whether somebody has asked for the end: no other change is begun then.
+    /// The options of the run.
+    pub options: RunOptions,
+    /// Whether the user has interrupted the run: then no other change begins.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Who wants to know what happens.
-    pub progress: &'a dyn Fn(Progress),
+    /// Called with every progress.
+    pub progress: &'a dyn Fn(RunProgress),
 }
 
-/// What all lanes know.
+/// The state that all lanes of changes share.
 #[derive(Default)]
-struct Batch {
-    done: BTreeMap<usize, Done>,
+struct ExecutionState {
+    done: BTreeMap<usize, ChangeReceipt>,
     notes: Vec<String>,
-    /// Why no other change is begun.
+    /// Why no other change begins.
     over: Option<String>,
     interrupted: bool,
 }
 
-/// Carries out a plan, and tells what became of every change.
-pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
+/// Carries out a plan and returns the outcome of every change.
+pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let plan = confirmed.0;
     let id = run_id();
     let wait = plan.settings.thresholds.get(Threshold::DeleteWait);
     let writer = Writer::new(run.connection, run.field_manager);
     let recording = &plan.settings.recording;
-    let keeper = Keeper::new(run.view, &writer, &recording.namespace);
-    let hand = Hand {
-        view: run.view,
+    let recorder = KeptBackendRecorder::new(run.cluster, &writer, &recording.namespace);
+    let executor = ChangeExecutor {
+        cluster: run.cluster,
         writer: &writer,
         log: run.log,
-        keeper: Some(keeper).filter(|_| !recording.journal_only),
+        recorder: Some(recorder).filter(|_| !recording.journal_only),
         command: plan.command,
         run: &id,
         dry_run: run.options.dry_run,
@@ -119,23 +101,23 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
     };
-    let batch = RefCell::new(Batch::default());
+    let batch = RefCell::new(ExecutionState::default());
     let lanes = lanes(&plan, run.options.parallel);
     let width = run.options.parallel.unwrap_or(lanes.len()).max(1);
     stream::iter(lanes)
         .map(|lane| {
-            let (hand, batch, changes) = (&hand, &batch, &plan.changes);
+            let (executor, batch, changes) = (&executor, &batch, &plan.changes);
             async move {
                 for index in lane {
-                    one(index, &changes[index], hand, run, batch).await;
+                    one(index, &changes[index], executor, run, batch).await;
                 }
             }
         })
         .buffer_unordered(width)
         .collect::<()>()
         .await;
-    let Batch { done, mut notes, over, interrupted } = batch.into_inner();
-    let kept = |it: &Done| it.entry.is_some() && it.change.proposal.keeps_backend;
+    let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
+    let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
             "--journal-only: {} on this machine is all that names the backend volumes that were kept",
@@ -147,7 +129,7 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
     }
     Receipt {
         run: id,
-        ended: run.view.clock(),
+        ended: run.cluster.clock(),
         done: done.into_values().collect(),
         refusals: plan.refusals,
         notes,
@@ -155,10 +137,10 @@ pub async fn run(confirmed: Confirmed, run: &Run<'_>) -> Receipt {
     }
 }
 
-/// Which changes are made one after the other: those of one driver, unless the user wants more at
-/// once. What one change writes makes another one that rests on it stale, and nothing else: each
-/// tests what it rests on, and where a backend volume is destroyed, one that another volume names too
-/// is refused.
+/// Groups the changes that are made one after the other: those of one driver, unless the user asked
+/// for more at the same time. A change that rests on what another one writes becomes stale, and
+/// nothing worse: each tests the fields on which it rests, and destroying a backend volume that
+/// another volume references is refused.
 fn lanes(plan: &Plan, parallel: Option<usize>) -> Vec<Vec<usize>> {
     if parallel.is_some() {
         return (0..plan.changes.len()).map(|index| vec![index]).collect();
@@ -170,13 +152,13 @@ fn lanes(plan: &Plan, parallel: Option<usize>) -> Vec<Vec<usize>> {
     lanes.into_values().collect()
 }
 
-/// Carries out one change, unless the batch is over.
+/// Carries out one change, unless the batch has ended.
 async fn one(
     index: usize,
-    change: &Change,
-    hand: &Hand<'_>,
-    run: &Run<'_>,
-    batch: &RefCell<Batch>,
+    change: &ProposedChange,
+    executor: &ChangeExecutor<'_>,
+    run: &PlanExecution<'_>,
+    batch: &RefCell<ExecutionState>,
 ) {
     let over = {
         let mut batch = batch.borrow_mut();
@@ -187,34 +169,24 @@ async fn one(
         batch.over.clone()
     };
     let ended = if let Some(over) = over {
-        not_begun(&over)
+        ChangeEnd::new(Outcome::Refused, format!("not begun: {over}"))
     } else {
-        (run.progress)(Progress::Begun(change));
-        hand.carry_out(change).await
+        (run.progress)(RunProgress::Begun(change));
+        executor.carry_out(change).await
     };
-    let Ended { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
-    (run.progress)(Progress::Ended(change, outcome, &detail));
+    let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
+    (run.progress)(RunProgress::Ended(change, outcome, &detail));
     let mut batch = batch.borrow_mut();
     if let Some(why) = ends_batch {
         batch.over.get_or_insert(format!("{}: {why}", change.object));
     }
     batch.notes.extend(notes);
-    batch.done.insert(index, Done { change: change.clone(), outcome, detail, entry, partly });
+    batch
+        .done
+        .insert(index, ChangeReceipt { change: change.clone(), outcome, detail, entry, partly });
 }
 
-fn not_begun(over: &str) -> Ended {
-    Ended {
-        outcome: Outcome::Refused,
-        detail: format!("not begun: {over}"),
-        entry: None,
-        ends_batch: None,
-        notes: Vec::new(),
-        partly: false,
-        before: None,
-    }
-}
-
-/// Names this run, so that its entries in the journal can be told from those of others.
+/// Returns a random id for this run, which its journal entries carry.
 fn run_id() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     let half = || RandomState::new().hash_one(std::process::id()).to_be_bytes();

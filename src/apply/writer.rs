@@ -1,4 +1,4 @@
-//! Sending, once.
+//! Sends each write once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use kube::client::{Body, Client};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::Request;
+use super::request::WriteRequest;
 use crate::client::{Connection, ReadError, date, refusal};
 use crate::model::Time;
 
-/// Sends writes to one API server, each of them once: it never tries again, since what got no
-/// answer may have been carried out.
+/// Sends writes to one API server, each of them once: a write without an answer may have been
+/// carried out, and is not sent again.
 #[derive(Clone)]
 pub(super) struct Writer {
     client: Client,
@@ -24,22 +24,22 @@ pub(super) struct Writer {
     field_manager: String,
 }
 
-/// How long an answer may take where `--request-timeout` says nothing.
+/// How long an answer may take without `--request-timeout`.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What the server answered to a write that it carried out.
+/// The answer to a write that was carried out.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    /// The object afterwards, or a Status.
+pub(super) struct WriteAnswer {
+    /// The object after the write, or a Status.
     pub(super) value: Value,
-    /// The server's clock.
+    /// The API server's time.
     pub(super) date: Option<Time>,
 }
 
 /// Why a write was not answered with success.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WriteError {
-    /// The server said no: nothing was written.
+    /// The API server rejected it: nothing was written.
     #[error("the API server answered {code} {reason}: {message}")]
     Rejected { code: u16, reason: String, message: String },
     /// It never reached the server.
@@ -50,16 +50,16 @@ pub(super) enum WriteError {
     Unanswered(String),
 }
 
-/// What the API server says of a JSON patch whose test failed, and of nothing else (apimachinery,
+/// The API server's message for a JSON patch whose test failed, and for nothing else (apimachinery,
 /// `NewGenericServerResponse`; apiserver, `jsonPatcher.applyJSPatch`).
 const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
 
 impl WriteError {
-    /// What it says of the object where somebody else was faster: it is gone, or no longer what it
-    /// was. `None` where it says anything else.
+    /// Returns how the object has changed, where it was deleted or changed by another client since
+    /// it was read; `None` for every other error.
     pub(super) fn overtaken(&self) -> Option<String> {
         let Self::Rejected { code, message, .. } = self else { return None };
-        // Admission answers with whatever code it likes, and policies with 422 (apiserver,
+        // Admission webhooks choose the code, and policies answer with 422 (apiserver,
         // `ToStatusErr` of webhooks and `validatingAdmissionPolicy`).
         let denied = message.contains(" denied the request") || message.contains(" denied request");
         match code {
@@ -75,7 +75,7 @@ impl WriteError {
 }
 
 impl Writer {
-    /// Builds a writer to what `connection` leads to.
+    /// Returns a writer for a connection.
     pub(super) fn new(connection: &Connection, field_manager: &str) -> Self {
         Self {
             client: connection.client.clone(),
@@ -88,9 +88,9 @@ impl Writer {
     /// Sends a request and waits for its answer.
     pub(super) async fn send(
         &self,
-        request: &Request,
+        request: &WriteRequest,
         dry_run: bool,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<WriteAnswer, WriteError> {
         let path = &request.path;
         let built = http::Request::builder()
             .method(request.method.clone())
@@ -114,11 +114,11 @@ impl Writer {
         let code = head.status.as_u16();
         if head.status.is_success() {
             let value = serde_json::from_slice(&body).unwrap_or_default();
-            return Ok(Written { value, date: date(&head.headers) });
+            return Ok(WriteAnswer { value, date: date(&head.headers) });
         }
         let (reason, message) = refusal(code, &body);
         if head.status.is_server_error() {
-            // A server, or somebody in between, may say so of a write that it carried out.
+            // The API server, or a proxy, may answer so to a write that was carried out.
             return Err(WriteError::Unanswered(format!(
                 "the API server answered {code} {reason}: {message}"
             )));
@@ -126,9 +126,9 @@ impl Writer {
         Err(WriteError::Rejected { code, reason, message })
     }
 
-    /// The path and query that a request is sent to. Those of a DELETE with a body are not looked
-    /// at by the server: its body says all (apiserver, `DeleteResource`).
-    pub(super) fn uri(&self, request: &Request, dry_run: bool) -> String {
+    /// Returns the path and query of a request. The API server ignores the query of a DELETE with a
+    /// body (apiserver, `DeleteResource`).
+    pub(super) fn uri(&self, request: &WriteRequest, dry_run: bool) -> String {
         if request.method == Method::DELETE {
             return request.path.clone();
         }
@@ -149,8 +149,8 @@ impl Writer {
     }
 }
 
-/// What is sent as the body.
-fn body(request: &Request, dry_run: bool) -> Value {
+/// Returns the body that is sent.
+fn body(request: &WriteRequest, dry_run: bool) -> Value {
     let mut body = request.body.clone();
     if dry_run && request.method == Method::DELETE {
         body["dryRun"] = json!(["All"]);

@@ -8,10 +8,10 @@ use clap_complete::ArgValueCandidates;
 use super::{
     Exit, Failure,
     args::{
-        Age, ConnectionArgs, RecordArgs, ThresholdSetting, scope, threshold_candidates,
+        ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, scope, threshold_candidates,
         unknown_rule,
     },
-    collect::{Collected, From, collect, tell},
+    collect::{ClusterSource, Collected, collect, tell},
     complete, terminal,
 };
 use crate::{
@@ -20,9 +20,10 @@ use crate::{
     output::{
         columns::Columns,
         format::Format,
-        jsonpath::{Path as JsonPath, Template},
-        report::{Page, Printer},
-        wire::{self, About, Finding, Source},
+        jsonpath::{JsonPath, Template},
+        publish::{self, ReportOrigin},
+        report::{Printer, ReportStyle},
+        wire::{self, Finding, Source},
     },
     rules,
 };
@@ -60,7 +61,7 @@ pub struct AuditArgs {
     ignore: Vec<String>,
     /// How long a volume must have been Released [default: 7d]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    older_than: Option<Age>,
+    older_than: Option<MinimumAge>,
     /// Change a threshold, such as stuck=2h; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
     threshold: Vec<ThresholdSetting>,
@@ -95,8 +96,10 @@ impl AuditArgs {
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let from = self.from(connection)?;
         let source = match from {
-            From::Dumps { .. } => Source::Dump,
-            From::Live { .. } | From::Watched { .. } | From::Named { .. } => Source::Live,
+            ClusterSource::Dumps { .. } => Source::Dump,
+            ClusterSource::Live { .. }
+            | ClusterSource::Watched { .. }
+            | ClusterSource::Named { .. } => Source::Live,
         };
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;
         let known = collected.intake.cluster.drivers();
@@ -110,16 +113,16 @@ impl AuditArgs {
         Ok(exit)
     }
 
-    fn from<'a>(&'a self, connection: &'a ConnectionArgs) -> Result<From<'a>, Failure> {
+    fn from<'a>(&'a self, connection: &'a ConnectionArgs) -> Result<ClusterSource<'a>, Failure> {
         if self.filename.is_empty() {
-            return Ok(From::Live { connection, namespace: self.namespace.as_deref() });
+            return Ok(ClusterSource::Live { connection, namespace: self.namespace.as_deref() });
         }
         dumps(&self.filename, self.taken_at.as_deref(), &self.complete)
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        if let Some(Age(age)) = self.older_than {
+        if let Some(MinimumAge(age)) = self.older_than {
             settings.thresholds.set(Threshold::OlderThan, age);
         }
         for ThresholdSetting(threshold, duration) in &self.threshold {
@@ -157,12 +160,12 @@ impl AuditArgs {
         let cluster = &collected.intake.cluster;
         let tally = collected.assessor.tally(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        let head = wire::head(cluster, settings, &tally, About { source, journal });
-        let tail = wire::tail(&collected.blind);
+        let head = publish::head(cluster, settings, &tally, ReportOrigin { source, journal });
+        let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
-        let page = Page { headers: !self.no_headers, width: terminal::width() };
+        let page = ReportStyle { headers: !self.no_headers, width: terminal::width() };
         let mut findings =
-            collected.assessor.findings(cluster, settings).map(|it| wire::finding(it, now));
+            collected.assessor.findings(cluster, settings).map(|it| publish::finding(it, now));
         terminal::print(|out| match sort_by {
             None => printer.print(out, &head, &mut findings, &tail, page),
             Some(path) => {
@@ -192,10 +195,10 @@ pub(super) fn dumps<'a>(
     files: &[PathBuf],
     taken_at: Option<&str>,
     complete: &[String],
-) -> Result<From<'a>, Failure> {
+) -> Result<ClusterSource<'a>, Failure> {
     let taken_at = taken_at.map(time).transpose()?;
     let complete = complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(From::Dumps {
+    Ok(ClusterSource::Dumps {
         inputs: files.iter().map(Input::parse).collect(),
         complete: complete.into_iter().flatten().collect(),
         taken_at,

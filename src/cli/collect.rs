@@ -1,4 +1,4 @@
-//! Looking at a cluster, live or saved: what `audit` and `dump` share.
+//! Reads a cluster, live or from dumps, asks the open questions, and judges it: what commands share.
 
 use std::{
     collections::BTreeSet,
@@ -8,11 +8,11 @@ use std::{
 
 use futures::try_join;
 
-use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::Progress, terminal};
+use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::ProgressLine, terminal};
 use crate::{
     client::{self, Connection, Reader},
     dump::{DumpError, DumpWriter, Input, Replace},
-    journal::{self, Entry, kept::CONFIG_MAP, sightings},
+    journal::{self, Entry, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, Blind, REGISTRY},
     sources::{
@@ -29,7 +29,7 @@ pub(super) const ROUNDS: usize = 4;
 const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
 
 /// Where to look.
-pub(super) enum From<'a> {
+pub(super) enum ClusterSource<'a> {
     /// A cluster; the namespace is what `-n` said.
     Live { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
     /// A cluster that is about to be changed: what was read is kept current.
@@ -45,7 +45,7 @@ pub(super) enum From<'a> {
 }
 
 /// The way to a cluster that was looked at, and what keeps the look current.
-pub(super) struct Live {
+pub(super) struct LiveConnection {
     pub(super) connection: Connection,
     pub(super) reader: Reader,
     pub(super) watches: Option<live::Watches>,
@@ -64,7 +64,7 @@ pub(super) struct Collected {
     /// Things to tell the user, on stderr.
     pub(super) notes: Vec<String>,
     /// The way to the cluster, unless it was a dump.
-    pub(super) live: Option<Live>,
+    pub(super) live: Option<LiveConnection>,
     /// Objects in the saved file, if one was asked for.
     pub(super) saved: Option<u64>,
 }
@@ -77,7 +77,7 @@ pub(super) fn kinds() -> Vec<Kind> {
 
 /// Looks, asks and judges.
 pub(super) async fn collect(
-    from: From<'_>,
+    from: ClusterSource<'_>,
     settings: &Settings,
     save: Option<&Path>,
 ) -> Result<Collected, Failure> {
@@ -96,21 +96,21 @@ pub(super) async fn collect(
         saved: None,
     };
     match from {
-        From::Live { connection, namespace } => {
+        ClusterSource::Live { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
             collected.read(&reader, connection.chunk_size(), settings, false).await?;
         }
-        From::Watched { connection, namespace } => {
+        ClusterSource::Watched { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
             collected.read(&reader, connection.chunk_size(), settings, true).await?;
         }
-        From::Named { connection, namespace, objects } => {
+        ClusterSource::Named { connection, namespace, objects } => {
             let reader = collected.connect(connection, namespace).await?;
             collected.ask_for(&reader, objects).await?;
             collected.judge(settings);
             return Ok(collected);
         }
-        From::Dumps { inputs, complete, taken_at } => {
+        ClusterSource::Dumps { inputs, complete, taken_at } => {
             let options = DumpOptions { kinds: kinds(), complete, taken_at };
             let read =
                 dumped::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
@@ -136,7 +136,8 @@ impl Collected {
         })?;
         self.namespace = Some(connected.namespace.clone());
         let reader = Reader::new(&connected);
-        self.live = Some(Live { connection: connected, reader: reader.clone(), watches: None });
+        self.live =
+            Some(LiveConnection { connection: connected, reader: reader.clone(), watches: None });
         Ok(reader)
     }
 
@@ -180,7 +181,7 @@ impl Collected {
             namespace: self.namespace.clone().unwrap_or_default(),
             server: self.server_url().to_owned(),
         };
-        let progress = Progress::start();
+        let progress = ProgressLine::start();
         let mut show = |intake: &Intake| progress.show(intake);
         let namespace = &settings.recording.namespace;
         let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
@@ -253,7 +254,7 @@ impl Collected {
 
     /// Takes in what earlier runs recorded; `None` when there is no usable record.
     fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
-        let Some(Live { connection, .. }) = &self.live else { return Ok(None) };
+        let Some(LiveConnection { connection, .. }) = &self.live else { return Ok(None) };
         let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
         let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
         let Some(folder) = folder else { return Ok(None) };

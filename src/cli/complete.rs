@@ -1,4 +1,4 @@
-//! Completion on behalf of kubectl: the program, called as `kubectl_complete-…`.
+//! Answers kubectl's requests for completion, when called as `kubectl_complete-…`.
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 

@@ -11,11 +11,11 @@ use super::{Exit, Failure, terminal};
 #[derive(Debug, Args)]
 pub struct CompletionArgs {
     /// The shell, or `install` to let kubectl itself complete the plugin
-    what: What,
+    what: CompletionTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum CompletionTarget {
     Bash,
     Zsh,
     Fish,
@@ -27,11 +27,11 @@ enum What {
 impl CompletionArgs {
     pub(super) fn run(&self, called: &str) -> Result<Exit, Failure> {
         let shell = match self.what {
-            What::Bash => Shell::Bash,
-            What::Zsh => Shell::Zsh,
-            What::Fish => Shell::Fish,
-            What::Powershell => Shell::PowerShell,
-            What::Install => return install(called),
+            CompletionTarget::Bash => Shell::Bash,
+            CompletionTarget::Zsh => Shell::Zsh,
+            CompletionTarget::Fish => Shell::Fish,
+            CompletionTarget::Powershell => Shell::PowerShell,
+            CompletionTarget::Install => return install(called),
         };
         let script = script(shell);
         terminal::print(|out| out.write_all(&script)).map_err(Failure::error)?;

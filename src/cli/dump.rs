@@ -7,7 +7,7 @@ use clap::Args;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, RecordArgs},
-    collect::{From, collect, tell},
+    collect::{ClusterSource, collect, tell},
     terminal,
 };
 use crate::model::Settings;
@@ -24,7 +24,7 @@ pub struct DumpArgs {
 
 impl DumpArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        let from = From::Live { connection, namespace: None };
+        let from = ClusterSource::Live { connection, namespace: None };
         let settings = Settings { recording: self.record.recording(), ..Settings::default() };
         let collected = collect(from, &settings, Some(&self.file)).await?;
         if let Some(count) = collected.saved {

@@ -1,4 +1,4 @@
-//! What the exit codes mean.
+//! Exit codes, and the errors that lead to them.
 
 use std::process::ExitCode;
 

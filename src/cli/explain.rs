@@ -11,7 +11,7 @@ use clap::Args;
 use super::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{Collected, From, collect, tell},
+    collect::{ClusterSource, Collected, collect, tell},
     terminal,
 };
 use crate::{
@@ -22,8 +22,9 @@ use crate::{
         explanation,
         format::Format,
         list as write_list,
+        publish::{self, ReportOrigin},
         report::wrap,
-        wire::{self, About, Source},
+        wire::Source,
     },
     rules::{self, REGISTRY, Rule},
 };
@@ -99,10 +100,13 @@ impl ExplainArgs {
                 .hint(Some("the namespace goes into -n".to_owned())));
         }
         let (from, source) = if self.filename.is_empty() {
-            (From::Live { connection, namespace: self.namespace.as_deref() }, Source::Live)
+            (ClusterSource::Live { connection, namespace: self.namespace.as_deref() }, Source::Live)
         } else {
             let inputs = self.filename.iter().map(Input::parse).collect();
-            (From::Dumps { inputs, complete: BTreeSet::new(), taken_at: None }, Source::Dump)
+            (
+                ClusterSource::Dumps { inputs, complete: BTreeSet::new(), taken_at: None },
+                Source::Dump,
+            )
         };
         let settings = Settings::default();
         let collected = collect(from, &settings, None).await?;
@@ -167,9 +171,9 @@ fn print(
     let cluster = &collected.intake.cluster;
     let now = cluster.clock();
     let findings = collected.assessor.findings_of(cluster, settings, subject);
-    let findings = findings.into_iter().map(|it| wire::finding(it, now)).collect();
+    let findings = findings.into_iter().map(|it| publish::finding(it, now)).collect();
     let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-    let about = wire::metadata(cluster, settings, About { source, journal });
+    let about = publish::metadata(cluster, settings, ReportOrigin { source, journal });
     let whole = explanation::Explanation::new(explained, about, findings);
     terminal::print(|out| match format {
         Format::Json => write_list::json(out, &whole),

@@ -1,4 +1,4 @@
-//! What was not seen, and what was not understood, in as few lines as possible.
+//! Messages about what was not read or not understood, in as few lines as possible.
 
 use std::collections::BTreeMap;
 

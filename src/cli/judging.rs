@@ -1,4 +1,4 @@
-//! Judging a whole cluster with as many threads as are worth while. What they come to does not depend on it.
+//! Judges a whole cluster on several threads. The result does not depend on how many there are.
 
 use std::{
     num::NonZero,

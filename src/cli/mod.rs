@@ -1,8 +1,9 @@
-//! Flags in, exit code out. The only module that knows a terminal.
+//! The command line: flags in, exit code out. The only module that knows a terminal.
 
 mod args;
 mod audit;
 mod collect;
+mod commands;
 mod complete;
 mod completion;
 mod dump;
@@ -18,9 +19,10 @@ mod writing;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 
-pub use args::{Cli, Command};
+use commands::Cli;
+pub use commands::command;
 pub use completion::script as completion_script;
 pub use exit::{Exit, Failure};
 use writing::Interrupt;
@@ -39,12 +41,6 @@ pub fn main() -> ExitCode {
         }
     };
     exit.into()
-}
-
-/// Builds the command line under the name that it was called by.
-pub fn command(called: &str) -> clap::Command {
-    let name = args::display_name(called);
-    Cli::command().name("kubectl-storage").bin_name(name)
 }
 
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
@@ -81,26 +77,6 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
 /// chunk took a fifth more CPU than one.
 fn workers() -> usize {
     (std::thread::available_parallelism().map_or(2, std::num::NonZero::get) / 2).clamp(1, 4)
-}
-
-impl Cli {
-    async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
-        match self.command {
-            Command::Audit(args) => args.run(&self.connection).await,
-            Command::Gc(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::FixFinalizers(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
-            Command::Dump(args) => args.run(&self.connection).await,
-            Command::Explain(args) => args.run(&self.connection).await,
-            Command::Rbac(args) => args.run(&self.connection).await,
-            Command::Version(args) => args.run(),
-            Command::Completion(args) => args.run(called),
-        }
-    }
 }
 
 /// Runs until it is done, or until somebody asks for the end.

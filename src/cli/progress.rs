@@ -1,4 +1,4 @@
-//! One line on stderr while lists load, gone without a trace when done.
+//! A progress line on stderr while lists are read. It is removed when they are complete.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -7,9 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::sources::intake::Intake;
 
 /// Shows how many objects of each kind were read so far. Invisible where stderr is no terminal.
-pub struct Progress(ProgressBar);
+pub struct ProgressLine(ProgressBar);
 
-impl Progress {
+impl ProgressLine {
     /// Begins to show.
     pub fn start() -> Self {
         let bar = ProgressBar::new_spinner();
@@ -34,7 +34,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

@@ -1,25 +1,25 @@
-//! `kubectl storage rbac`: the smallest role for a command, or what is lacking.
+//! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
 use futures::future::join_all;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
-    client::{self, Reader, Review},
-    journal::kept::CONFIG_MAP,
+    client::{self, AccessReview, Reader, ResourceAttributes},
+    journal::kept_backend::CONFIG_MAP,
     model::Kind,
     output::list,
-    remedies::{self, Declared},
+    remedies::{self, RemedyDeclaration},
 };
 
 /// Arguments of `rbac`.
 #[derive(Debug, Args)]
 pub struct RbacArgs {
     /// The command
-    command: For,
+    command: RoleFor,
     /// Say what the current user lacks, instead of printing the role
     #[arg(long)]
     check: bool,
@@ -44,7 +44,7 @@ fn secret(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum For {
+enum RoleFor {
     /// Everything that `audit` and `dump` read
     Audit,
     /// What `gc` reads, watches and writes
@@ -61,7 +61,7 @@ enum For {
     DestroyOrphan,
 }
 
-impl For {
+impl RoleFor {
     const fn name(self) -> &'static str {
         match self {
             Self::Audit => "audit",
@@ -77,7 +77,7 @@ impl For {
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
         use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
-        let of = |remedies: &[&'static dyn Declared]| {
+        let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
         };
@@ -105,7 +105,7 @@ impl For {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Role {
+struct RbacRole {
     api_version: &'static str,
     kind: &'static str,
     metadata: RoleMetadata,
@@ -141,7 +141,7 @@ struct Right {
 
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
 /// worth the right to read all of them.
-fn rights(command: For) -> Vec<Right> {
+fn rights(command: RoleFor) -> Vec<Right> {
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
         rights.insert(Right {
@@ -153,10 +153,13 @@ fn rights(command: For) -> Vec<Right> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        For::Retain => Vec::new(),
-        For::Audit | For::Gc | For::FixFinalizers | For::Apply | For::Undo | For::DestroyOrphan => {
-            collect::kinds()
-        }
+        RoleFor::Retain => Vec::new(),
+        RoleFor::Audit
+        | RoleFor::Gc
+        | RoleFor::FixFinalizers
+        | RoleFor::Apply
+        | RoleFor::Undo
+        | RoleFor::DestroyOrphan => collect::kinds(),
     };
     for kind in kinds {
         match kind {
@@ -179,44 +182,44 @@ fn rights(command: For) -> Vec<Right> {
         }
         add("list", kind);
         // What is about to be changed is watched until it has been.
-        if command != For::Audit {
+        if command != RoleFor::Audit {
             add("watch", kind);
         }
     }
-    if command == For::Retain {
+    if command == RoleFor::Retain {
         add("get", Kind::PersistentVolume);
         add("get", Kind::PersistentVolumeClaim);
     }
     // The uid of kube-system is the cluster's identity.
     add("get", Kind::Namespace);
-    if command != For::Retain {
+    if command != RoleFor::Retain {
         add("list", Kind::Namespace);
     }
-    if matches!(command, For::FixFinalizers | For::Apply) {
+    if matches!(command, RoleFor::FixFinalizers | RoleFor::Apply) {
         add("get", Kind::VolumeAttachment);
     }
     for (verb, kind) in command.writes() {
         add(verb, kind);
     }
-    if command != For::Audit {
+    if command != RoleFor::Audit {
         rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
     }
     // The record of kept backends, in a namespace of the admin's choice, and no other ConfigMap.
     let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
-    if command != For::Retain {
+    if command != RoleFor::Retain {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !matches!(command, For::Audit | For::Retain) {
+    if !matches!(command, RoleFor::Audit | RoleFor::Retain) {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
-    if matches!(command, For::Gc | For::FixFinalizers | For::Apply) {
+    if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {
         // What does not exist yet cannot be named.
         rights.insert(record("create", None));
     }
     rights.into_iter().collect()
 }
 
-fn role(command: For, secrets: &[(String, String)]) -> Vec<Role> {
+fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
     for right in rights(command) {
         let resource = (right.group, right.resource, right.name);
@@ -242,7 +245,7 @@ fn role(command: For, secrets: &[(String, String)]) -> Vec<Role> {
         }
     }
     let name = format!("kubectl-storage-{}", command.name());
-    let role = |kind, namespace: Option<&str>, rules| Role {
+    let role = |kind, namespace: Option<&str>, rules| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
         metadata: RoleMetadata { name: name.clone(), namespace: namespace.map(str::to_owned) },
@@ -284,41 +287,7 @@ impl RbacArgs {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SelfReview {
-    api_version: &'static str,
-    kind: &'static str,
-    spec: SelfReviewSpec,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SelfReviewSpec {
-    resource_attributes: ResourceAttributes,
-}
-
-#[derive(Serialize)]
-struct ResourceAttributes {
-    verb: &'static str,
-    group: &'static str,
-    resource: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'static str>,
-}
-
-#[derive(Deserialize)]
-struct Reviewed {
-    status: ReviewStatus,
-}
-
-#[derive(Deserialize)]
-struct ReviewStatus {
-    #[serde(default)]
-    allowed: bool,
-}
-
-async fn check(connection: &ConnectionArgs, command: For) -> Result<Exit, Failure> {
+async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Failure> {
     let options = connection.options(None);
     let connected =
         client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
@@ -331,29 +300,23 @@ async fn check(connection: &ConnectionArgs, command: For) -> Result<Exit, Failur
     let asked = rights(command).into_iter().map(|right| {
         let reader = reader.clone();
         async move {
-            let review = SelfReview {
-                api_version: "authorization.k8s.io/v1",
-                kind: "SelfSubjectAccessReview",
-                spec: SelfReviewSpec {
-                    resource_attributes: ResourceAttributes {
-                        verb: right.verb,
-                        group: right.group,
-                        resource: right.resource,
-                        name: right.name,
-                    },
-                },
+            let attributes = ResourceAttributes {
+                verb: right.verb,
+                group: right.group,
+                resource: right.resource,
+                name: right.name,
             };
-            let answer = reader.review::<_, Reviewed>(&Review::SelfSubjectAccess, &review).await;
-            (right, answer)
+            let allowed = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
+            (right, allowed)
         }
     });
     let mut lacking = Vec::new();
-    for (right, answer) in join_all(asked).await {
-        let answer = answer.map_err(|error| {
+    for (right, allowed) in join_all(asked).await {
+        let allowed = allowed.map_err(|error| {
             let hint = error.hint();
             Failure::error(error).hint(hint)
         })?;
-        if !answer.value.status.allowed {
+        if !allowed {
             lacking.push(right);
         }
     }
@@ -375,7 +338,7 @@ async fn check(connection: &ConnectionArgs, command: For) -> Result<Exit, Failur
         return Ok(Exit::Done);
     }
     terminal::note(&match command {
-        For::Audit => {
+        RoleFor::Audit => {
             "an audit would be incomplete; `rbac audit` prints the role that grants everything"
                 .to_owned()
         }

@@ -1,4 +1,4 @@
-//! stdout and stderr, safe against closed pipes.
+//! Writes to stdout and stderr, where a closed pipe is no error.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 

@@ -16,7 +16,7 @@ pub struct VersionArgs {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Version {
+struct VersionReport {
     version: &'static str,
     api_version: &'static str,
     platform: String,
@@ -24,7 +24,7 @@ struct Version {
 
 impl VersionArgs {
     pub(super) fn run(self) -> Result<Exit, Failure> {
-        let version = Version {
+        let version = VersionReport {
             version: concat!("v", env!("CARGO_PKG_VERSION")),
             api_version: crate::output::wire::API_VERSION,
             platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),

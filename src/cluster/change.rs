@@ -20,8 +20,6 @@ pub enum Change {
     Covered(Reach, Coverage),
     /// The server does not serve the kind: there are none.
     NotServed(Kind),
-    /// Nobody asked for the kind to be looked at: what needs it is silent.
-    NotConfigured(Kind),
     /// A list could not be had, or not whole.
     Lost(Gap),
     /// The server's clock.

@@ -30,8 +30,6 @@ pub enum Coverage {
     Gap(Gap),
     /// The server does not serve it: there are none.
     NotServed,
-    /// Nobody asked to look: silent.
-    NotConfigured,
 }
 
 /// The coverage of every kind, as a whole and by namespace.
@@ -78,9 +76,6 @@ impl Coverages {
             Some(Coverage::Seen { began, ended }) => Ok((*began, *ended)),
             Some(Coverage::NotServed) => Ok((u64::MAX, 0)),
             Some(Coverage::Gap(gap)) => Err(unseen(gap.reason.clone())),
-            Some(Coverage::NotConfigured) => {
-                Err(unseen(format!("{} were not looked at", kind.plural())))
-            }
             Some(Coverage::Listing { .. }) => {
                 Err(unseen(format!("{} are still being listed", kind.plural())))
             }

@@ -66,7 +66,6 @@ pub enum Lookup {
     VolumeSnapshot(Text, Box<str>),
     VolumeSnapshotsOf(ClaimKey),
     UsersOfAttributes(Box<str>),
-    AttachmentsOn(Box<str>),
     AttachedVolume(Box<str>),
     /// A node, with the kind of the object that names it.
     Node(Box<str>, Kind),

@@ -240,10 +240,6 @@ impl Cluster {
                 self.coverages.set(Reach::all(kind), Coverage::NotServed);
                 dirty.everything = true;
             }
-            Change::NotConfigured(kind) => {
-                self.coverages.set(Reach::all(kind), Coverage::NotConfigured);
-                dirty.everything = true;
-            }
             Change::Lost(gap) => {
                 let reach = Reach { kind: gap.kind, namespace: gap.namespace.clone() };
                 self.coverages.set(reach, Coverage::Gap(gap));

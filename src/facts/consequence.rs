@@ -44,16 +44,6 @@ pub struct Consequence {
 }
 
 impl Fate {
-    /// Whether the data may be gone afterwards.
-    pub const fn may_destroy(self) -> bool {
-        match self {
-            Self::Destroyed | Self::Waiting | Self::Scrubbed | Self::Unknown => true,
-            Self::Released | Self::Forgotten | Self::Leaked | Self::Failed | Self::Unaffected => {
-                false
-            }
-        }
-    }
-
     /// As reports write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -281,6 +271,16 @@ mod tests {
 
     const DRIVER: &str = "d.example";
 
+    /// Whether the data may be destroyed.
+    const fn may_destroy(fate: Fate) -> bool {
+        match fate {
+            Fate::Destroyed | Fate::Waiting | Fate::Scrubbed | Fate::Unknown => true,
+            Fate::Released | Fate::Forgotten | Fate::Leaked | Fate::Failed | Fate::Unaffected => {
+                false
+            }
+        }
+    }
+
     fn volume(
         policy: &ReclaimPolicy,
         source: VolumeSource,
@@ -376,8 +376,8 @@ mod tests {
             let volume = volume(policy, source, by, finalizers, deleting);
             let got = when_claim_goes(&cx, &volume);
             let alone = fate_without_claim(&cx, &volume);
-            assert!(alone == fate || alone.may_destroy(), "{policy} by {by:?}: {alone:?}");
-            assert!(alone.may_destroy() || !fate.may_destroy(), "{policy} by {by:?}: {alone:?}");
+            assert!(alone == fate || may_destroy(alone), "{policy} by {by:?}: {alone:?}");
+            assert!(may_destroy(alone) || !may_destroy(fate), "{policy} by {by:?}: {alone:?}");
             assert_eq!(
                 got.fate, fate,
                 "{policy} by {by:?} {finalizers:?} deleting {deleting} alive {alive} 1.{minor}: {}",

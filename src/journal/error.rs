@@ -1,19 +1,19 @@
-//! Why the journal of writes cannot be used, and what that means for the write.
+//! Errors of the journal, and what each means for the write.
 
 use std::{fmt, io, path::PathBuf};
 
-/// What follows from an error of the journal.
+/// What an error of the journal means for the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consequence {
-    /// It was not written down, so it was not done.
+pub enum JournalConsequence {
+    /// The intent was not recorded, so the request was not sent.
     NothingSent,
-    /// It was done, and the entry of this sequence does not say how it ended.
+    /// The request was sent, but the outcome of the entry with this sequence is not recorded.
     EndUnrecorded(u64),
-    /// What it holds is not known.
+    /// The entries are unknown.
     NotRead,
 }
 
-impl fmt::Display for Consequence {
+impl fmt::Display for JournalConsequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NothingSent => f.write_str("nothing was sent"),
@@ -25,45 +25,45 @@ impl fmt::Display for Consequence {
     }
 }
 
-/// Why the journal of writes cannot be used.
+/// Why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// No permission, no space, a file where a folder should be.
     #[error(
         "{consequence}: failed to write {path}; free space there, or set XDG_STATE_HOME to a folder that can be written"
     )]
-    Unwritable { consequence: Consequence, path: PathBuf, source: io::Error },
+    Unwritable { consequence: JournalConsequence, path: PathBuf, source: io::Error },
     /// No permission, or a broken disk.
     #[error("{consequence}: failed to read {path}; set XDG_STATE_HOME to a folder of your own")]
-    Unreadable { consequence: Consequence, path: PathBuf, source: io::Error },
+    Unreadable { consequence: JournalConsequence, path: PathBuf, source: io::Error },
     /// Without a lock, two runs would write over each other.
     #[error("{consequence}: failed to lock {path}; set XDG_STATE_HOME to a folder on a local disk")]
-    Unlockable { consequence: Consequence, path: PathBuf, source: io::Error },
+    Unlockable { consequence: JournalConsequence, path: PathBuf, source: io::Error },
     /// A folder, a device, a pipe.
     #[error(
         "{consequence}: {path} is not a file; move it away, or set XDG_STATE_HOME to another folder"
     )]
-    NotAFile { consequence: Consequence, path: PathBuf },
-    /// None of its lines is one of ours.
+    NotAFile { consequence: JournalConsequence, path: PathBuf },
+    /// None of its lines was written by this tool.
     #[error(
         "{consequence}: {path} is not a journal of kubectl-storage; move it away, or set XDG_STATE_HOME to another folder"
     )]
-    Foreign { consequence: Consequence, path: PathBuf },
-    /// What it says may matter, and cannot be told.
+    Foreign { consequence: JournalConsequence, path: PathBuf },
+    /// Its lines may matter, and cannot be read.
     #[error(
         "{consequence}: {path} was written by a newer kubectl-storage (version {version} of the journal); use that one"
     )]
-    Newer { consequence: Consequence, path: PathBuf, version: u32 },
-    /// It is no longer the one that was opened.
+    Newer { consequence: JournalConsequence, path: PathBuf, version: u32 },
+    /// Lines were removed since it was opened.
     #[error(
         "{consequence}: lines were removed from {path} while this run was writing to it; look at it, then start again"
     )]
-    Shrunk { consequence: Consequence, path: PathBuf },
+    Shrunk { consequence: JournalConsequence, path: PathBuf },
 }
 
 impl JournalError {
-    /// What happened, with its cause.
-    pub fn whole(&self) -> String {
+    /// Returns the message with its cause.
+    pub fn with_cause(&self) -> String {
         use std::error::Error as _;
         match self.source() {
             Some(cause) => format!("{self}: {cause}"),

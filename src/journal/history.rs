@@ -1,8 +1,8 @@
-//! Reads the journal of writes, whatever happened to it.
+//! Reads the journal of writes, whatever happened to the file.
 //!
-//! What cannot be read, does not follow from the line before it or goes back in time is told in
-//! notes; everything else stays readable. The chain tells that a line was changed or removed in the
-//! middle; at the very end it cannot.
+//! Lines that cannot be read, do not follow from the line before or go back in time become notes;
+//! all others stay readable. The hash chain shows that a line in the middle was changed or removed;
+//! it cannot show that for the last lines.
 
 use std::{
     collections::HashSet,
@@ -17,92 +17,93 @@ use chrono::TimeDelta;
 use hashbrown::HashMap;
 
 use super::{
-    Backend, Consequence, Intent, JOURNAL, JournalError, Outcome,
-    record::{self, Body, Line, Record},
+    Backend, Intent, JOURNAL, JournalConsequence, JournalError, Outcome,
+    line::{self, JournalLine, LineBody, ParsedLine},
 };
 use crate::model::{Time, escape_control, format_time};
 
-/// How often a run that is just appending is asked again, and how long each time. A reader never
-/// waits for a run that is suspended.
+/// How often the lock is tried while another run appends, and the pause between tries. A reader
+/// never waits for a suspended run.
 const TRIES: u32 = 50;
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How many lines that do not follow are named. An editor that changes line breaks breaks all.
+/// How many lines that do not follow get a note. An editor that changes line breaks breaks all of
+/// them.
 const NAMED: usize = 5;
-/// Runs side by side take the time before they wait for their turn, perhaps from two API servers.
+/// Concurrent runs read the time before they wait for the lock, perhaps from two API servers.
 const SKEW: TimeDelta = TimeDelta::minutes(1);
 
-/// What was about to be sent, and what became of it.
+/// A request that was about to be sent, and its outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its place in the journal, and its name.
+    /// Its number in the journal.
     pub sequence: u64,
-    /// When, by the API server.
+    /// When it was recorded, by the API server's clock.
     pub at: Option<Time>,
-    /// Which run.
+    /// The id of the run.
     pub run: String,
-    /// What was about to be sent.
+    /// The intent.
     pub intent: Intent,
-    /// What became of it, in the order in which it was recorded.
-    pub outcomes: Vec<Ended>,
+    /// Its outcomes, in the order in which they were recorded.
+    pub outcomes: Vec<EntryOutcome>,
 }
 
-/// What became of an entry.
+/// An outcome of an entry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
-    /// When, by the API server.
+pub struct EntryOutcome {
+    /// When it was recorded, by the API server's clock.
     pub at: Option<Time>,
-    /// What.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The server's words, or what was seen.
+    /// The API server's message, or the evidence.
     pub detail: String,
 }
 
 impl Entry {
-    /// What is known last; `None` where the run died before it could tell.
+    /// Returns its last outcome; `None` where the run ended before it recorded one.
     pub fn last(&self) -> Option<Outcome> {
         self.outcomes.last().map(|ended| ended.outcome)
     }
 
-    /// Whether it is not known what became of it: there is no outcome, or the run died while it was
-    /// watching what follows, or no answer came.
+    /// Whether its outcome is unknown: none is recorded, or the run ended before it verified the
+    /// effect, or no answer came.
     pub fn is_open(&self) -> bool {
         matches!(self.last(), None | Some(Outcome::Sent | Outcome::Unanswered))
     }
 
-    /// Whether it was written and the controllers were not done when the run ended.
+    /// Whether it was carried out, but its effect was not verified before the deadline.
     pub fn is_pending(&self) -> bool {
         self.last() == Some(Outcome::Pending)
     }
 
-    /// Whether it is verified.
+    /// Whether its effect is verified.
     pub fn is_done(&self) -> bool {
         self.last() == Some(Outcome::Done)
     }
 }
 
-/// All that was written down.
+/// The journal as it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct History {
-    /// In the order in which they were begun.
+    /// The entries, in the order of their intents.
     pub entries: Vec<Entry>,
-    /// What is wrong with the journal.
+    /// Defects of the file.
     pub notes: Vec<String>,
 }
 
 impl History {
-    /// Returns the entry of this sequence; none where two claim it, since somebody edited the file.
+    /// Returns the entry with this sequence; `None` where two have it, because the file was edited.
     pub fn entry(&self, sequence: u64) -> Option<&Entry> {
         let mut found = self.entries.iter().filter(|entry| entry.sequence == sequence);
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Returns the entries of which it is not known what became of them.
+    /// Returns the entries with an unknown outcome.
     pub fn open(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.is_open())
     }
 
-    /// Returns the entries that left, or may have left, a backend volume behind on purpose: for each
-    /// backend volume the latest, unless that was undone.
+    /// Returns the entries that kept, or may have kept, a backend volume on purpose: the latest of
+    /// each backend volume, unless it was undone.
     ///
     /// An entry that is itself undone undoes nothing.
     pub fn kept(&self) -> Vec<&Entry> {
@@ -120,7 +121,7 @@ impl History {
         kept
     }
 
-    /// Returns the sequences of the entries that a later one reversed, verified.
+    /// Returns the sequences of the entries that a later, verified entry has undone.
     pub fn undone(&self) -> HashSet<u64> {
         let mut undone = HashSet::new();
         for entry in self.entries.iter().rev() {
@@ -139,10 +140,10 @@ impl History {
 /// Reads the journal in a folder; no journal is an empty history.
 ///
 /// # Errors
-/// When there is a file that cannot be read, or that is not a journal of ours.
+/// When the file cannot be read, or is not a journal of this tool.
 pub fn history(folder: &Path) -> Result<History, JournalError> {
     let path = folder.join(JOURNAL);
-    let consequence = Consequence::NotRead;
+    let consequence = JournalConsequence::NotRead;
     let unreadable = |source| JournalError::Unreadable { consequence, path: path.clone(), source };
     match fs::metadata(&path) {
         Ok(found) if found.is_file() => {}
@@ -152,9 +153,9 @@ pub fn history(folder: &Path) -> Result<History, JournalError> {
     }
     let file = File::open(&path).map_err(unreadable)?;
     let locked = lock(&file);
-    let mut reading = Reading::default();
+    let mut reading = HistoryReader::default();
     reading.all(&file).map_err(unreadable)?;
-    // Closing does it too, unless a process that is just being started has a copy.
+    // Closing unlocks it too, unless a child process that is being started has a copy.
     let _ = file.unlock();
     if reading.strange && !reading.known {
         return Err(JournalError::Foreign { consequence, path });
@@ -166,27 +167,27 @@ pub fn history(folder: &Path) -> Result<History, JournalError> {
     Ok(reading.history)
 }
 
-/// Waits for a line that is just being written, and tells whether nobody is writing now.
+/// Waits while another run appends a line, and returns whether no run is appending now.
 fn lock(file: &File) -> bool {
     for _ in 0..TRIES {
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => thread::sleep(PATIENCE),
-            // Where nothing can be locked, nothing is appended either.
+            // Where the file cannot be locked, no run can append either.
             Ok(()) | Err(TryLockError::Error(_)) => return true,
         }
     }
     false
 }
 
-/// What reading a journal line by line remembers.
+/// Reads a journal line by line.
 #[derive(Default)]
-struct Reading {
+struct HistoryReader {
     history: History,
-    /// Where the entry of a sequence is.
+    /// The index of the entry with a sequence.
     places: HashMap<u64, usize>,
     /// The number of the line, from 1.
     number: usize,
-    /// The hash of the line before; `None` before the first.
+    /// The hash of the line before; `None` for the first line.
     before: Option<String>,
     /// Whether the line before cannot be read.
     unreadable: bool,
@@ -196,15 +197,15 @@ struct Reading {
     broken: usize,
     /// The first line of a newer version, the highest version, and how many there are.
     newer: Option<(usize, u32, usize)>,
-    /// Whether any line is ours.
+    /// Whether any line was written by this tool.
     known: bool,
-    /// Whether any line can neither be read nor be a part of one.
+    /// Whether any line can neither be read nor be the beginning of a line of this tool.
     strange: bool,
 }
 
-impl Reading {
+impl HistoryReader {
     fn all(&mut self, file: &File) -> io::Result<()> {
-        // What is appended from now on is not of this reading.
+        // Lines that are appended from now on are not read.
         let length = file.metadata()?.len();
         let mut reader = BufReader::new(file.take(length));
         let mut bytes = Vec::new();
@@ -228,36 +229,36 @@ impl Reading {
 
     fn line(&mut self, bytes: &[u8]) {
         self.number += 1;
-        let line = record::parse(bytes);
-        self.follow(match &line {
-            Line::Ours(record) => Some(record.previous.as_str()),
-            Line::Newer { previous, .. } => previous.as_deref(),
-            Line::Unreadable => None,
+        let line = line::parse(bytes);
+        self.check_chain(match &line {
+            ParsedLine::Known(record) => Some(record.previous.as_str()),
+            ParsedLine::Newer { previous, .. } => previous.as_deref(),
+            ParsedLine::Unreadable => None,
         });
-        self.unreadable = matches!(line, Line::Unreadable);
-        self.before = Some(record::hash(bytes));
+        self.unreadable = matches!(line, ParsedLine::Unreadable);
+        self.before = Some(line::hash(bytes));
         match line {
-            Line::Ours(record) => {
+            ParsedLine::Known(record) => {
                 self.known = true;
-                self.record(record);
+                self.take_in(record);
             }
-            Line::Newer { version, .. } => {
+            ParsedLine::Newer { version, .. } => {
                 self.known = true;
                 let (first, highest, count) = self.newer.unwrap_or((self.number, version, 0));
                 self.newer = Some((first, highest.max(version), count + 1));
             }
-            Line::Unreadable => self.strange |= !record::looks_torn(bytes),
+            ParsedLine::Unreadable => self.strange |= !line::looks_torn(bytes),
         }
     }
 
-    /// Tells whether a line follows from the one before, and what the latter is if it cannot be
-    /// read.
-    fn follow(&mut self, previous: Option<&str>) {
-        let nothing = record::hash(b"");
+    /// Notes whether a line follows from the line before, and what is wrong with that one if it
+    /// cannot be read.
+    fn check_chain(&mut self, previous: Option<&str>) {
+        let nothing = line::hash(b"");
         let follows = previous.map(|it| it == self.before.as_ref().unwrap_or(&nothing));
         let (number, before) = (self.number, self.number - 1);
         match (follows, self.unreadable) {
-            // Whoever went on from it found it torn.
+            // The run that appended after it found it torn.
             (Some(true), true) => {
                 self.note(format!("line {before} is torn: a run died while it was writing it"));
             }
@@ -284,8 +285,8 @@ impl Reading {
         }
     }
 
-    fn record(&mut self, record: Record) {
-        let Record { sequence, at, body, .. } = record;
+    fn take_in(&mut self, line: JournalLine) {
+        let JournalLine { sequence, at, body, .. } = line;
         let number = self.number;
         if let (Some(earlier), Some(at)) = (self.at, at)
             && at < earlier - SKEW
@@ -299,7 +300,7 @@ impl Reading {
         }
         self.at = at.or(self.at);
         match body {
-            Body::Intent { run, intent } => {
+            LineBody::Intent { run, intent } => {
                 let entry = Entry { sequence, at, run, intent: *intent, outcomes: Vec::new() };
                 if self.places.insert(sequence, self.history.entries.len()).is_some() {
                     self.note(format!(
@@ -308,20 +309,20 @@ impl Reading {
                 }
                 self.history.entries.push(entry);
             }
-            Body::Outcome { of, outcome, detail } => match self.places.get(&of) {
+            LineBody::Outcome { of, outcome, detail } => match self.places.get(&of) {
                 Some(place) => {
-                    let ended = Ended { at, outcome, detail };
+                    let ended = EntryOutcome { at, outcome, detail };
                     self.history.entries[*place].outcomes.push(ended);
                 }
                 None => self.note(format!(
                     "line {number} tells what became of entry {of}, which cannot be read"
                 )),
             },
-            Body::Unknown(kind) => self.note(format!(
+            LineBody::Unknown(kind) => self.note(format!(
                 "line {number} is of a type that this version does not know: {}",
                 escape_control(&kind)
             )),
-            Body::Malformed(kind) => {
+            LineBody::Malformed(kind) => {
                 self.note(format!("line {number}: an {kind} that this version cannot read"));
             }
         }

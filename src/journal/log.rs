@@ -1,8 +1,7 @@
 //! Appends to the journal of writes.
 //!
-//! Every append holds a lock on the file, goes on from whatever the last line is, and returns when
-//! the disk has it. These calls block; none of them takes longer than the disk and the other runs
-//! that append at the same moment.
+//! Every append locks the file, continues after the last line, whatever it is, and returns when the
+//! line is on disk. These calls block for as long as the disk and other runs that append need.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,19 +11,19 @@ use std::{
 };
 
 use super::{
-    Consequence, Intent, JOURNAL, JournalError, Outcome, create_private_file,
+    Intent, JOURNAL, JournalConsequence, JournalError, Outcome, create_private_file,
     create_private_folder,
-    record::{self, Line, Place},
+    line::{self, LinePosition, ParsedLine},
 };
 use crate::model::Time;
 
-/// What is written and removed again to prove that there is room, in our folder.
+/// A file that is written and removed again to prove that there is room.
 const PROBE: &str = ".journal.probe";
-/// Room for a few steps, each of which checks for itself.
+/// Room for a few steps; each append checks again.
 const ROOM: usize = 64 * 1024;
-/// How much of the file is read at once, from its end.
+/// How many bytes are read at once, from the end of the file.
 const CHUNK: u64 = 64 * 1024;
-/// How many folders above ours may be as new as ours.
+/// How many folders above the cluster's folder may be new too.
 const NEW_FOLDERS: usize = 3;
 
 /// The journal of writes of one cluster, open for appending.
@@ -36,50 +35,50 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the journal in a folder, and creates what is missing. To be called before anything is
-    /// sent: it proves that the journal can be appended to and reaches the disk.
+    /// Opens the journal in a folder, and creates both where they are missing. Called before
+    /// anything is sent: it proves that lines can be appended and reach the disk.
     ///
     /// # Errors
-    /// When it cannot be written or locked, when it is not a journal of ours, or when a newer
+    /// When it cannot be written or locked, when it is not a journal of this tool, or when a newer
     /// version wrote to it.
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         let path = folder.join(JOURNAL);
-        let consequence = Consequence::NothingSent;
+        let consequence = JournalConsequence::NothingSent;
         create_private_folder(folder).map_err(|source| JournalError::Unwritable {
             consequence,
             path: folder.to_owned(),
             source,
         })?;
-        let held = Held::open(&path, true, consequence)?;
-        held.check()?;
-        let tail = held.tail()?;
+        let locked = LockedJournal::open(&path, true, consequence)?;
+        locked.check()?;
+        let tail = locked.tail()?;
         let written = || {
             prove_room(folder)?;
-            held.file.sync_all()?;
-            // Whoever wrote the first line had done so.
-            if tail.length == 0 { keep(folder) } else { Ok(()) }
+            locked.file.sync_all()?;
+            // The run that wrote the first line has done so.
+            if tail.length == 0 { sync_folders(folder) } else { Ok(()) }
         };
-        written().map_err(|source| held.unwritable(source))?;
-        drop(held);
+        written().map_err(|source| locked.unwritable(source))?;
+        drop(locked);
         Ok(Self { path, seen: tail.sequence.into() })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends what is about to be sent and returns its sequence once the disk has it.
+    /// Appends an intent and returns its sequence once it is on disk.
     ///
     /// # Errors
-    /// When it cannot be recorded: then it must not be sent.
+    /// When it cannot be recorded: then the request must not be sent.
     pub fn begin(&self, run: &str, at: Option<Time>, intent: &Intent) -> Result<u64, JournalError> {
-        self.append(Consequence::NothingSent, |sequence, previous| {
-            record::intent(&Place { sequence, previous, at }, run, intent)
+        self.append(JournalConsequence::NothingSent, |sequence, previous| {
+            line::intent(&LinePosition { sequence, previous, at }, run, intent)
         })
     }
 
-    /// Appends what became of the intent of this sequence, whichever run it was of.
+    /// Appends an outcome of the intent with this sequence, whichever run recorded that.
     ///
     /// # Errors
     /// When it cannot be recorded: then the entry stays as it was.
@@ -91,60 +90,65 @@ impl Log {
         detail: &str,
     ) -> Result<(), JournalError> {
         let of = sequence;
-        self.append(Consequence::EndUnrecorded(of), |sequence, previous| {
-            record::outcome(&Place { sequence, previous, at }, of, outcome, detail)
+        self.append(JournalConsequence::EndUnrecorded(of), |sequence, previous| {
+            line::outcome(&LinePosition { sequence, previous, at }, of, outcome, detail)
         })?;
         Ok(())
     }
 
     fn append(
         &self,
-        consequence: Consequence,
+        consequence: JournalConsequence,
         line: impl FnOnce(u64, &str) -> serde_json::Result<Vec<u8>>,
     ) -> Result<u64, JournalError> {
-        // Opened anew: a lock is of the open file, and would not keep threads apart; and a journal
-        // that was moved away must not be written to.
-        let held = Held::open(&self.path, false, consequence)?;
-        let tail = held.tail()?;
+        // Opened for each append: a lock belongs to the open file, and would not exclude other
+        // threads; and a journal that was moved away must not be written.
+        let locked = LockedJournal::open(&self.path, false, consequence)?;
+        let tail = locked.tail()?;
         if tail.sequence < self.seen.load(Ordering::Relaxed) {
             return Err(JournalError::Shrunk { consequence, path: self.path.clone() });
         }
         let next = tail.sequence.checked_add(1);
-        let sequence = next.ok_or_else(|| held.unwritable(io::ErrorKind::InvalidData.into()))?;
-        // What a run that died left of its line stays as evidence, on a line of its own.
+        let sequence = next.ok_or_else(|| locked.unwritable(io::ErrorKind::InvalidData.into()))?;
+        // The torn line of a run that was killed stays as evidence, on a line of its own.
         let mut bytes = if tail.torn { vec![b'\n'] } else { Vec::new() };
-        let line = line(sequence, &tail.previous).map_err(|error| held.unwritable(error.into()))?;
+        let line =
+            line(sequence, &tail.previous).map_err(|error| locked.unwritable(error.into()))?;
         bytes.extend(line);
         bytes.push(b'\n');
-        held.write(tail.length, &bytes)?;
+        locked.write(tail.length, &bytes)?;
         self.seen.fetch_max(sequence, Ordering::Relaxed);
         Ok(sequence)
     }
 }
 
-/// The journal, locked for us alone until this is dropped.
-struct Held<'a> {
+/// The journal, locked exclusively until this is dropped.
+struct LockedJournal<'a> {
     file: File,
     path: &'a Path,
-    consequence: Consequence,
+    consequence: JournalConsequence,
 }
 
-/// Where the next line comes.
-struct Tail {
+/// The end of the journal, after which the next line is appended.
+struct JournalTail {
     length: u64,
     /// Whether the last line lacks its line break.
     torn: bool,
-    /// The hash of the last line, whatever it is.
+    /// The hash of the last line, readable or not.
     previous: String,
     /// The sequence of the last line that has one.
     sequence: u64,
 }
 
-impl<'a> Held<'a> {
-    fn open(path: &'a Path, create: bool, consequence: Consequence) -> Result<Self, JournalError> {
+impl<'a> LockedJournal<'a> {
+    fn open(
+        path: &'a Path,
+        create: bool,
+        consequence: JournalConsequence,
+    ) -> Result<Self, JournalError> {
         let unwritable =
             |source| JournalError::Unwritable { consequence, path: path.to_owned(), source };
-        // Looked at first: opening a pipe would wait for somebody at its other end.
+        // Checked first: opening a pipe would wait for its other end.
         if fs::metadata(path).is_ok_and(|it| !it.is_file()) {
             return Err(JournalError::NotAFile { consequence, path: path.to_owned() });
         }
@@ -182,7 +186,7 @@ impl<'a> Held<'a> {
         JournalError::Newer { consequence, path: path.to_owned(), version }
     }
 
-    /// Looks through all lines for what forbids another.
+    /// Reads all lines, and fails where no line may be appended.
     fn check(&self) -> Result<(), JournalError> {
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
@@ -194,10 +198,10 @@ impl<'a> Held<'a> {
                 break;
             }
             let line = line.strip_suffix(b"\n").unwrap_or(&line);
-            match record::head(line) {
+            match line::head(line) {
                 Ok(_) => ours = true,
-                Err(Line::Newer { version, .. }) => return Err(self.newer(version)),
-                Err(_) => strange |= !record::looks_torn(line),
+                Err(ParsedLine::Newer { version, .. }) => return Err(self.newer(version)),
+                Err(_) => strange |= !line::looks_torn(line),
             }
         }
         if strange && !ours {
@@ -207,10 +211,10 @@ impl<'a> Held<'a> {
         Ok(())
     }
 
-    fn tail(&self) -> Result<Tail, JournalError> {
+    fn tail(&self) -> Result<JournalTail, JournalError> {
         let unreadable = |source| self.unreadable(source);
         let length = self.file.metadata().map_err(unreadable)?.len();
-        let mut tail = Tail { length, torn: false, previous: record::hash(b""), sequence: 0 };
+        let mut tail = JournalTail { length, torn: false, previous: line::hash(b""), sequence: 0 };
         let Some(last) = length.checked_sub(1) else { return Ok(tail) };
         tail.torn = self.read(last, 1).map_err(unreadable)? != b"\n";
         let mut end = if tail.torn { length } else { last };
@@ -218,16 +222,16 @@ impl<'a> Held<'a> {
         loop {
             let (start, line) = self.line_before(end).map_err(unreadable)?;
             if is_last {
-                tail.previous = record::hash(&line);
+                tail.previous = line::hash(&line);
                 is_last = false;
             }
-            match record::head(&line) {
+            match line::head(&line) {
                 Ok(head) => {
                     tail.sequence = head.sequence;
                     return Ok(tail);
                 }
-                // A newer one joined while this run was under way.
-                Err(Line::Newer { version, .. }) => return Err(self.newer(version)),
+                // A newer version has appended since this run began.
+                Err(ParsedLine::Newer { version, .. }) => return Err(self.newer(version)),
                 Err(_) => {}
             }
             let Some(before) = start.checked_sub(1) else { return Ok(tail) };
@@ -235,7 +239,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Reads the line that ends at a position, and tells where it starts.
+    /// Reads the line that ends at a position, and returns where it starts.
     fn line_before(&self, end: u64) -> io::Result<(u64, Vec<u8>)> {
         let mut line = Vec::new();
         let mut start = end;
@@ -262,13 +266,14 @@ impl<'a> Held<'a> {
         Ok(bytes)
     }
 
-    /// Appends and waits for the disk, or leaves the file as it was.
+    /// Appends and waits until the bytes are on disk; after an error, the file is as it was.
     fn write(&self, before: u64, bytes: &[u8]) -> Result<(), JournalError> {
         let mut file = &self.file;
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
         written.map_err(|source| {
-            // More than what was written here is not ours to cut: the lock did not hold, as on some
-            // network file systems. Where it cannot be cut either, the next line copes.
+            // A longer file has lines of another run, which must not be cut: the lock has not
+            // worked, as on some network file systems. Where the file cannot be cut, the next
+            // append handles the rest.
             let ours = before + bytes.len() as u64;
             if file.metadata().is_ok_and(|it| it.len() <= ours) {
                 let _ = file.set_len(before).and_then(|()| file.sync_data());
@@ -278,15 +283,15 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for LockedJournal<'_> {
     fn drop(&mut self) {
-        // Closing does it too, unless a process that is just being started has a copy.
+        // Closing unlocks it too, unless a child process that is being started has a copy.
         let _ = self.file.unlock();
     }
 }
 
-/// Proves that there is room, beside the journal and not in it: nothing that another run appended
-/// can ever be cut off by that. The journal's lock is held.
+/// Proves that there is room with a file beside the journal, so that no line of another run can be
+/// cut. Called while the journal is locked.
 fn prove_room(folder: &Path) -> io::Result<()> {
     let path = folder.join(PROBE);
     let probed = create_private_file(&path)
@@ -295,18 +300,18 @@ fn prove_room(folder: &Path) -> io::Result<()> {
     probed.and(removed)
 }
 
-/// Has the disk keep the names of our folder and of what is in it, as far as that can be asked.
-fn keep(folder: &Path) -> io::Result<()> {
+/// Syncs the folder and those above it, as far as the file system supports that.
+fn sync_folders(folder: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     for above in folder.ancestors().skip(1).take(NEW_FOLDERS) {
-        // Those that are not ours to open were not created by us either.
+        // Folders that cannot be opened were not created by this tool either.
         let _ = File::open(above).and_then(|above| above.sync_all());
     }
     match synced {
-        // Some file systems have no such thing.
+        // Some file systems do not support it.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
         {

@@ -1,22 +1,22 @@
-//! Files of our own: what earlier runs saw, and what was done.
+//! Files that this tool keeps for each cluster: the journal of writes, and what earlier runs found.
 //!
-//! - [`Log`] writes the journal of writes, `journal.jsonl`: what is about to be sent, before it is
-//!   sent, and what became of it (DESIGN 5).
-//! - [`history()`] reads it back, whatever happened to it since.
-//! - [`kept`] is what the record of kept backends in the cluster looks like: whoever reads clusters
-//!   reads it, and whoever writes to them writes it.
-//! - [`record`] is what its lines look like, with a version of their own.
-//! - [`sightings`] records of which controllers nothing was found.
+//! - [`Log`] appends to the journal of writes, `journal.jsonl`: each request before it is sent, and
+//!   its outcome (DESIGN 5).
+//! - [`history()`] reads the journal, whatever happened to the file since.
+//! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
+//!   code that reads it and for the code that writes it.
+//! - [`line`] is the format of the lines of the journal, with a version of its own.
+//! - [`sightings`] is the record of absent controllers.
 //!
-//! Pre-images are volumes and claims as the API server returned them, never a Secret: those hold
-//! names of secrets, not what is in them. Nothing here prints what it read, but for the numbers of
-//! lines and the names of types.
+//! Pre-images are volumes, claims and attachments as the API server returned them: they contain
+//! names of Secrets, never their contents. Messages contain line numbers and names of types,
+//! nothing else that was read.
 
 pub mod error;
 pub mod history;
-pub mod kept;
+pub mod kept_backend;
+pub mod line;
 pub mod log;
-pub mod record;
 pub mod sightings;
 
 use std::{
@@ -26,18 +26,19 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-pub use error::{Consequence, JournalError};
-pub use history::{Ended, Entry, History, history};
+pub use error::{JournalConsequence, JournalError};
+pub use history::{Entry, EntryOutcome, History, history};
+pub use line::{Backend, Intent, Outcome, SentRequest};
 pub use log::Log;
-pub use record::{Backend, Intent, Outcome, Request};
 
-/// The journal of writes in our folder for a cluster.
+/// The name of the journal in the folder of a cluster.
 const JOURNAL: &str = "journal.jsonl";
 
-/// Returns our folder for a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the
-/// uid of its namespace `kube-system`, or a hash of what leads to it where that may not be read.
+/// Returns the folder of a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the uid
+/// of its namespace `kube-system`, or a hash of server URL and CA where the namespace may not be
+/// read.
 ///
-/// `None` when there is no home.
+/// `None` without a home directory.
 pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) -> Option<PathBuf> {
     let home = home()?;
     let plain = |uid: &&str| uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -56,17 +57,17 @@ pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) ->
     Some(home.join(id))
 }
 
-/// Returns where our folders of all clusters are; `None` when there is no home.
+/// Returns the parent of the folders of all clusters; `None` without a home directory.
 pub fn home() -> Option<PathBuf> {
     let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
     Some(state.join("kubectl-storage"))
 }
 
-/// Returns our folders of all clusters that hold a journal of writes, in the order of their names.
+/// Returns the folders of all clusters that contain a journal, in the order of their names.
 ///
 /// # Errors
-/// When they cannot be listed; that there are none yet is no error.
+/// When they cannot be listed; a missing parent is no error.
 pub fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
     let listed = match fs::read_dir(home) {
         Ok(listed) => listed,
@@ -84,7 +85,7 @@ pub fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The file that holds the journal of writes in our folder for a cluster.
+/// Returns the journal in the folder of a cluster.
 pub fn file(folder: &Path) -> PathBuf {
     folder.join(JOURNAL)
 }

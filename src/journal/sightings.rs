@@ -1,7 +1,7 @@
-//! The record of controllers of which nothing was found, on which "absent" rests.
+//! The record of controllers of which no trace was found, on which "absent" rests.
 //!
-//! An uninstall that is half of a reinstall looks the same within seconds: only a second run, long
-//! enough after the first, may say that a driver is gone (SEMANTICS 0.7).
+//! A reinstallation looks like an uninstallation for a while: only a second run, long enough after
+//! the first, may conclude that a driver is absent (SEMANTICS 0.7).
 
 use std::{
     fs,
@@ -23,29 +23,29 @@ pub enum SightingsError {
     /// It cannot be read or written.
     #[error("failed to {verb} {path}")]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
-    /// It is not what this version wrote.
+    /// It was not written by this version.
     #[error("{path} is not a record of this version: {reason}")]
     Format { path: PathBuf, reason: String },
 }
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct SightingsFile {
     version: u32,
-    sightings: Vec<Line>,
+    sightings: Vec<SightingEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct SightingEntry {
     role: String,
     driver: String,
     absent_since: String,
 }
 
-/// Reads what earlier runs recorded about a cluster; nothing when there is no record yet.
+/// Reads what earlier runs recorded about a cluster; empty when there is no record yet.
 ///
 /// # Errors
-/// When there is a record and it cannot be used.
+/// When there is a record that cannot be used.
 pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
     let path = folder.join(FILE);
     let text = match fs::read(&path) {
@@ -54,11 +54,12 @@ pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
         Err(source) => return Err(SightingsError::Io { verb: "read", path, source }),
     };
     let format = |reason: String| SightingsError::Format { path: path.clone(), reason };
-    let file: File = serde_json::from_slice(&text).map_err(|error| format(error.to_string()))?;
+    let file: SightingsFile =
+        serde_json::from_slice(&text).map_err(|error| format(error.to_string()))?;
     if file.version != VERSION {
         return Err(format(format!("version {}", file.version)));
     }
-    let sighting = |line: Line| {
+    let sighting = |line: SightingEntry| {
         let roles = Role::ALL;
         let role = roles.into_iter().find(|role| role.name() == line.role);
         let since = parse_time(&line.absent_since).ok().flatten();
@@ -72,8 +73,9 @@ pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
     file.sightings.into_iter().map(sighting).collect()
 }
 
-/// Brings a record up to date: a controller of which nothing was found keeps its first sighting,
-/// or gets one now; one of which something was found loses it. `found` tells both.
+/// Updates a record: a controller of which no trace was found keeps its first sighting, or gets one
+/// now; one of which a trace was found loses it. `found` lists both: role, driver, whether no trace
+/// was found.
 pub fn update(known: Vec<Sighting>, found: &[(Role, Text, bool)], now: Time) -> Vec<Sighting> {
     let mut next: Vec<_> = known
         .into_iter()
@@ -83,7 +85,7 @@ pub fn update(known: Vec<Sighting>, found: &[(Role, Text, bool)], now: Time) -> 
             })
         })
         .map(|mut sighting| {
-            // A record from the future proves nothing about the past.
+            // A time in the future proves nothing about the past.
             sighting.absent_since = sighting.absent_since.min(now);
             sighting
         })
@@ -98,7 +100,7 @@ pub fn update(known: Vec<Sighting>, found: &[(Role, Text, bool)], now: Time) -> 
     next
 }
 
-/// Replaces the record, whole or not at all.
+/// Replaces the record atomically.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -106,12 +108,12 @@ pub fn write(folder: &Path, sightings: &[Sighting]) -> Result<(), SightingsError
     let path = folder.join(FILE);
     let failed = |source| SightingsError::Io { verb: "write", path: path.clone(), source };
     super::create_private_folder(folder).map_err(failed)?;
-    let lines = sightings.iter().map(|sighting| Line {
+    let lines = sightings.iter().map(|sighting| SightingEntry {
         role: sighting.role.name().to_owned(),
         driver: sighting.driver.to_string(),
         absent_since: format_time(&sighting.absent_since),
     });
-    let file = File { version: VERSION, sightings: lines.collect() };
+    let file = SightingsFile { version: VERSION, sightings: lines.collect() };
     let text = serde_json::to_vec_pretty(&file).map_err(|error| failed(error.into()))?;
     let temporary = folder.join(format!(".{FILE}.{}", std::process::id()));
     let mut out = super::create_private_file(&temporary).map_err(failed)?;

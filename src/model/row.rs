@@ -1,9 +1,9 @@
 //! Everything that a look at a cluster consists of.
 
 use super::{
-    Attachment, AttributesClass, Autoscaler, Claim, ClaimKey, CsiDriver, CsiNode, Event,
-    KeptBackend, Kind, Lease, Node, ObjectKey, PodUse, Sighting, SnapshotContent, StorageClass,
-    Text, Uid, Volume, VolumeSnapshot, Workload,
+    Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, KeptBackend, Kind,
+    Lease, Node, ObjectKey, PodUse, Sighting, SnapshotContent, StorageClass, Text, Uid, Volume,
+    VolumeSnapshot, Workload,
 };
 
 /// How the tables of a cluster name an object.
@@ -98,11 +98,6 @@ pub struct OwnerKey {
 }
 
 impl Question {
-    /// Asks whether a claim exists.
-    pub fn claim_exists(key: &ClaimKey) -> Self {
-        Self::Exists(ObjectKey::claim(key))
-    }
-
     /// The kind that it is about, as gaps and declarations name it.
     pub const fn kind(&self) -> Kind {
         match self {

@@ -1,12 +1,12 @@
-//! `-o custom-columns=NAME:.metadata.name,…`, with kubectl's meaning and kubectl's complaints.
+//! `-o custom-columns=NAME:.metadata.name,…`: parsed and printed as kubectl does, with its messages.
 
 use std::io;
 
 use serde_json::Value;
 use thiserror::Error;
 
-use super::jsonpath::{Path, RenderError, TemplateError, go_text};
-use super::table::{Look, Table};
+use super::jsonpath::{JsonPath, RenderError, TemplateError, go_text};
+use super::table::{TableStyle, TextTable};
 
 /// Columns of the user's choosing.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Columns {
 struct Column {
     header: String,
     /// `None` for `NAME:`, which kubectl accepts and never fills.
-    path: Option<Path>,
+    path: Option<JsonPath>,
 }
 
 /// Says what is wrong with the columns asked for.
@@ -105,9 +105,9 @@ impl Columns {
         &self,
         out: &mut dyn io::Write,
         objects: &mut dyn Iterator<Item = Value>,
-        look: Look,
+        look: TableStyle,
     ) -> Result<(), RenderError> {
-        let mut table = Table::new(out, &self.headers(), look);
+        let mut table = TextTable::new(out, &self.headers(), look);
         for object in objects {
             table.row(self.cells(&object)?)?;
         }
@@ -118,7 +118,7 @@ impl Columns {
 impl Column {
     fn parse(header: &str, path: &str) -> Result<Self, ColumnsError> {
         let parse = |path| {
-            Path::parse(path)
+            JsonPath::parse(path)
                 .map_err(|source| ColumnsError::Path { header: header.to_owned(), source })
         };
         let path = if path.is_empty() { None } else { Some(parse(path)?) };
@@ -171,7 +171,7 @@ mod tests {
 
     fn print(columns: &Columns, headers: bool) -> String {
         let mut out = Vec::new();
-        let look = Look { headers, width: None, escape: plain };
+        let look = TableStyle { headers, width: None, escape: plain };
         columns
             .print(&mut out, &mut objects().into_iter(), look)
             .expect("because these objects fit these columns");

@@ -1,4 +1,4 @@
-//! The public shape of what `explain` says of one object, and how it is printed for people.
+//! The public shape of what `explain` says about one object, and its text for people.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    publish::reference,
     report::{short_name, wrap},
-    wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata, reference},
+    wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata},
 };
 use crate::{
     cluster::Unseen,
@@ -124,7 +125,7 @@ impl Explanation {
             let text = format!("{:label$}  {}", it.field, it.value);
             writeln!(out, "  {}", escape_control(text.trim_end()))?;
         }
-        let mut page = Page { out, width };
+        let mut page = ExplanationText { out, width };
         page.section("Why", self.because.iter().map(String::as_str))?;
         let finding = |it: &Finding| format!("{} {}: {}", it.severity, it.id, it.summary);
         let findings: Vec<_> = self.findings.iter().map(finding).collect();
@@ -139,7 +140,7 @@ impl Explanation {
         page.section("Not seen", gaps.iter().map(String::as_str))
     }
 
-    fn users(&self, page: &mut Page) -> io::Result<()> {
+    fn users(&self, page: &mut ExplanationText) -> io::Result<()> {
         if self.looked_at.is_empty() && self.used_by.is_empty() {
             return Ok(());
         }
@@ -155,7 +156,7 @@ impl Explanation {
         ))
     }
 
-    fn outcomes(&self, page: &mut Page) -> io::Result<()> {
+    fn outcomes(&self, page: &mut ExplanationText) -> io::Result<()> {
         let mut heading = None;
         for outcome in &self.outcomes {
             if heading != Some(&outcome.when) {
@@ -170,12 +171,12 @@ impl Explanation {
     }
 }
 
-struct Page<'a> {
+struct ExplanationText<'a> {
     out: &'a mut dyn Write,
     width: usize,
 }
 
-impl Page<'_> {
+impl ExplanationText<'_> {
     fn section<'b>(&mut self, title: &str, lines: impl Iterator<Item = &'b str>) -> io::Result<()> {
         for (index, line) in lines.enumerate() {
             if index == 0 {

@@ -1,4 +1,4 @@
-//! What `-o` accepts.
+//! The values that `-o` accepts.
 
 use std::path::PathBuf;
 use std::str::FromStr;

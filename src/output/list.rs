@@ -1,4 +1,5 @@
-//! Reports as JSON and YAML, whose list is written as it is made: a hundred thousand findings are never held.
+//! Reports as JSON and YAML, written while their findings are made: a hundred thousand findings are
+//! never in memory at once.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -17,7 +18,8 @@ pub fn report_json<T: Serialize>(
     items: &mut dyn Iterator<Item = T>,
     tail: &impl Serialize,
 ) -> io::Result<()> {
-    let report = Report { head, list: Named { field, items: Streamed(RefCell::new(items)) }, tail };
+    let report =
+        Report { head, list: NamedField { field, items: Streamed(RefCell::new(items)) }, tail };
     json(out, &report)
 }
 
@@ -29,7 +31,8 @@ pub fn report_yaml<T: Serialize>(
     items: &mut dyn Iterator<Item = T>,
     tail: &impl Serialize,
 ) -> io::Result<()> {
-    let report = Report { head, list: Named { field, items: Streamed(RefCell::new(items)) }, tail };
+    let report =
+        Report { head, list: NamedField { field, items: Streamed(RefCell::new(items)) }, tail };
     yaml(out, &report)
 }
 
@@ -58,18 +61,18 @@ struct Report<'a, H, T, I> {
     #[serde(flatten)]
     head: &'a H,
     #[serde(flatten)]
-    list: Named<'a, I>,
+    list: NamedField<'a, I>,
     #[serde(flatten)]
     tail: &'a T,
 }
 
 /// One field whose name is not known before.
-struct Named<'a, I> {
+struct NamedField<'a, I> {
     field: &'a str,
     items: I,
 }
 
-impl<I: Serialize> Serialize for Named<'_, I> {
+impl<I: Serialize> Serialize for NamedField<'_, I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry(self.field, &self.items)?;

@@ -1,6 +1,5 @@
-//! The public shapes, and one file per format.
+//! Output: the public shapes (`wire`), what fills them (`publish`, `writing`), and one file per format.
 
-mod about;
 pub mod columns;
 pub mod explanation;
 pub mod format;
@@ -9,4 +8,5 @@ pub mod list;
 pub mod table;
 pub mod report;
 pub mod wire;
+pub mod publish;
 pub mod writing;

@@ -1,4 +1,4 @@
-//! Printing a report in any format.
+//! Prints a report in any format.
 
 use std::{
     borrow::Cow,
@@ -13,7 +13,7 @@ use super::{
     format::Format,
     jsonpath::{RenderError, Template},
     list,
-    table::{Look, Table},
+    table::{TableStyle, TextTable},
     wire::{Finding, ObjectReference, ReportHead, ReportTail},
 };
 use crate::model::{Kind, escape_control, format_age};
@@ -35,7 +35,7 @@ pub enum Printer {
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
-pub struct Page {
+pub struct ReportStyle {
     /// Print headers.
     pub headers: bool,
     /// Width of the terminal, `None` when there is none.
@@ -53,7 +53,7 @@ impl Printer {
         head: &ReportHead,
         findings: &mut dyn Iterator<Item = Finding>,
         tail: &ReportTail,
-        page: Page,
+        page: ReportStyle,
     ) -> Result<(), RenderError> {
         match self {
             Self::Table { wide } => table(out, findings, *wide, page)?,
@@ -70,7 +70,8 @@ impl Printer {
             }
             Self::Columns(columns) => {
                 let mut values = findings.filter_map(|finding| serde_json::to_value(finding).ok());
-                let look = Look { headers: page.headers, width: None, escape: escape_control };
+                let look =
+                    TableStyle { headers: page.headers, width: None, escape: escape_control };
                 columns.print(out, &mut values, look)?;
             }
         }
@@ -101,7 +102,7 @@ fn table(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     wide: bool,
-    page: Page,
+    page: ReportStyle,
 ) -> io::Result<()> {
     const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
     const WIDE: [&str; 11] = [
@@ -113,8 +114,8 @@ fn table(
     }
     let headers: &[&str] = if wide { &WIDE } else { &NARROW };
     let width = if wide { None } else { page.width };
-    let look = Look { headers: page.headers, width, escape: escape_control };
-    let mut table = Table::new(out, headers, look);
+    let look = TableStyle { headers: page.headers, width, escape: escape_control };
+    let mut table = TextTable::new(out, headers, look);
     let mut any = false;
     for finding in findings {
         any = true;
@@ -251,13 +252,13 @@ fn whole(
     tail: &ReportTail,
 ) -> Result<serde_json::Value, io::Error> {
     #[derive(Serialize)]
-    struct Whole<'a> {
+    struct WholeReport<'a> {
         #[serde(flatten)]
         head: &'a ReportHead,
         findings: Vec<Finding>,
         #[serde(flatten)]
         tail: &'a ReportTail,
     }
-    let whole = Whole { head, findings: findings.collect(), tail };
+    let whole = WholeReport { head, findings: findings.collect(), tail };
     serde_json::to_value(whole).map_err(io::Error::other)
 }

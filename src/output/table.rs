@@ -26,7 +26,7 @@ pub type Escape = for<'t> fn(&'t str) -> Cow<'t, str>;
 
 /// How a table is printed.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct TableStyle {
     /// Print the line of headers; `--no-headers` does not.
     pub headers: bool,
     /// Width of the terminal, to which the last column is wrapped. `None` when there is no terminal: nothing is wrapped or cut.
@@ -37,24 +37,24 @@ pub struct Look {
 
 /// A table that is being printed, row by row.
 #[must_use = "the last rows are printed by `finish`"]
-pub struct Table<'o> {
+pub struct TextTable<'o> {
     out: &'o mut dyn Write,
     headers: Vec<String>,
-    look: Look,
-    state: State,
+    look: TableStyle,
+    state: TableState,
 }
 
 /// Everything so far, or where each column begins.
-enum State {
+enum TableState {
     Sampling(Vec<Vec<String>>),
     Streaming(Vec<usize>),
 }
 
-impl<'o> Table<'o> {
+impl<'o> TextTable<'o> {
     /// Begins a table. Nothing is printed yet.
-    pub fn new(out: &'o mut dyn Write, headers: &[&str], look: Look) -> Self {
+    pub fn new(out: &'o mut dyn Write, headers: &[&str], look: TableStyle) -> Self {
         let headers = headers.iter().map(|header| (look.escape)(header).into_owned()).collect();
-        Self { out, headers, look, state: State::Sampling(Vec::new()) }
+        Self { out, headers, look, state: TableState::Sampling(Vec::new()) }
     }
 
     /// Adds a row. Missing cells are empty, supernumerary ones are dropped.
@@ -62,10 +62,10 @@ impl<'o> Table<'o> {
         let mut cells: Vec<_> = cells.into_iter().map(|cell| self.escaped(cell)).collect();
         cells.resize(self.headers.len(), String::new());
         match &mut self.state {
-            State::Streaming(starts) => {
+            TableState::Streaming(starts) => {
                 return write_row(self.out, starts, &cells, self.look.width);
             }
-            State::Sampling(rows) => rows.push(cells),
+            TableState::Sampling(rows) => rows.push(cells),
         }
         self.stream_if_large()
     }
@@ -73,8 +73,8 @@ impl<'o> Table<'o> {
     /// Prints what is left. A table without rows is its headers.
     pub fn finish(mut self) -> io::Result<()> {
         match &mut self.state {
-            State::Streaming(_) => Ok(()),
-            State::Sampling(rows) => {
+            TableState::Streaming(_) => Ok(()),
+            TableState::Sampling(rows) => {
                 let rows = std::mem::take(rows);
                 self.lay_out(&rows)
             }
@@ -93,7 +93,7 @@ impl<'o> Table<'o> {
     }
 
     fn stream_if_large(&mut self) -> io::Result<()> {
-        let State::Sampling(rows) = &mut self.state else {
+        let TableState::Sampling(rows) = &mut self.state else {
             return Ok(());
         };
         if rows.len() < SAMPLE {
@@ -102,7 +102,7 @@ impl<'o> Table<'o> {
         let rows = std::mem::take(rows);
         let starts = starts(self.shown_headers().into_iter().chain(&rows), self.headers.len());
         self.write_rows(&starts, &rows)?;
-        self.state = State::Streaming(starts);
+        self.state = TableState::Streaming(starts);
         Ok(())
     }
 
@@ -242,11 +242,11 @@ mod tests {
         if text.contains('\x1b') { text.replace('\x1b', "\\x1b").into() } else { text.into() }
     }
 
-    const LOOK: Look = Look { headers: true, width: None, escape: plain };
+    const LOOK: TableStyle = TableStyle { headers: true, width: None, escape: plain };
 
-    fn print(headers: &[&str], rows: &[&[&str]], look: Look) -> String {
+    fn print(headers: &[&str], rows: &[&[&str]], look: TableStyle) -> String {
         let mut out = Vec::new();
-        let mut table = Table::new(&mut out, headers, look);
+        let mut table = TextTable::new(&mut out, headers, look);
         for row in rows {
             table
                 .row(row.iter().map(|&cell| cell.to_owned()).collect())
@@ -256,7 +256,7 @@ mod tests {
         String::from_utf8(out).expect("because cells are text")
     }
 
-    fn stream(headers: &[&str], rows: &[&[&str]], look: Look) -> String {
+    fn stream(headers: &[&str], rows: &[&[&str]], look: TableStyle) -> String {
         let lines = std::iter::once(headers).chain(rows.iter().copied());
         let cells: Vec<Vec<String>> =
             lines.map(|row| row.iter().map(|&cell| cell.to_owned()).collect()).collect();
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn small_and_large_tables_look_the_same() {
         for width in [None, Some(80), Some(40), Some(1)] {
-            let look = Look { width, ..LOOK };
+            let look = TableStyle { width, ..LOOK };
             assert_eq!(print(HEADERS, ROWS, look), stream(HEADERS, ROWS, look), "at {width:?}");
         }
     }
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn wraps_the_last_column_only_on_a_terminal() {
         assert!(print(HEADERS, ROWS, LOOK).lines().any(|line| line.len() > 100));
-        let table = print(HEADERS, ROWS, Look { width: Some(80), ..LOOK });
+        let table = print(HEADERS, ROWS, TableStyle { width: Some(80), ..LOOK });
         assert!(table.lines().all(|line| line.width() <= 80), "{table}");
         assert!(table.contains("\n                   long time"), "{table}");
     }
@@ -314,16 +314,16 @@ mod tests {
     #[test]
     fn headers_can_be_left_out() {
         assert_eq!(
-            print(HEADERS, &[&["a", "b", "c"]], Look { headers: false, ..LOOK }),
+            print(HEADERS, &[&["a", "b", "c"]], TableStyle { headers: false, ..LOOK }),
             "a     b     c\n"
         );
-        assert_eq!(print(HEADERS, &[], Look { headers: false, ..LOOK }), "");
+        assert_eq!(print(HEADERS, &[], TableStyle { headers: false, ..LOOK }), "");
         assert_eq!(print(HEADERS, &[], LOOK), "S     OBJECT   WHAT\n");
     }
 
     #[test]
     fn cells_are_escaped_and_rows_made_even() {
-        let look = Look { escape: marked, ..LOOK };
+        let look = TableStyle { escape: marked, ..LOOK };
         assert_eq!(
             print(&["A", "B"], &[&["\x1b[31m"], &["a", "b", "c"]], look),
             "A          B\n\\x1b[31m\na          b\n"
@@ -333,14 +333,14 @@ mod tests {
     #[test]
     fn large_tables_keep_their_columns() {
         let mut out = Vec::new();
-        let mut table = Table::new(&mut out, &["N", "NAME", "WHAT"], LOOK);
+        let mut table = TextTable::new(&mut out, &["N", "NAME", "WHAT"], LOOK);
         for n in 0..SAMPLE + 5 {
             let name = if n == SAMPLE + 2 { "much-longer-than-all-before" } else { "pv" };
             table
                 .row(vec![n.to_string(), name.to_owned(), "x".to_owned()])
                 .expect("because memory does not fail");
             if n == SAMPLE {
-                assert!(matches!(table.state, State::Streaming(_)), "still holds its rows");
+                assert!(matches!(table.state, TableState::Streaming(_)), "still holds its rows");
             }
         }
         table.finish().expect("because memory does not fail");

@@ -4,12 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::about::{cluster_identity, thresholds, tool};
-use crate::cluster::Cluster;
-use crate::model::format_bytes;
-use crate::model::{self, Settings, Severity, Time, format_time};
-use crate::rules::{Blind, Tally};
-
 /// Version of every shape in this file.
 pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 
@@ -35,9 +29,9 @@ pub struct AuditReport {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportHead {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: ReportMetadata,
+    pub(super) api_version: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) metadata: ReportMetadata,
     /// The findings added up.
     pub summary: Summary,
 }
@@ -254,130 +248,4 @@ pub struct Gap {
     pub reason: String,
     /// Findings, or their verdicts, that could therefore not be judged everywhere.
     pub ids: Vec<String>,
-}
-
-/// What a report says besides what is in the cluster.
-#[derive(Debug, Clone)]
-pub struct About {
-    /// Where the objects came from.
-    pub source: Source,
-    /// The folder whose records of earlier runs were read.
-    pub journal: Option<String>,
-}
-
-/// Builds the head of a report.
-pub fn head(cluster: &Cluster, settings: &Settings, tally: &Tally, about: About) -> ReportHead {
-    ReportHead {
-        api_version: API_VERSION,
-        kind: "AuditReport",
-        metadata: metadata(cluster, settings, about),
-        summary: summary(tally),
-    }
-}
-
-/// Tells when, of what, by which version and with which thresholds.
-pub fn metadata(cluster: &Cluster, settings: &Settings, about: About) -> ReportMetadata {
-    ReportMetadata {
-        taken_at: cluster.clock().as_ref().map(format_time),
-        source: about.source,
-        cluster: cluster_identity(cluster),
-        tool: tool(),
-        thresholds: thresholds(settings),
-        journal: about.journal,
-    }
-}
-
-/// Builds the end of a report.
-pub fn tail(blind: &[Blind]) -> ReportTail {
-    ReportTail { gaps: blind.iter().map(gap).collect() }
-}
-
-/// Puts a finding into its public shape.
-pub fn finding(finding: model::Finding, now: Option<Time>) -> Finding {
-    Finding {
-        id: finding.rule.to_owned(),
-        severity: finding.severity.name().to_owned(),
-        object: reference(&finding.object),
-        summary: finding.summary,
-        age: finding.age.map(|it| age(it, now)),
-        volume: finding.volume.map(volume),
-        evidence: finding
-            .evidence
-            .into_iter()
-            .map(|evidence| Evidence {
-                object: evidence.object,
-                field: evidence.field.to_owned(),
-                value: evidence.value,
-            })
-            .collect(),
-        related: finding.related.iter().map(reference).collect(),
-        verdict: Verdict {
-            state: finding.verdict.state.name().to_owned(),
-            reason: finding.verdict.reason,
-        },
-        remedy: finding.offer.map(|offer| Remedy {
-            command: offer.command,
-            effect: offer.effect,
-            risk: offer.risk,
-        }),
-    }
-}
-
-/// Puts an age into its public shape.
-pub(super) fn age(age: model::Age, now: Option<Time>) -> Age {
-    Age {
-        since: age.since.as_ref().map(format_time),
-        seconds: age.since.zip(now).map(|(since, now)| (now - since).num_seconds().max(0)),
-        trust: age.trust.name().to_owned(),
-    }
-}
-
-/// Puts what tells a volume apart into its public shape.
-pub(super) fn volume(volume: model::VolumeColumns) -> Volume {
-    Volume {
-        capacity: volume.capacity.map(format_bytes),
-        phase: volume.phase,
-        claim: volume.claim,
-        storage_class: volume.class.map(|class| class.to_string()),
-        driver: volume.driver.map(|driver| driver.to_string()),
-        reclaim_policy: volume.reclaim_policy,
-    }
-}
-
-pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
-    ObjectReference {
-        api_version: object.key.kind.api_version(),
-        kind: object.key.kind.name().to_owned(),
-        namespace: object.key.namespace.as_ref().map(ToString::to_string),
-        name: object.key.name.to_string(),
-        uid: object.uid.as_ref().map(ToString::to_string),
-    }
-}
-
-pub(super) fn gap(Blind { gap, rules }: &Blind) -> Gap {
-    Gap {
-        resource: gap.kind.plural().to_owned(),
-        namespace: gap.namespace.as_ref().map(ToString::to_string),
-        reason: gap.reason.clone(),
-        ids: rules.iter().map(|id| (*id).to_owned()).collect(),
-    }
-}
-
-fn summary(tally: &Tally) -> Summary {
-    let (volumes, claims) = tally.in_scope;
-    let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
-    Summary {
-        volumes,
-        claims,
-        by_severity: Severity::ALL
-            .into_iter()
-            .map(|it| (it.name().to_owned(), count(it)))
-            .collect(),
-        by_id: tally.by_rule.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect(),
-        exempted: tally.exempted,
-        reclaimable: format_bytes(tally.reclaimable),
-        released: format_bytes(tally.released),
-        leaking: format_bytes(tally.leaking),
-        at_risk: format_bytes(tally.at_risk),
-    }
 }

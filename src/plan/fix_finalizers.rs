@@ -1,9 +1,9 @@
-//! `fix-finalizers`: which objects hang, and what is done about each.
+//! `fix-finalizers`: selects objects whose deletion is blocked and plans steps for each.
 
 use std::collections::BTreeSet;
 
 use super::orphan::elsewhere;
-use super::{About, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::journal::{Entry, History};
 use crate::model::{
@@ -11,11 +11,11 @@ use crate::model::{
     parse_time,
 };
 use crate::remedies::Recreation;
-use crate::remedies::finalizers::{self, Asked};
+use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::rules::{self, Rule};
 
-/// The findings whose objects are looked at where none is named, besides all that have been
-/// terminating for too long.
+/// The findings that select objects where the user names none, besides all objects that have been
+/// Terminating for too long.
 pub const FINDINGS: [RuleId; 17] = [
     "pv-leak-imminent",
     "pv-terminating-bound",
@@ -36,24 +36,24 @@ pub const FINDINGS: [RuleId; 17] = [
     "va-node-missing",
 ];
 
-/// What `fix-finalizers` is told besides the settings.
+/// Which objects `fix-finalizers` plans for, and with which manifests.
 #[derive(Debug, Default)]
-pub struct Hanging<'a> {
-    /// These objects; all that hang when empty.
+pub struct FinalizerSelection<'a> {
+    /// These objects; when empty, all whose deletion is blocked.
     pub names: Vec<ObjectKey>,
-    /// The manifest of the volume that an attachment names (`--from`).
+    /// The manifest of the volume of an attachment (`--from`).
     pub from: Option<Recreation>,
-    /// What the journal knows of earlier volumes.
+    /// The journal, with the manifests of earlier volumes.
     pub history: Option<&'a History>,
 }
 
-/// Plans to repair what hangs.
-pub fn fix_finalizers(cx: &Cx, hanging: &Hanging) -> Plan {
+/// Plans steps for the selected objects.
+pub fn fix_finalizers(cx: &Cx, selection: &FinalizerSelection) -> Plan {
     let mut plan = Plan::new(finalizers::ID, cx);
-    for key in &hanging.names {
+    for key in &selection.names {
         let object = ObjectRef { key: key.clone(), uid: None };
         match subject(cx, key) {
-            Ok(Some(subject)) => hanging.take(cx, &mut plan, &subject, true),
+            Ok(Some(subject)) => selection.take(cx, &mut plan, &subject, true),
             Ok(None) => {
                 let reason = format!("there is no such {}", noun(key.kind));
                 plan.refuse(object, finalizers::ID, reason, false);
@@ -61,12 +61,12 @@ pub fn fix_finalizers(cx: &Cx, hanging: &Hanging) -> Plan {
             Err(unseen) => plan.refuse(object, finalizers::ID, unseen.reason, true),
         }
     }
-    if hanging.names.is_empty() {
+    if selection.names.is_empty() {
         let findings: Vec<_> = FINDINGS.iter().filter_map(|id| rules::find(id)).collect();
         for subject in rules::subjects(cx.cluster()) {
             let in_scope = rules::in_scope(cx.cluster(), cx.settings(), &subject);
-            if in_scope && hangs(cx, &subject, &findings) {
-                hanging.take(cx, &mut plan, &subject, false);
+            if in_scope && is_blocked(cx, &subject, &findings) {
+                selection.take(cx, &mut plan, &subject, false);
             }
         }
     }
@@ -81,7 +81,7 @@ const fn noun(kind: Kind) -> &'static str {
     }
 }
 
-/// Finds a named object.
+/// Finds an object that the user names.
 fn subject(cx: &Cx, key: &ObjectKey) -> Seen<Option<Subject>> {
     let cluster = cx.cluster();
     if let Some(subject) = cluster.subject(key) {
@@ -91,8 +91,8 @@ fn subject(cx: &Cx, key: &ObjectKey) -> Seen<Option<Subject>> {
     Ok(None)
 }
 
-/// Whether an object is one that a user of this command looks for.
-fn hangs(cx: &Cx, subject: &Subject, findings: &[&Rule]) -> bool {
+/// Whether the deletion of an object is blocked, or a finding selects it.
+fn is_blocked(cx: &Cx, subject: &Subject, findings: &[&Rule]) -> bool {
     let is_one = matches!(subject, Subject::Volume(_) | Subject::Claim(_) | Subject::Attachment(_));
     let found = rules::metadata(cx.cluster(), subject).filter(|_| is_one);
     let Some(metadata) = found else { return false };
@@ -103,17 +103,17 @@ fn hangs(cx: &Cx, subject: &Subject, findings: &[&Rule]) -> bool {
     too_long || findings.iter().any(|rule| rules::judge_with(cx, subject, rule).finding.is_some())
 }
 
-/// Plans to create a volume again: several attachments may wait for the same one.
+/// Plans to recreate a volume, once for all attachments that wait for it.
 fn recreate(cx: &Cx, plan: &mut Plan, recreation: Recreation, named: bool) {
     let object = recreation.volume().object();
     let known = plan.changes.iter().map(|it| &it.object);
     if !known.chain(plan.refusals.iter().map(|it| &it.object)).any(|it| *it == object) {
-        let about = About::of_created(cx, recreation.volume());
+        let about = ObjectDetails::of_created(cx, recreation.volume());
         plan.take_proposed(cx, Purpose::Recreate(Box::new(recreation)), object, about, named);
     }
 }
 
-impl Hanging<'_> {
+impl FinalizerSelection<'_> {
     fn take(&self, cx: &Cx, plan: &mut Plan, subject: &Subject, named: bool) {
         let cluster = cx.cluster();
         let (object, volume) = match subject {
@@ -138,18 +138,18 @@ impl Hanging<'_> {
             }
             _ => return,
         };
-        let asked = Asked { named, elsewhere: self.elsewhere(volume) };
+        let asked = FinalizerRequest { named, elsewhere: self.elsewhere(volume) };
         let purpose = Purpose::FixFinalizers(Box::new(asked));
-        let about = About::of_object(cx, &object).with_holders(cx, &object);
+        let about = ObjectDetails::of_object(cx, &object).with_holders(cx, &object);
         plan.take_proposed(cx, purpose, object, about, named);
     }
 
-    /// What would bring back a volume that is gone, if anything was kept of it: what the user has,
-    /// else the last of its objects that the journal has. Only for what was named: a volume that is
-    /// created again is billed again.
+    /// Returns the manifest with which the missing volume of an attachment is recreated: that of
+    /// `--from`, or the last one in the journal. Only for an attachment that the user names: a
+    /// recreated volume is billed again.
     ///
     /// # Errors
-    /// When what the user has is of no use here, as a reason to refuse.
+    /// Why the manifest of `--from` does not fit, as a reason to refuse.
     fn recreation(
         &self,
         cx: &Cx,
@@ -189,18 +189,18 @@ impl Hanging<'_> {
     }
 }
 
-/// Whether a volume is one that the attacher of an attachment knows. An attacher takes the handle of
-/// whatever has the name, whose driver it may be, and what its driver does not know counts as
-/// detached (external-attacher `csi_handler.go`, `csiDetach`).
+/// Whether the driver of a volume is that of the attachment. An attacher detaches by the handle of
+/// the volume with that name, whatever its driver, and a volume that the driver does not know
+/// counts as detached (external-attacher `csi_handler.go`, `csiDetach`).
 fn is_of(recreation: &Recreation, attachment: &Attachment) -> bool {
     let (volume, attacher) = (recreation.volume(), &*attachment.attacher);
     let translated = volume.backend.as_ref().is_some_and(|it| &*it.driver == attacher);
     translated || volume.drivers().any(|it| it == attacher)
 }
 
-/// What an entry of the journal kept of the volume that was attached: an object of that name that
-/// was there when the attachment was made. Names are used again, and another one's handle would
-/// have the wrong disk detached.
+/// Returns the manifest in a journal entry, if it is of the volume that was attached: one of that
+/// name that existed when the attachment was created. Names are reused, and with the handle of
+/// another volume the wrong one would be detached.
 fn was_attached<'a>(entry: &'a Entry, attachment: &Attachment) -> Option<&'a serde_json::Value> {
     let saved = entry.intent.pre_image.as_ref()?;
     let born = parse_time(saved["metadata"]["creationTimestamp"].as_str()?).ok()??;

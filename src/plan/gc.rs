@@ -1,4 +1,4 @@
-//! `gc`: which volumes are reclaimed.
+//! `gc`: selects volumes and plans to reclaim them.
 
 use super::{Plan, Purpose};
 use crate::cluster::{Cx, Subject};
@@ -6,24 +6,24 @@ use crate::facts;
 use crate::model::{Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text, Threshold, Volume};
 use crate::rules;
 
-/// Which volumes `gc` looks at, besides the scope of its settings.
+/// Which volumes `gc` selects, besides the scope of the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// These volumes, whatever their phase; every Released volume that Retain keeps when empty.
+pub struct GcSelection {
+    /// These volumes, whatever their phase; when empty, every Released volume with policy Retain.
     pub names: Vec<Text>,
     /// Only of this class.
     pub class: Option<Text>,
     /// Only of this driver.
     pub driver: Option<Text>,
-    /// Drop the object, keep the backend volume.
+    /// Whether only the object is deleted and the backend volume is kept.
     pub keep_backend: bool,
 }
 
-/// Plans to reclaim what was selected.
+/// Plans to reclaim the selected volumes.
 ///
-/// What was chosen by a filter and is too young is not selected at all; what was named is refused.
-/// Everything else that fails a check is refused with its reason, so that nobody wonders.
-pub fn gc(cx: &Cx, selection: &Selection) -> Plan {
+/// A volume that is too young is not selected by a filter, and refused where the user names it.
+/// Every other failed check is a refusal with its reason.
+pub fn gc(cx: &Cx, selection: &GcSelection) -> Plan {
     let mut plan = Plan::new("gc", cx);
     let cluster = cx.cluster();
     let usual = if selection.keep_backend { Purpose::KeepBackend } else { Purpose::Reclaim };
@@ -45,7 +45,7 @@ pub fn gc(cx: &Cx, selection: &Selection) -> Plan {
     if selection.names.is_empty() {
         for (id, volume) in cluster.volumes() {
             let in_scope = rules::in_scope(cluster, cx.settings(), &Subject::Volume(id));
-            if in_scope && selection.wants(cx, volume) {
+            if in_scope && selection.selects(cx, volume) {
                 plan.take(cx, usual.clone(), volume, false);
             }
         }
@@ -53,9 +53,9 @@ pub fn gc(cx: &Cx, selection: &Selection) -> Plan {
     plan.sorted()
 }
 
-impl Selection {
-    /// Whether a volume is one that a filter asks for.
-    fn wants(&self, cx: &Cx, volume: &Volume) -> bool {
+impl GcSelection {
+    /// Whether the filters select a volume.
+    fn selects(&self, cx: &Cx, volume: &Volume) -> bool {
         let kept = volume.phase == Phase::Released
             && volume.reclaim_policy == ReclaimPolicy::Retain
             && volume.metadata.deleting.is_none();

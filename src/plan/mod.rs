@@ -1,7 +1,7 @@
-//! Proposals selected, ordered and bounded, as a value that can be shown, saved and confirmed.
+//! Plans: ordered proposals and refusals that can be shown, saved and confirmed.
 //!
-//! A plan is made by [`Purpose::propose`], which whoever carries it out asks again for every change
-//! at the moment of writing: only the identical proposal is carried out.
+//! Proposals are made by [`Purpose::propose`], which is called again for every change before the
+//! write: only the identical proposal is carried out.
 
 mod fix_finalizers;
 mod gc;
@@ -19,45 +19,46 @@ use crate::model::{
     Time, Volume, VolumeColumns,
 };
 
-pub use fix_finalizers::{Hanging, fix_finalizers};
-pub use gc::{Selection, gc};
-pub use orphan::{Which, orphan};
+pub use fix_finalizers::{FinalizerSelection, fix_finalizers};
+pub use gc::{GcSelection, gc};
+pub use orphan::{OrphanSource, orphan};
 pub use purpose::Purpose;
 pub use retain::retain;
 pub use undo::{Undoable, undo, undoable};
 
-/// What would be changed, and what would not, and why.
+/// Proposed changes, and refusals with their reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The command that it was made for, such as `gc`.
+    /// The command for which it was made, such as `gc`.
     pub command: &'static str,
-    /// What it was judged under. Its scope selected the objects and means nothing any more.
+    /// The settings with which it was made. Their scope has selected the objects, and is not used
+    /// again.
     pub settings: Settings,
     /// The uid of the cluster's namespace `kube-system`.
     pub cluster: Option<Box<str>>,
-    /// When, by the server's clock.
+    /// When it was made, by the API server's clock.
     pub made: Option<Time>,
-    /// What would be changed, in this order.
-    pub changes: Vec<Change>,
-    /// What would not be, although it was named or selected.
-    pub refusals: Vec<Refused>,
+    /// The changes, in the order in which they are made.
+    pub changes: Vec<ProposedChange>,
+    /// The selected objects that are not changed.
+    pub refusals: Vec<RefusedObject>,
 }
 
-/// What would be done to one object.
+/// The proposed change of one object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// What for.
+pub struct ProposedChange {
+    /// Its purpose.
     pub purpose: Purpose,
     /// The object.
     pub object: ObjectRef,
-    /// What tells it apart from others.
-    pub about: About,
-    /// Every step, with its effect, what it costs if the judgement is wrong, and its undo.
+    /// Its age, its volume and its backend volume.
+    pub about: ObjectDetails,
+    /// The steps, with their effect, their risk and their undo.
     pub proposal: Proposal,
 }
 
-impl Change {
-    /// Whether a backend volume, or the data of a claim, is destroyed.
+impl ProposedChange {
+    /// Whether it destroys a backend volume or the data of a claim.
     pub fn destroys(&self) -> bool {
         let reclaims = |it: &Action| matches!(it, Action::ReclaimBackend { .. });
         self.purpose.destroys()
@@ -66,38 +67,38 @@ impl Change {
     }
 }
 
-/// What tells a volume apart from others, for people and for the journal.
+/// Details that identify an object, for tables and for the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
-    /// Since when it has been in its phase.
+pub struct ObjectDetails {
+    /// Since when it has its phase.
     pub age: Option<Age>,
-    /// What tables show of it.
+    /// The columns of its volume in tables.
     pub volume: Option<VolumeColumns>,
-    /// What it names at the storage backend.
+    /// Its backend volume.
     pub backend: Option<BackendKey>,
-    /// Who holds it by a finalizer, where that is what a change is about.
+    /// Its finalizers with their controllers, where the change concerns finalizers.
     pub held: Vec<Holder>,
 }
 
-/// An object of which nothing is changed.
+/// A selected object that is not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedObject {
     /// The object.
     pub object: ObjectRef,
-    /// What would have been done, by the remedy's name.
+    /// The purpose that was refused.
     pub because: &'static str,
-    /// Why it is not.
+    /// The reason.
     pub reason: String,
-    /// Whether something was not seen that the decision needs.
+    /// Whether an object was not read on which the decision rests.
     pub unseen: bool,
-    /// Whether it was named on the command line.
+    /// Whether the user named the object.
     pub named: bool,
-    /// What tells it apart from others.
-    pub about: About,
+    /// Its age, its volume and its backend volume.
+    pub about: ObjectDetails,
 }
 
 impl Plan {
-    /// Begins a plan without changes.
+    /// Returns a plan without changes.
     pub fn new(command: &'static str, cx: &Cx) -> Self {
         Self {
             command,
@@ -109,50 +110,53 @@ impl Plan {
         }
     }
 
-    /// The capacity of all volumes that would be changed.
+    /// Returns the capacity of all volumes that would be changed.
     pub fn bytes(&self) -> Bytes {
-        let capacity = |change: &Change| change.about.volume.as_ref().and_then(|it| it.capacity);
+        let capacity =
+            |change: &ProposedChange| change.about.volume.as_ref().and_then(|it| it.capacity);
         self.changes.iter().filter_map(capacity).fold(0, Bytes::saturating_add)
     }
 
-    /// The danger flags on which any change relies, in the order of their names.
+    /// Returns the danger flags on which any change relies, in the order of their names.
     pub fn relies_on(&self) -> BTreeSet<&'static str> {
         self.changes.iter().flat_map(|change| &change.proposal.relies_on).copied().collect()
     }
 
-    /// Takes up a change or a refusal.
+    /// Adds a proposed change of a volume, or a refusal.
     fn take(&mut self, cx: &Cx, purpose: Purpose, volume: &Volume, named: bool) {
         let proposed = purpose.propose_for(cx, volume);
-        self.sort_in(proposed, purpose, volume.object(), About::of(cx, volume), named);
+        self.add(proposed, purpose, volume.object(), ObjectDetails::of(cx, volume), named);
     }
 
-    /// Takes up a change, or a refusal, of an object that need not be there yet.
+    /// Adds a proposed change, or a refusal, of an object that need not exist yet.
     fn take_proposed(
         &mut self,
         cx: &Cx,
         purpose: Purpose,
         object: ObjectRef,
-        about: About,
+        about: ObjectDetails,
         named: bool,
     ) {
         let proposed = purpose.propose(cx, &object);
-        self.sort_in(proposed, purpose, object, about, named);
+        self.add(proposed, purpose, object, about, named);
     }
 
-    fn sort_in(
+    fn add(
         &mut self,
         proposed: Seen<Result<Proposal, Refusal>>,
         purpose: Purpose,
         object: ObjectRef,
-        about: About,
+        about: ObjectDetails,
         named: bool,
     ) {
         let because = purpose.id();
         match proposed {
-            Ok(Ok(proposal)) => self.changes.push(Change { purpose, object, about, proposal }),
+            Ok(Ok(proposal)) => {
+                self.changes.push(ProposedChange { purpose, object, about, proposal });
+            }
             Ok(Err(refusal)) => {
                 let reason = refusal.reason;
-                self.refusals.push(Refused {
+                self.refusals.push(RefusedObject {
                     object,
                     because,
                     reason,
@@ -163,21 +167,28 @@ impl Plan {
             }
             Err(unseen) => {
                 let reason = unseen.reason;
-                self.refusals.push(Refused { object, because, reason, unseen: true, named, about });
+                self.refusals.push(RefusedObject {
+                    object,
+                    because,
+                    reason,
+                    unseen: true,
+                    named,
+                    about,
+                });
             }
         }
     }
 
-    /// Takes up an object that was named in an earlier plan, if what is proposed now passes `check`.
+    /// Adds the change of an object of an earlier plan, if the new proposal passes `check`.
     pub fn take_object(
         &mut self,
         cx: &Cx,
         purpose: Purpose,
         object: &ObjectRef,
-        check: impl FnOnce(&Change) -> Result<(), String>,
+        check: impl FnOnce(&ProposedChange) -> Result<(), String>,
     ) {
         let because = purpose.id();
-        let mut about = About::of_object(cx, object);
+        let mut about = ObjectDetails::of_object(cx, object);
         if matches!(purpose, Purpose::FixFinalizers(_)) {
             about = about.with_holders(cx, object);
         }
@@ -189,7 +200,7 @@ impl Plan {
         }
     }
 
-    /// Takes up an object that is not there, or about which nothing can be done.
+    /// Adds the refusal of an object that does not exist, or cannot be changed.
     pub fn refuse(
         &mut self,
         object: ObjectRef,
@@ -197,11 +208,11 @@ impl Plan {
         reason: String,
         unseen: bool,
     ) {
-        let about = About::default();
-        self.refusals.push(Refused { object, because, reason, unseen, named: true, about });
+        let about = ObjectDetails::default();
+        self.refusals.push(RefusedObject { object, because, reason, unseen, named: true, about });
     }
 
-    /// Puts everything into the order in which it is shown and done.
+    /// Sorts changes and refusals by their objects.
     fn sorted(mut self) -> Self {
         self.changes.sort_by(|a, b| a.object.cmp(&b.object));
         self.refusals.sort_by(|a, b| a.object.cmp(&b.object));
@@ -209,8 +220,8 @@ impl Plan {
     }
 }
 
-impl About {
-    /// Returns what tells an object apart: a claim and an attachment by their volume.
+impl ObjectDetails {
+    /// Returns the details of an object: for a claim and an attachment, those of their volume.
     pub fn of_object(cx: &Cx, object: &ObjectRef) -> Self {
         let cluster = cx.cluster();
         let (metadata, volume) = match cluster.subject(&object.key) {
@@ -239,12 +250,12 @@ impl About {
         }
     }
 
-    /// Returns what tells a volume apart that is not there yet, and has no age.
+    /// Returns the details of a volume that does not exist yet, and has no age.
     pub fn of_created(cx: &Cx, volume: &Volume) -> Self {
         Self { age: None, ..Self::of(cx, volume) }
     }
 
-    /// Returns what tells a volume apart.
+    /// Returns the details of a volume.
     pub fn of(cx: &Cx, volume: &Volume) -> Self {
         Self {
             age: Some(crate::facts::phase_age(cx, volume)),
@@ -254,7 +265,7 @@ impl About {
         }
     }
 
-    /// Adds who holds it.
+    /// Adds the finalizers of the object with their controllers.
     fn with_holders(mut self, cx: &Cx, object: &ObjectRef) -> Self {
         let cluster = cx.cluster();
         self.held = match cluster.subject(&object.key) {
@@ -269,7 +280,7 @@ impl About {
         self
     }
 
-    /// Whoever works at the backend: changes of one driver are made one after the other.
+    /// Returns the driver: changes of one driver are made one after the other.
     pub fn driver(&self) -> Option<&Text> {
         self.volume.as_ref().and_then(|it| it.driver.as_ref())
     }

@@ -1,60 +1,62 @@
-//! `destroy-orphan`: what would be created to have a driver delete a backend volume.
+//! `destroy-orphan`: plans to create a placeholder volume, so that its driver deletes a backend
+//! volume.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{About, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Backend, Entry, History, Outcome};
 use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretWord, Text};
-use crate::remedies::{Orphan, tombstone};
+use crate::remedies::{Orphan, placeholder};
 
-/// Which backend volume.
+/// How the user identifies the backend volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
-    /// One that the journal says was kept.
+pub enum OrphanSource {
+    /// By the journal entry that kept it.
     Entry(u64),
-    /// One that somebody names; `exclusive` is their word that no other cluster uses its backend.
+    /// By driver and handle; `exclusive` asserts that no other cluster uses the backend of the
+    /// driver.
     Named { driver: Text, handle: Box<str>, exclusive: bool },
 }
 
-/// Plans to have a driver delete a backend volume that no volume names.
-pub fn orphan(cx: &Cx, history: &History, which: &Which, secret: &SecretWord) -> Plan {
-    let mut plan = Plan::new(tombstone::ID, cx);
+/// Plans to have a driver delete a backend volume that no volume references.
+pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretWord) -> Plan {
+    let mut plan = Plan::new(placeholder::ID, cx);
     let object = |name: &str| ObjectRef {
         key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
         uid: None,
     };
     let entry = match which {
-        Which::Entry(sequence) => history.entry(*sequence),
-        Which::Named { .. } => None,
+        OrphanSource::Entry(sequence) => history.entry(*sequence),
+        OrphanSource::Named { .. } => None,
     };
     let fallback = entry.map_or("kubectl-storage-reclaim", |it| &*it.intent.object.key.name);
     let Some(cluster) = plan.cluster.clone() else {
         let reason = "the uid of namespace kube-system, which tells clusters apart, was not seen";
-        plan.refuse(object(fallback), tombstone::ID, reason.to_owned(), true);
+        plan.refuse(object(fallback), placeholder::ID, reason.to_owned(), true);
         return plan;
     };
     match build(&cluster, history, entry, which, secret) {
         Ok(orphan) => {
-            let volume = orphan.tombstone.volume();
-            let mut about = About::of_created(cx, volume);
+            let volume = orphan.placeholder.volume();
+            let mut about = ObjectDetails::of_created(cx, volume);
             if let Some(columns) = &mut about.volume {
-                // The claim never was, and without a manifest the capacity is made up.
+                // The claim does not exist, and without a manifest the capacity is a placeholder.
                 columns.claim = None;
                 columns.capacity = columns.capacity.filter(|_| entry.is_some());
             }
             let object = volume.object();
-            plan.take_proposed(cx, Purpose::Tombstone(Box::new(orphan)), object, about, true);
+            plan.take_proposed(cx, Purpose::DestroyOrphan(Box::new(orphan)), object, about, true);
         }
-        Err(reason) => plan.refuse(object(fallback), tombstone::ID, reason, false),
+        Err(reason) => plan.refuse(object(fallback), placeholder::ID, reason, false),
     }
     plan
 }
 
-/// What was kept, and what is created of it.
-struct Kept<'a> {
+/// A journal entry that kept a backend volume, and the manifest in it.
+struct KeptEntry<'a> {
     sequence: u64,
     saved: &'a Value,
 }
@@ -63,17 +65,17 @@ fn build(
     cluster: &str,
     history: &History,
     entry: Option<&Entry>,
-    which: &Which,
+    which: &OrphanSource,
     secret: &SecretWord,
 ) -> Result<Orphan, String> {
     let mut relies_on = Vec::new();
     let (backend, kept) = match which {
-        Which::Entry(sequence) => {
+        OrphanSource::Entry(sequence) => {
             let entry = entry.ok_or_else(|| format!("there is no single entry {sequence}"))?;
             let (backend, saved) = kept(history, entry)?;
-            (backend, Some(Kept { sequence: *sequence, saved }))
+            (backend, Some(KeptEntry { sequence: *sequence, saved }))
         }
-        Which::Named { driver, handle, exclusive } => {
+        OrphanSource::Named { driver, handle, exclusive } => {
             let backend = BackendKey { driver: driver.clone(), handle: handle.as_ref().into() };
             let known = history.kept().into_iter().find(|it| names(it, &backend));
             if let Some(entry) = known {
@@ -90,13 +92,13 @@ fn build(
         }
     };
     let saved = kept.as_ref().map(|it| it.saved);
-    let (tombstone, mut word) = tombstone::manifest(saved, &backend, cluster, secret)?;
+    let (placeholder, mut word) = placeholder::manifest(saved, &backend, cluster, secret)?;
     relies_on.append(&mut word);
     let elsewhere = elsewhere(history, &backend);
-    Ok(Orphan { undoes: kept.map(|it| it.sequence), tombstone, elsewhere, relies_on })
+    Ok(Orphan { undoes: kept.map(|it| it.sequence), placeholder, elsewhere, relies_on })
 }
 
-/// What an entry kept, and the volume as it was.
+/// Returns the backend volume that an entry kept, and the manifest in it.
 fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Value), String> {
     let sequence = entry.sequence;
     if !entry.intent.keeps {
@@ -125,7 +127,8 @@ fn names(entry: &Entry, backend: &BackendKey) -> bool {
     entry.intent.backend.as_ref().is_some_and(|it| key(it).same(backend))
 }
 
-/// The volumes that, as far as the journal knows any of their name, named another backend volume.
+/// Returns the volumes that, by every journal entry with their name, referenced other backend
+/// volumes.
 pub(super) fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
     let volumes = || {
         let known = history.entries.iter().filter(|it| it.intent.backend.is_some());
@@ -138,4 +141,4 @@ pub(super) fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box
 }
 
 #[cfg(test)]
-mod table;
+mod tests;

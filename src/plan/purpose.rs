@@ -1,4 +1,4 @@
-//! What a change is for, and the one place that decides whether it may be.
+//! The purpose of a change, and the one function that proposes or refuses it.
 
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
@@ -6,47 +6,47 @@ use crate::model::{
     Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Threshold, Trust, Uid, Volume,
     format_duration,
 };
-use crate::remedies::finalizers::{self, Asked};
+use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{self, Orphan, Recreation, Reversal};
 
-/// What a change is for.
+/// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     /// `gc`: reclaim a Released volume.
     Reclaim,
-    /// `gc --keep-backend`: drop its object only.
+    /// `gc --keep-backend`: delete its object only.
     KeepBackend,
-    /// `gc --destroy-data`: destroy one that is Available.
+    /// `gc --destroy-data`: destroy an Available volume.
     Condemn,
-    /// `retain`: stop whatever would destroy it.
+    /// `retain`: keep its backend volume.
     Retain,
-    /// `fix-finalizers`: remove what nobody is left to remove, or add a missing protection.
-    FixFinalizers(Box<Asked>),
-    /// `undo`, `fix-finalizers --from`: create the object of a kept backend volume again.
+    /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
+    FixFinalizers(Box<FinalizerRequest>),
+    /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
     Recreate(Box<Recreation>),
-    /// `undo`: give a volume the reclaim policy back that it had before `retain`.
+    /// `undo`: restore the reclaim policy that a volume had before `retain`.
     Revert(Box<Reversal>),
-    /// `destroy-orphan`: have a driver delete a backend volume that no volume names.
-    Tombstone(Box<Orphan>),
+    /// `destroy-orphan`: have a driver delete a backend volume that no volume references.
+    DestroyOrphan(Box<Orphan>),
 }
 
 impl Purpose {
-    /// Returns the purpose of this name, where it is the whole purpose: what rests on the journal
-    /// is planned anew from it.
+    /// Returns the purpose of this name; `None` for one that rests on the journal, from which it is
+    /// planned again.
     pub fn parse(id: &str) -> Option<Self> {
-        // It names its object, whoever chose it.
-        let asked = Asked { named: true, ..Asked::default() };
+        // A saved plan names its objects.
+        let request = FinalizerRequest::named();
         let all = [
             Self::Reclaim,
             Self::KeepBackend,
             Self::Condemn,
             Self::Retain,
-            Self::FixFinalizers(Box::new(asked)),
+            Self::FixFinalizers(Box::new(request)),
         ];
         all.into_iter().find(|purpose| purpose.id() == id)
     }
 
-    /// Its name, which is that of the remedy.
+    /// Returns its name, which is that of the remedy.
     pub fn id(&self) -> &'static str {
         match self {
             Self::Reclaim => remedies::RECLAIM.id,
@@ -56,27 +56,27 @@ impl Purpose {
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
-            Self::Tombstone(_) => remedies::tombstone::ID,
+            Self::DestroyOrphan(_) => remedies::placeholder::ID,
         }
     }
 
-    /// Whether a backend volume is destroyed.
+    /// Whether it destroys a backend volume.
     pub const fn destroys(&self) -> bool {
-        matches!(self, Self::Reclaim | Self::Condemn | Self::Tombstone(_))
+        matches!(self, Self::Reclaim | Self::Condemn | Self::DestroyOrphan(_))
     }
 
-    /// Whether nothing is left behind any more when it is done: the backend volume is destroyed, or
-    /// a volume names it again.
+    /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume
+    /// references it again.
     pub const fn ends_keeping(&self) -> bool {
         self.destroys() || matches!(self, Self::Recreate(_))
     }
 
-    /// The entry of the journal that it reverses.
+    /// Returns the journal entry that it undoes.
     pub fn undoes(&self) -> Option<u64> {
         match self {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
-            Self::Tombstone(it) => it.undoes,
+            Self::DestroyOrphan(it) => it.undoes,
             Self::Reclaim
             | Self::KeepBackend
             | Self::Condemn
@@ -85,15 +85,16 @@ impl Purpose {
         }
     }
 
-    /// The object that has to be there before anything is written; `None` where it is created.
+    /// Returns the object that must exist before the write; `None` where it is created.
     pub const fn subject<'a>(&self, object: &'a ObjectRef) -> Option<&'a ObjectRef> {
         match self {
-            Self::Recreate(_) | Self::Tombstone(_) => None,
+            Self::Recreate(_) | Self::DestroyOrphan(_) => None,
             _ => Some(object),
         }
     }
 
-    /// What has to be read anew before an object is created: itself, and the claim that gets it.
+    /// Returns what is read again before an object is created: the object, and the claim to which
+    /// it is bound.
     pub fn counterparts(&self, object: &ObjectRef) -> Vec<ObjectKey> {
         let mut keys = vec![object.key.clone()];
         if let Self::Recreate(it) = self
@@ -108,8 +109,8 @@ impl Purpose {
         keys
     }
 
-    /// What is listed once more right before anything is written: users that a watch may not have
-    /// brought yet (R-PVCP-7, SEMANTICS F31, F48).
+    /// Returns what is listed again right before the write: users that a watch may not have brought
+    /// yet (R-PVCP-7, SEMANTICS F31, F48).
     pub fn listed_again(&self, object: &ObjectRef) -> Vec<Reach> {
         let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
         match (self, object.key.kind) {
@@ -120,40 +121,40 @@ impl Purpose {
                     within(Kind::VolumeSnapshot),
                 ]
             }
-            (Self::FixFinalizers(_) | Self::Tombstone(_), Kind::PersistentVolume) => {
+            (Self::FixFinalizers(_) | Self::DestroyOrphan(_), Kind::PersistentVolume) => {
                 vec![Reach::all(Kind::VolumeAttachment)]
             }
             _ => Vec::new(),
         }
     }
 
-    /// Whether an object of that name, which is there already, is what would be created: an earlier
-    /// run has done so.
+    /// Whether an existing object of that name is the one that would be created: an earlier run has
+    /// created it.
     pub const fn resumes(&self) -> bool {
-        matches!(self, Self::Tombstone(_))
+        matches!(self, Self::DestroyOrphan(_))
     }
 
-    /// Proposes or refuses it for an object, as it is seen now.
+    /// Proposes or refuses it for an object as it was last read.
     ///
     /// # Errors
-    /// When something was not seen that the decision needs.
+    /// When an object was not read on which the decision rests.
     pub fn propose(&self, cx: &Cx, object: &ObjectRef) -> Seen<Result<Proposal, Refusal>> {
         match self {
             Self::Recreate(it) => return remedies::recreate::propose(cx, it),
-            Self::Tombstone(it) => return remedies::tombstone::propose(cx, it),
-            Self::FixFinalizers(asked) if object.key.kind != Kind::PersistentVolume => {
-                return repair(cx, object, asked);
+            Self::DestroyOrphan(it) => return remedies::placeholder::propose(cx, it),
+            Self::FixFinalizers(request) if object.key.kind != Kind::PersistentVolume => {
+                return fix_finalizers(cx, object, request);
             }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
-        Ok(match the_one(object, found, |it| it.metadata.uid.as_ref()) {
+        Ok(match same_object(object, found, |it| it.metadata.uid.as_ref()) {
             Ok(volume) => self.propose_for(cx, volume)?,
             Err(refusal) => Err(refusal),
         })
     }
 
-    /// The same, for a volume that was found.
+    /// Proposes or refuses it for a volume.
     pub(super) fn propose_for(&self, cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         match self {
             Self::Reclaim => aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume)),
@@ -161,44 +162,48 @@ impl Purpose {
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => (remedies::RETAIN.propose)(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
-            Self::FixFinalizers(asked) => finalizers::volume(cx, volume, asked),
+            Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
             Self::Recreate(it) => remedies::recreate::propose(cx, it),
-            Self::Tombstone(it) => remedies::tombstone::propose(cx, it),
+            Self::DestroyOrphan(it) => remedies::placeholder::propose(cx, it),
         }
     }
 }
 
-/// The repair of a claim or an attachment.
-fn repair(cx: &Cx, object: &ObjectRef, asked: &Asked) -> Seen<Result<Proposal, Refusal>> {
+/// Proposes or refuses steps for the finalizers of a claim or an attachment.
+fn fix_finalizers(
+    cx: &Cx,
+    object: &ObjectRef,
+    request: &FinalizerRequest,
+) -> Seen<Result<Proposal, Refusal>> {
     let cluster = cx.cluster();
     match cluster.subject(&object.key) {
         Some(Subject::Claim(id)) => {
-            match the_one(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(claim) => finalizers::claim(cx, claim, asked),
+            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(claim) => finalizers::claim(cx, claim, request),
                 Err(refusal) => Ok(Err(refusal)),
             }
         }
         Some(Subject::Attachment(id)) => {
-            match the_one(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(attachment) => finalizers::attachment(cx, attachment, asked),
+            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(attachment) => finalizers::attachment(cx, attachment, request),
                 Err(refusal) => Ok(Err(refusal)),
             }
         }
         _ => {
             cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
-            Ok(Err(gone()))
+            Ok(Err(missing()))
         }
     }
 }
 
-/// The object that was meant, and no other of its name.
-fn the_one<'a, T>(
+/// Returns the object with the uid that was planned, and no other of its name.
+fn same_object<'a, T>(
     object: &ObjectRef,
     found: Option<&'a T>,
     uid: impl Fn(&T) -> Option<&Uid>,
 ) -> Result<&'a T, Refusal> {
     match found {
-        None => Err(gone()),
+        None => Err(missing()),
         Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
             Err(refusal("it was deleted and created again under the same name"))
         }
@@ -206,7 +211,7 @@ fn the_one<'a, T>(
     }
 }
 
-fn gone() -> Refusal {
+fn missing() -> Refusal {
     refusal("it is gone")
 }
 
@@ -226,7 +231,8 @@ fn aged(
     })
 }
 
-/// `--older-than`. Of an unknown age there is only the user's word, which the remedy has asked for.
+/// Refuses a volume that is younger than `--older-than`. Of an unknown age, the remedy has required
+/// `--include-unknown-age`.
 fn old_enough(cx: &Cx, volume: &Volume, proposal: Proposal) -> Result<Proposal, Refusal> {
     let age = facts::phase_age(cx, volume);
     if age.trust == Trust::Unknown || cx.older_than(&age, Threshold::OlderThan) {

@@ -1,4 +1,4 @@
-//! `retain`: the stop that never destroys anything.
+//! `retain`: plans to set the reclaim policy to Retain.
 
 use super::{Plan, Purpose};
 use crate::cluster::{Cx, Seen};
@@ -11,7 +11,7 @@ pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
         let object = ObjectRef { key: key.clone(), uid: None };
         match volume_of(cx, key) {
             Ok(Ok(volume)) => {
-                // Named twice, as itself and by its claim, it is one change, or one refusal.
+                // A volume that is named by itself and by its claim is one change, or one refusal.
                 let object = volume.object();
                 let changes = plan.changes.iter().map(|it| &it.object);
                 let refusals = plan.refusals.iter().map(|it| &it.object);
@@ -26,7 +26,7 @@ pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
     plan.sorted()
 }
 
-/// Finds the volume that was meant.
+/// Finds the volume that a key names.
 fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String>> {
     let name = match (key.kind, &key.namespace) {
         (Kind::PersistentVolumeClaim, Some(namespace)) => {
@@ -49,7 +49,7 @@ fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String
         }));
     };
     if let Some(uid) = claim {
-        // A claim can name a volume that belongs to another one.
+        // A claim can reference a volume that is bound to another claim.
         let bound = volume.claim_ref.as_ref().and_then(|it| it.uid.as_ref());
         if bound.is_none() || bound != uid.as_ref() {
             return Ok(Err(format!("pv/{name}, which it names, is not bound to it")));

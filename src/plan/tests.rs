@@ -1,12 +1,12 @@
-//! Promises about every plan, held over small clusters of chance: what is in use is never planned
-//! for destruction, and nothing that selects ever adds a change.
+//! Properties of every plan, for small random clusters: no plan destroys what is in use, and no
+//! filter adds a change.
 
 use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::*;
-use crate::cluster::{Change as Learned, Cluster, Dirty, Gap, Reach};
+use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     Action, Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef,
     DeletionSecret, FieldOwner, Kind, Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity,
@@ -17,7 +17,7 @@ use crate::model::{
 const ALIVE: &str = "disk.csi.example.com";
 const ABSENT: &str = "tape.csi.example.com";
 const DAY: i64 = 24 * 3600;
-/// Without these no volume may be destroyed, whatever else is known.
+/// Kinds without which no volume may be destroyed, whatever else is known.
 const ALWAYS: [Kind; 7] = [
     Kind::PersistentVolume,
     Kind::PersistentVolumeClaim,
@@ -28,7 +28,7 @@ const ALWAYS: [Kind; 7] = [
     Kind::VolumeGroupSnapshotContent,
 ];
 
-/// What speaks against destroying a volume.
+/// What forbids destroying a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
     Nothing,
@@ -79,7 +79,7 @@ const ALL: [Against; 20] = [
     A::Driver,
 ];
 
-/// How a volume of chance is.
+/// The traits of a random volume.
 #[derive(Debug, Clone)]
 struct Traits {
     against: Against,
@@ -207,7 +207,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     }
 }
 
-/// What speaks against it, as it is seen in the cluster.
+/// Returns the object that forbids it.
 fn signs(traits: &Traits, index: usize) -> Option<Row> {
     let (volume_name, key) = (name(index), format!("claim-{index}"));
     let secret = Question::SecretExists { namespace: "s".into(), name: (&*volume_name).into() };
@@ -247,7 +247,7 @@ fn signs(traits: &Traits, index: usize) -> Option<Row> {
     })
 }
 
-/// Everything that is there, and everything seen.
+/// Returns a cluster with these volumes, all of which was read.
 fn cluster(all: &[Traits]) -> Cluster {
     let volumes: Vec<_> = all.iter().enumerate().map(|(index, it)| volume(it, index)).collect();
     around(all, volumes)
@@ -263,7 +263,8 @@ fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
         duration_seconds: Some(15),
     }));
     let rest = all.iter().enumerate().filter_map(|(index, it)| signs(it, index));
-    // Without its class, a volume whose siblings need a secret could not be deleted either.
+    // Without its class, a volume could not be deleted either where others of its driver need a
+    // Secret.
     let class = |name: &str| {
         Row::Class(Box::new(StorageClass {
             metadata: metadata(name),
@@ -277,30 +278,30 @@ fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
     let nodes = [node("well", true, &[]), node("sick", false, &[])];
     let rows = [lease, class("fast"), class("slow")].into_iter().chain(nodes);
     let volumes = volumes.into_iter().map(|it| Row::Volume(Box::new(it)));
-    cluster.apply(Learned::Clock(at(0)), &mut dirty);
+    cluster.apply(Change::Clock(at(0)), &mut dirty);
     for row in volumes.chain(rows).chain(rest) {
-        cluster.apply(Learned::Seen(row), &mut dirty);
+        cluster.apply(Change::Seen(row), &mut dirty);
     }
     for kind in Kind::ALL {
-        cluster.apply(Learned::Whole(Reach::all(kind)), &mut dirty);
+        cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
     }
     cluster
 }
 
 fn lose(cluster: &mut Cluster, kind: Kind, namespace: Option<&str>) {
     let gap = Gap { kind, namespace: namespace.map(Text::from), reason: "forbidden".to_owned() };
-    cluster.apply(Learned::Lost(gap), &mut Dirty::default());
+    cluster.apply(Change::Lost(gap), &mut Dirty::default());
 }
 
-fn plan(cluster: &Cluster, settings: &Settings, selection: &Selection) -> Plan {
+fn plan(cluster: &Cluster, settings: &Settings, selection: &GcSelection) -> Plan {
     let facts = RefCell::default();
     gc(&Cx::new(cluster, settings, &facts), selection)
 }
 
-/// All volumes, by their names: so are those looked at that no filter selects.
-fn named(all: &[Traits]) -> Selection {
+/// Selects all volumes by name, also those that no filter selects.
+fn named(all: &[Traits]) -> GcSelection {
     let names = (0..all.len()).map(|index| name(index).into()).collect();
-    Selection { names, ..Selection::default() }
+    GcSelection { names, ..GcSelection::default() }
 }
 
 fn objects(plan: &Plan) -> BTreeSet<ObjectRef> {

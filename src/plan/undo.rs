@@ -1,24 +1,24 @@
-//! `undo`: what an entry of the journal changed, back to what it was.
+//! `undo`: plans to revert the change of a journal entry.
 
-use super::{About, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Entry, History, Outcome};
-use crate::remedies::{Recreation, Reversal, finalizers, recreate, revert, tombstone};
+use crate::remedies::{Recreation, Reversal, finalizers, placeholder, recreate, revert};
 
-/// What `undo` without a number is about.
+/// The entry that `undo` without a number undoes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Undoable {
     /// The last entry that can be undone.
     pub entry: Option<u64>,
-    /// The later ones, and why they cannot.
+    /// The later entries, and why they cannot be undone.
     pub passed: Vec<(u64, String)>,
 }
 
-/// Looks for the last entry that can be undone, as far as the journal tells.
+/// Finds the last entry that can be undone, by the journal alone.
 pub fn undoable(history: &History) -> Undoable {
     let mut passed = Vec::new();
     for entry in history.entries.iter().rev() {
-        // What was never written, or is an undoing itself, is nothing that anybody would undo.
+        // An entry that wrote nothing, or undid another, is not undone.
         let idle = unwritten(entry) || history.undone().contains(&entry.sequence);
         if idle || entry.intent.undoes.is_some() {
             continue;
@@ -45,7 +45,7 @@ pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
     };
     match &purpose {
         Purpose::Recreate(recreation) => {
-            let about = About::of_created(cx, recreation.volume());
+            let about = ObjectDetails::of_created(cx, recreation.volume());
             let object = recreation.volume().object();
             plan.take_proposed(cx, purpose, object, about, true);
         }
@@ -54,7 +54,7 @@ pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
     plan
 }
 
-/// What would undo an entry, or why nothing does.
+/// Returns the purpose that undoes an entry, or why none does.
 fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     let intent = &entry.intent;
     if history.entry(entry.sequence).is_none() {
@@ -84,7 +84,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("`retain` sets the policy to Retain again".to_owned())
         }
         ("set-reclaim-policy" | "condemn-volume", _) => Err(at_once.to_owned()),
-        ("create-volume", tombstone::ID) => {
+        ("create-volume", placeholder::ID) => {
             Err("the driver was told to delete the backend volume".to_owned())
         }
         ("create-volume", recreate::ID) => {
@@ -98,7 +98,8 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     }
 }
 
-/// Whether whoever deletes backend volumes may have begun: not before it was Released (R-2644-8).
+/// Whether the reclaiming controller may have begun to delete the backend volume: not before the
+/// volume is Released (R-2644-8).
 fn was_being_deleted(saved: &serde_json::Value) -> bool {
     saved["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         && saved["status"]["phase"] != "Bound"

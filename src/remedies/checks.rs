@@ -1,4 +1,4 @@
-//! Checks that more than one remedy makes.
+//! Checks that several remedies make.
 
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, FinalizerOwner, Owner, SecretState};
@@ -7,13 +7,13 @@ use crate::model::{
     Time, Volume, parse_time,
 };
 
-/// How many of many objects a reason names.
+/// How many objects a reason names at most.
 const NAMED: usize = 5;
 
-/// A check's answer: `Err` is the reason to refuse.
+/// The result of a check: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
 
-/// Makes checks one after the other; the first that does not pass is the function's answer.
+/// Makes checks in order; the function returns the first that does not pass.
 macro_rules! all {
     ($($check:expr),+ $(,)?) => {$(
         if let Err(reason) = $check { return Ok(Err(reason)); }
@@ -21,21 +21,21 @@ macro_rules! all {
 }
 pub(super) use all;
 
-/// Returns the finalizers that no storage controller of Kubernetes takes off.
-pub(super) fn foreign_finalizers(volume: &Volume) -> Option<String> {
-    let foreign = |it: &&Text| facts::owner_of(it) == FinalizerOwner::Unknown;
+/// Returns the third-party finalizers of a volume.
+pub(super) fn third_party_finalizers(volume: &Volume) -> Option<String> {
+    let third_party = |it: &&Text| facts::owner_of(it) == FinalizerOwner::Unknown;
     let names: Vec<&str> =
-        volume.metadata.finalizers.iter().filter(foreign).map(|it| &**it).collect();
+        volume.metadata.finalizers.iter().filter(third_party).map(|it| &**it).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Nobody asked, by annotation, to leave it alone.
+/// Refuses where an annotation exempts it.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
     if let Some(ignore) = &metadata.ignore {
         return Err(format!("annotation storage.kubectl.dev/ignore: {ignore}"));
     }
     if let Some(until) = &metadata.keep_until {
-        // A date that does not parse protects for ever: whoever wrote it wanted protection.
+        // A date that does not parse never expires: its author wanted protection.
         let expired =
             parse_day(until).is_some_and(|time| cx.passed(time, std::time::Duration::ZERO));
         if !expired {
@@ -45,7 +45,7 @@ pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
     Ok(())
 }
 
-/// Parses a date or a time; a date ends with the day.
+/// Parses a date or a time; a date means the end of the day.
 fn parse_day(text: &str) -> Option<Time> {
     if let Ok(time) = parse_time(text) {
         return time;
@@ -54,12 +54,12 @@ fn parse_day(text: &str) -> Option<Time> {
     Some(day.succ_opt()?.and_hms_opt(0, 0, 0)?.and_utc())
 }
 
-/// No other volume names the same backend volume.
+/// Refuses where another volume references the same backend volume.
 pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     backend_is_only_of(cx, volume, None)
 }
 
-/// No other volume but this one names the same backend volume.
+/// Refuses where another volume, apart from `besides`, references the same backend volume.
 pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>) -> Seen<Checked> {
     let Some(backend) = &volume.backend else { return Ok(Ok(())) };
     let others: Vec<_> = cx
@@ -68,7 +68,7 @@ pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>
         .filter(|other| other.name() != volume.name() && Some(other.name()) != besides)
         .map(|other| other.object().to_string())
         .collect();
-    // There may be thousands, and each of them says so.
+    // There may be thousands, each with such a reason.
     let named = others.get(..NAMED).unwrap_or(&others).join(", ");
     Ok(match others.len() {
         0 => Ok(()),
@@ -77,8 +77,8 @@ pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>
     })
 }
 
-/// Returns everything that attaches it, whatever its status says: by its name, or by describing the
-/// same backend volume.
+/// Returns the attachments that reference it, whatever their status: by its name, or by an inline
+/// volume with the same backend volume.
 pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
     let mut attachments = cx.attachments_of(volume.name())?;
     if let Some(backend) = &volume.backend {
@@ -87,13 +87,13 @@ pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Atta
     Ok(attachments)
 }
 
-/// Nothing attaches it.
+/// Refuses where an attachment references it.
 pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = attachments(cx, volume)?;
     Ok(attachments.first().map_or(Ok(()), |first| Err(still_names_it(first))))
 }
 
-/// How a reason says that an attachment is about a volume.
+/// Returns the reason for an attachment that references a volume.
 pub(super) fn still_names_it(attachment: &Attachment) -> String {
     let (name, node) = (&attachment.metadata.name, &attachment.node);
     let what = match &attachment.source {
@@ -103,8 +103,8 @@ pub(super) fn still_names_it(attachment: &Attachment) -> String {
     format!("volumeattachment/{name} still names {what}, on node {node}")
 }
 
-/// What it names at the backend is known, and can be compared with what others name: without that,
-/// no search for others, for nodes or for snapshots means anything.
+/// Refuses unless its backend volume is known and comparable: otherwise other volumes, nodes and
+/// snapshots that use it cannot be found.
 pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     let Some(backend) = &volume.backend else {
         return Err("what it names at the storage backend cannot be told".to_owned());
@@ -116,14 +116,14 @@ pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     }
 }
 
-/// No node says that it holds it. Volumes that were migrated to CSI are named as CSI volumes are.
+/// Refuses where a node lists it as in use or attached. Nodes list migrated volumes as CSI volumes.
 pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let backend = match backend_is_known(volume) {
         Ok(backend) => backend,
         Err(reason) => return Ok(Err(reason)),
     };
     let nodes = cx.nodes_holding(backend)?;
-    // One that is not Ready holds it for longer: nobody is left there to let go.
+    // A node that is not Ready is named first: no kubelet there can release the volume.
     let unready = nodes.iter().find(|node| !node.ready);
     Ok(match unready.or(nodes.first()) {
         None => Ok(()),
@@ -135,7 +135,7 @@ pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No claim names it.
+/// Refuses where a claim references it.
 pub(super) fn no_claim_names_it(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let claims = cx.claims_naming(volume.name())?;
     Ok(match claims.first() {
@@ -144,7 +144,7 @@ pub(super) fn no_claim_names_it(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No snapshot of it is in progress. Finished ones are notices.
+/// Refuses while a snapshot of it is being taken; each finished one adds a notice.
 pub(super) fn no_snapshot_in_progress(
     cx: &Cx,
     volume: &Volume,
@@ -163,7 +163,7 @@ pub(super) fn no_snapshot_in_progress(
     Ok(Ok(()))
 }
 
-/// The credentials to delete it are there.
+/// Refuses unless the Secret with which it is deleted exists.
 pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Checked> {
     Ok(match facts::deletion_secret(cx, volume, owner)? {
         SecretState::NotNeeded | SecretState::Present(_) => Ok(()),
@@ -186,7 +186,10 @@ pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<C
     })
 }
 
-/// A controller was seen at work. Where that could not be seen, the refusal is `unseen`.
+/// Refuses unless a controller is running.
+///
+/// # Errors
+/// When objects were not read that would show it.
 pub(super) fn alive(state: &ControllerState, who: &str) -> Seen<Checked> {
     Ok(match state.liveness {
         Liveness::Alive => Ok(()),

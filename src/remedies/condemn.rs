@@ -1,8 +1,9 @@
-//! Destroys a volume that is Available although it was used before: it is given a claim that never
-//! was and the policy Delete, and its owner deletes the backend volume, then the object.
+//! Destroys an Available volume that was used before: it gets the claimRef of a claim that does not
+//! exist and the policy Delete, so that its reclaiming controller deletes the backend volume, then
+//! the object.
 //!
-//! Deleting the object instead would leak the disk, whatever the policy says: a volume that was
-//! never bound has no finalizer (sig-storage-lib-external-provisioner#185).
+//! Deleting the object instead would leak the backend volume, whatever the policy is: a volume that
+//! was never bound has no finalizer (sig-storage-lib-external-provisioner#185).
 
 use sha2::{Digest as _, Sha256};
 
@@ -42,7 +43,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         steps: vec![Action::CondemnVolume {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
-            claim: never_was(uid),
+            claim: placeholder_claim_uid(uid),
         }],
         effect: effect(),
         undo: Undo::Never("the owner deletes the backend volume at once"),
@@ -56,7 +57,7 @@ fn check(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
-    relies_on: &mut released::Relied,
+    relies_on: &mut released::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         is_free(cx, volume),
@@ -72,7 +73,7 @@ fn check(
     Ok(Ok(()))
 }
 
-/// Available to everybody, and asked for by name and by word.
+/// Refuses unless it is Available, not reserved, and `--destroy-data` is given.
 fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
     if volume.metadata.deleting.is_some() {
         return Err("it is terminating".to_owned());
@@ -92,9 +93,9 @@ fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
     }
 }
 
-/// A uid that no claim has, in the form of a random one: the same for the same volume, so that a
-/// plan made twice is the same plan.
-fn never_was(volume: &Uid) -> Uid {
+/// Returns the uid of a claim that does not exist, in the form of a random one: always the same for
+/// a volume, so that a plan made twice is the same plan.
+fn placeholder_claim_uid(volume: &Uid) -> Uid {
     let digest = Sha256::new_with_prefix("kubectl-storage-reclaimed")
         .chain_update(volume.to_string())
         .finalize();

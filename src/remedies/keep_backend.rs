@@ -1,5 +1,5 @@
-//! Drops the object of a Released volume and keeps the backend volume: P-DELETE while the policy is
-//! still Retain. Our record is then all that names the disk.
+//! Deletes the object of a Released volume and keeps the backend volume: P-DELETE while the policy
+//! is Retain. Afterwards only the record of this tool references the backend volume.
 
 use super::{Remedy, checks, released};
 use crate::cluster::{Cx, Seen};
@@ -7,8 +7,9 @@ use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
 
 /// `gc --keep-backend` (SEMANTICS F01, alternative).
 ///
-/// Another volume may name the same backend volume: dropping the redundant object is what this is
-/// for (F07). No controller of the driver has to be there, since nothing is deleted at the backend.
+/// Another volume may reference the same backend volume: deleting the redundant object is a purpose
+/// of this remedy (F07). No controller of the driver is required, since nothing is deleted at the
+/// backend.
 pub static REMEDY: Remedy = Remedy {
     id: "keep-backend",
     needs: &[
@@ -35,8 +36,8 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
     }
-    if let Some(foreign) = checks::foreign_finalizers(volume) {
-        notices.push(format!("the object stays until somebody else takes off {foreign}"));
+    if let Some(finalizers) = checks::third_party_finalizers(volume) {
+        notices.push(format!("the object stays until somebody else takes off {finalizers}"));
     }
     if cx.settings().recording.journal_only {
         notices.push("only the journal of this machine will name the backend volume".to_owned());
@@ -56,7 +57,7 @@ fn check(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
-    relies_on: &mut released::Relied,
+    relies_on: &mut released::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,

@@ -1,4 +1,4 @@
-//! A volume object in JSON, as the journal kept it or as it is going to be created, and what it says.
+//! The manifest of a volume, from the journal or of an object that is to be created.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::dump;
 use crate::model::{Row, Volume};
 use crate::objects::{self, Folded, Folder, PersistentVolume};
 
-/// A volume object that need not exist.
+/// A volume object that need not exist, as JSON and as a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     value: Value,
@@ -14,10 +14,10 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads one.
+    /// Reads a manifest.
     ///
     /// # Errors
-    /// Why it is none, as a reason to refuse.
+    /// Why it is no manifest of a volume, as a reason to refuse.
     pub fn read(value: Value) -> Result<Self, String> {
         if value["kind"] != "PersistentVolume" {
             return Err("it is no manifest of a volume".to_owned());
@@ -33,12 +33,12 @@ impl Manifest {
         }
     }
 
-    /// As it is written.
+    /// Returns the JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// What it says, as if it existed.
+    /// Returns the volume, as if it existed.
     pub fn volume(&self) -> &Volume {
         &self.volume
     }

@@ -1,22 +1,22 @@
-//! What could be done, one file per thing, each with all its checks.
+//! Remedies, one file for each, with all its checks.
 //!
-//! A remedy looks at the cluster and either proposes writes or refuses with the check that did not
-//! pass. The report's verdict, the plan and the moment of writing ask the same function.
-//! Checks always look at the whole cluster: no scope, selector or exemption narrows them, and
-//! exemptions can only add a refusal.
+//! A remedy reads the cluster and either proposes writes or refuses with the check that did not
+//! pass. The verdict of a finding, the plan and the code that writes call the same function. Checks
+//! always read the whole cluster: no scope or selector narrows them, and exemptions can only add a
+//! refusal.
 
 mod checks;
 mod condemn;
 pub mod finalizers;
 mod keep_backend;
 mod manifest;
+pub mod placeholder;
 mod reclaim;
 pub mod recreate;
 mod released;
 mod reserve;
 mod retain;
 pub mod revert;
-pub mod tombstone;
 
 use std::fmt;
 
@@ -26,44 +26,44 @@ use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume
 pub use condemn::REMEDY as CONDEMN;
 pub use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
-    REMOVE_EXTERNAL_FINALIZER, REMOVE_FOREIGN_FINALIZER, REMOVE_IN_TREE_FINALIZER,
+    REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,
 };
 pub use keep_backend::REMEDY as KEEP_BACKEND;
 pub use manifest::Manifest;
+pub use placeholder::Orphan;
 pub use reclaim::REMEDY as RECLAIM;
 pub use recreate::Recreation;
 pub use reserve::REMEDY as RESERVE;
 pub use retain::REMEDY as RETAIN;
 pub use revert::Reversal;
-pub use tombstone::Orphan;
 
-/// One thing that can be done about a volume, a claim or an attachment.
+/// One remedy for a volume, a claim or an attachment.
 #[derive(Debug)]
 pub struct Remedy<T: 'static = Volume> {
-    /// Its name, as plans and journals write it.
+    /// Its name in plans and in the journal.
     pub id: &'static str,
-    /// What its checks look at.
+    /// The kinds that its checks read.
     pub needs: &'static [Kind],
-    /// What it writes: verb and resource.
+    /// Its writes: verb and resource.
     pub writes: &'static [(&'static str, &'static str)],
-    /// The command that does it to one volume, without the name of the program; `None` where this
-    /// build has none.
+    /// Returns the command that carries it out for one object, without the name of the program;
+    /// `None` where there is none.
     pub command: fn(&Cx, &T) -> Option<String>,
-    /// Proposes or refuses.
+    /// Proposes or refuses it for an object.
     pub propose: fn(&Cx, &T) -> Seen<Result<Proposal, Refusal>>,
 }
 
-/// What a remedy declares of itself, whatever it is about.
-pub trait Declared: Sync {
-    /// Its name.
+/// The declarations of a remedy, for whichever kind of object.
+pub trait RemedyDeclaration: Sync {
+    /// Returns its name.
     fn id(&self) -> &'static str;
-    /// What its checks look at.
+    /// Returns the kinds that its checks read.
     fn needs(&self) -> &'static [Kind];
-    /// What it writes: verb and resource.
+    /// Returns its writes: verb and resource.
     fn writes(&self) -> &'static [(&'static str, &'static str)];
 }
 
-impl<T> Declared for Remedy<T> {
+impl<T> RemedyDeclaration for Remedy<T> {
     fn id(&self) -> &'static str {
         self.id
     }
@@ -77,7 +77,7 @@ impl<T> Declared for Remedy<T> {
     }
 }
 
-impl fmt::Debug for dyn Declared {
+impl fmt::Debug for dyn RemedyDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
     }
@@ -94,11 +94,11 @@ pub static REMEDIES: [&Remedy; 10] = [
     &REMOVE_EXTERNAL_FINALIZER,
     &REMOVE_IN_TREE_FINALIZER,
     &REMOVE_ATTACHER_FINALIZER,
-    &REMOVE_FOREIGN_FINALIZER,
+    &REMOVE_THIRD_PARTY_FINALIZER,
 ];
 
 impl<T> Remedy<T> {
-    /// Asks what it would do about an object, in the words of a report.
+    /// Returns its verdict about an object, for a report.
     pub fn verdict(&self, cx: &Cx, object: &T) -> (Verdict, Option<Offer>) {
         let verdict = |state, reason: String| Verdict { state, reason };
         let command =

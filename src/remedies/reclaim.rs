@@ -1,5 +1,5 @@
-//! Reclaims a Released volume: flips its policy to Delete and lets its owner delete the backend,
-//! then the object (R-2644-10). The tool never deletes the object itself.
+//! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
+//! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
 use super::{Remedy, checks, released};
 use crate::cluster::{Cx, Seen};
@@ -56,7 +56,7 @@ fn check(
     volume: &Volume,
     owner: &Owner,
     notices: &mut Vec<String>,
-    relies_on: &mut released::Relied,
+    relies_on: &mut released::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,
@@ -66,8 +66,8 @@ fn check(
         owner_will_act(cx, volume, owner)?,
         checks::secret_is_there(cx, volume, owner)?,
     );
-    if let Some(foreign) = checks::foreign_finalizers(volume) {
-        notices.push(format!("the object stays until somebody else takes off {foreign}"));
+    if let Some(finalizers) = checks::third_party_finalizers(volume) {
+        notices.push(format!("the object stays until somebody else takes off {finalizers}"));
     }
     if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
@@ -77,12 +77,13 @@ fn check(
     Ok(Ok(()))
 }
 
-/// Somebody is there who deletes the backend once the policy says so.
+/// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with
+/// policy Delete.
 pub(super) fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {
             if let Some(named) = volume.source.driver().filter(|named| *named != driver) {
-                // The one would be told to delete a handle of the other.
+                // One driver would delete by a handle of another.
                 return Ok(Err(format!("it names driver {named}, but {driver} would delete it")));
             }
             let state = facts::provisioner(cx, driver);
@@ -108,7 +109,7 @@ pub(super) fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<ch
     })
 }
 
-/// csi-provisioner deletes static volumes from 3.5 on (R-2644-8).
+/// Refuses unless csi-provisioner deletes static volumes, as it does from 3.5 on (R-2644-8).
 fn deletes_static(cx: &Cx, driver: &Text) -> Seen<checks::Checked> {
     Ok(match facts::surely_deletes_static_volumes(cx, driver)? {
         Some(true) => Ok(()),
@@ -120,4 +121,4 @@ fn deletes_static(cx: &Cx, driver: &Text) -> Seen<checks::Checked> {
 }
 
 #[cfg(test)]
-mod table;
+mod tests;

@@ -1,7 +1,7 @@
-//! Creates a volume object again from what was kept of it: P-RECREATE-PV.
+//! Recreates a volume object from its saved manifest: P-RECREATE-PV.
 //!
-//! Its policy is Retain, whatever it was (SEMANTICS T37), and it never becomes Available: it names
-//! the claim that it had, by its uid, dead or alive.
+//! Its policy is Retain, whatever it was (SEMANTICS T37), and it never becomes Available: its
+//! claimRef has the uid of its claim, whether that exists or not.
 
 use serde_json::{Map, Value, json};
 
@@ -9,19 +9,19 @@ use super::{Manifest, checks};
 use crate::cluster::{Cx, Seen};
 use crate::model::{Action, Claim, ClaimRef, Effect, Proposal, Refusal, Undo, Volume};
 
-/// Its name, as plans and journals write it.
+/// The name of this purpose in plans and in the journal.
 pub const ID: &str = "recreate";
 
-/// A volume object that is to be created again.
+/// A volume object that is to be recreated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recreation {
-    /// The entry of the journal that had it deleted.
+    /// The journal entry with which it was deleted.
     pub undoes: Option<u64>,
     manifest: Manifest,
 }
 
 impl Recreation {
-    /// Prepares to create an object as it was.
+    /// Prepares to recreate an object as it was.
     ///
     /// # Errors
     /// When it is no manifest of a volume, as a reason to refuse.
@@ -29,14 +29,14 @@ impl Recreation {
         Ok(Self { undoes, manifest: Manifest::read(anew(saved))? })
     }
 
-    /// What would be created.
+    /// Returns the volume that would be created.
     pub fn volume(&self) -> &Volume {
         self.manifest.volume()
     }
 }
 
-/// What is created: names, labels, annotations and the specification. What the server and the
-/// controllers write is theirs to write again.
+/// Returns the manifest that is created: name, labels, annotations and spec. The API server and the
+/// controllers write the other fields again.
 fn anew(saved: &Value) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "labels", "annotations"] {
@@ -59,7 +59,7 @@ fn anew(saved: &Value) -> Value {
 /// Proposes or refuses it.
 ///
 /// # Errors
-/// When something was not seen that the decision needs.
+/// When an object was not read on which the decision rests.
 pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusal>> {
     let volume = recreation.volume();
     let effect = |what: &str| Effect {
@@ -98,7 +98,7 @@ pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusa
     }))
 }
 
-/// Returns the claim that gets it back, if it is still there.
+/// Returns the claim to which it will be bound, if that still exists.
 fn check<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Result<Option<&'a Claim>, String>> {
     if let Err(reason) = checks::backend_is_known(volume) {
         return Ok(Err(reason));
@@ -121,8 +121,8 @@ fn check<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Result<Option<&'a Claim>, Str
     surviving_claim(cx, volume, owner)
 }
 
-/// The claim of that name, if it is the one that the volume belonged to. A claim that is Lost, or
-/// bound to a volume of this name, and is another one, must not be given this data (T37, D-36).
+/// Returns the claim that the claimRef references, if it exists with that uid. Another claim that
+/// is Lost, or bound to a volume of this name, must not get this data (T37, D-36).
 fn surviving_claim<'a>(
     cx: &Cx<'a>,
     volume: &Volume,
@@ -140,7 +140,7 @@ fn surviving_claim<'a>(
         return Ok(Ok(None));
     };
     if claim.volume_name.as_deref() != Some(volume.name()) {
-        // The volume controller would let go of the volume: it would be Available.
+        // The volume controller would unbind the volume: it would become Available.
         return Ok(Err(format!("{}, which it belonged to, has another volume", claim.object())));
     }
     Ok(Ok(Some(claim)))

@@ -1,19 +1,20 @@
-//! Checks about a Released volume: that it is one, that nobody has to do with it any more, and that
-//! its age can be trusted. Whatever is done about such a volume makes them.
+//! Checks of a Released volume: that it is one, that nothing uses it any more, and that its age can
+//! be trusted. All remedies for such volumes make them.
 
 use super::checks::{self, Checked};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
 use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
 
-/// The danger flags on whose word a check passed.
-pub(super) type Relied = Vec<&'static str>;
+/// The danger flags on which a passed check relies.
+pub(super) type ReliedFlags = Vec<&'static str>;
 
-/// It was left over by its claim, long enough ago to be trusted, and nobody asks for it.
+/// Refuses unless it is Released with policy Retain, with a trusted age, and no claim references
+/// it.
 ///
 /// # Errors
-/// When something was not seen that this rests on.
-pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Seen<Checked> {
+/// When an object was not read on which this rests.
+pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<Checked> {
     checks::all!(
         is_released(volume),
         checks::not_exempt(cx, &volume.metadata),
@@ -26,10 +27,11 @@ pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> 
     Ok(Ok(()))
 }
 
-/// Nobody else has its backend volume, no node does, and it can be reached to be deleted.
+/// Refuses unless no other volume and no node uses its backend volume, and a node can reach it to
+/// delete it.
 ///
 /// # Errors
-/// When something was not seen that this rests on.
+/// When an object was not read on which this rests.
 pub(super) fn backend_can_go(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     checks::all!(
         checks::backend_is_its_own(cx, volume)?,
@@ -41,7 +43,7 @@ pub(super) fn backend_can_go(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(Ok(()))
 }
 
-/// Released, kept by Retain, and not being deleted.
+/// Refuses unless it is Released, with policy Retain, and not Terminating.
 fn is_released(volume: &Volume) -> Checked {
     if volume.metadata.deleting.is_some() {
         return Err("it is terminating".to_owned());
@@ -55,8 +57,12 @@ fn is_released(volume: &Volume) -> Checked {
     Ok(())
 }
 
-/// Nobody stopped a deletion half way through (SEMANTICS T31).
-pub(super) fn backend_state_known(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
+/// Refuses where an earlier deletion of the backend volume was stopped (SEMANTICS T31).
+pub(super) fn backend_state_known(
+    cx: &Cx,
+    volume: &Volume,
+    relies_on: &mut ReliedFlags,
+) -> Checked {
     match &volume.backend_state {
         None => Ok(()),
         Some(_) if cx.settings().backend_verified => {
@@ -67,7 +73,7 @@ pub(super) fn backend_state_known(cx: &Cx, volume: &Volume, relies_on: &mut Reli
     }
 }
 
-fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
+fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Checked {
     let age = facts::phase_age(cx, volume);
     match age.trust {
         Trust::Corroborated | Trust::Conflicting | Trust::LowerBound => Ok(()),
@@ -83,8 +89,8 @@ fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Checked {
     }
 }
 
-/// The claim that it belonged to is gone, or bound to another volume.
-fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut Relied) -> Seen<Checked> {
+/// Refuses unless its claim does not exist, or is bound to another volume.
+fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<Checked> {
     Ok(match facts::claim_state(cx, volume)? {
         ClaimState::None | ClaimState::Reserved => {
             Err("it names no claim that it was bound to".to_owned())
@@ -112,7 +118,8 @@ pub(super) fn reachable(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No attachment names it. One on a node that cannot be asked is not going to go by itself.
+/// Refuses where an attachment references it. Names one on a node that cannot be asked first: that
+/// one stays.
 pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = checks::attachments(cx, volume)?;
     let Some(first) = attachments.first() else { return Ok(Ok(())) };
@@ -129,8 +136,8 @@ pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     }))
 }
 
-/// The nodes that alone can have run its pods can be asked (SEMANTICS T32): on one that is not
-/// Ready, a pod that is long gone from the API may still write.
+/// Refuses where a node that its node affinity requires is not Ready (SEMANTICS T32): a pod that
+/// was deleted from the API may still write there.
 pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match facts::unready_host(cx, volume)? {
         None => Ok(()),
@@ -141,10 +148,10 @@ pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// No pod names the claim that it belonged to.
+/// Refuses where a pod uses its claim.
 ///
-/// Pods under the name of a claim that was created again and bound to another volume use that
-/// other volume, as far as their nodes can be asked: one may be older than the new claim.
+/// Pods that use a recreated claim, which is bound to another volume, use that other volume, as far
+/// as their nodes can be asked: a pod may be older than the new claim.
 pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
     let moved = cx.settings().include_recreated

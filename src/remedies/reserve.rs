@@ -1,4 +1,4 @@
-//! Keeps a volume for one claim: P-RESERVE.
+//! Reserves a volume for one claim: P-RESERVE.
 
 use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
@@ -7,7 +7,8 @@ use crate::model::{
     Action, ClaimPhase, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
 };
 
-/// P-RESERVE: drops the dead uid from claimRef, so that only the claim of that name can bind.
+/// P-RESERVE: removes the uid of the deleted claim from claimRef, so that only a claim of that name
+/// can bind.
 pub static REMEDY: Remedy = Remedy {
     id: "reserve",
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
@@ -45,7 +46,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     match facts::claim_state(cx, volume)? {
         ClaimState::Absent => {}
         ClaimState::Recreated(claim) => {
-            // A claim that asks for this very volume is what reserving is for.
+            // A Pending claim with this volume in spec.volumeName is the purpose of reserving.
             let elsewhere = claim.volume_name.as_deref().is_some_and(|it| it != volume.name());
             if claim.phase != ClaimPhase::Pending || elsewhere {
                 return refuse(format!("{} is already bound to another volume", claim.object()));

@@ -1,4 +1,4 @@
-//! Flips the reclaim policy to Retain: the stop that never destroys anything.
+//! Sets the reclaim policy to Retain, which stops a deletion and destroys nothing.
 
 use super::Remedy;
 use crate::cluster::{Cx, Seen};
@@ -19,8 +19,8 @@ fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if volume.reclaim_policy == ReclaimPolicy::Retain {
         return Ok(Err(Refusal { reason: "its policy is already Retain".to_owned(), effect }));
     }
-    // A stop is not an undo: a provisioner that was told to delete may be half way through. It has
-    // not begun before the volume is Released (R-2644-8), whether it is terminating or not.
+    // A stop is not an undo: a provisioner may have deleted the backend volume partly. It does not
+    // begin before the volume is Released (R-2644-8), whether it is Terminating or not.
     let deleting = volume.reclaim_policy == ReclaimPolicy::Delete
         && !matches!(volume.phase, Phase::Pending | Phase::Available | Phase::Bound);
     let mut notices = Vec::new();

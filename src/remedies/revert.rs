@@ -1,5 +1,5 @@
-//! Gives a volume the reclaim policy back that it had before `retain`, where nobody can have acted
-//! on either and nothing is destroyed at once.
+//! Restores the reclaim policy that a volume had before `retain`, where no controller can have
+//! acted on either policy and nothing is destroyed immediately.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::model::{
     Action, ClaimPhase, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
 };
 
-/// Its name, as plans and journals write it.
+/// The name of this purpose in plans and in the journal.
 pub const ID: &str = "revert";
 
-/// A policy that is to be set again.
+/// A reclaim policy that is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reversal {
-    /// The entry of the journal that changed it.
+    /// The journal entry that changed it.
     pub undoes: u64,
     /// The volume as it was before.
     before: Manifest,
 }
 
 impl Reversal {
-    /// Prepares to go back to what a volume was.
+    /// Prepares to restore the policy of a volume as it was.
     ///
     /// # Errors
     /// When it is no manifest of a volume, as a reason to refuse.
@@ -34,7 +34,7 @@ impl Reversal {
 /// Proposes or refuses it for a volume as it is now.
 ///
 /// # Errors
-/// When something was not seen that the decision needs.
+/// When an object was not read on which the decision rests.
 pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Proposal, Refusal>> {
     let before = reversal.before.volume();
     let policy = &before.reclaim_policy;

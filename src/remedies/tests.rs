@@ -1,4 +1,4 @@
-//! The small remedies: what they plan, and what each of them refuses.
+//! What `retain`, `reserve` and `add-protection` propose and refuse.
 
 use std::cell::RefCell;
 
@@ -14,7 +14,7 @@ fn now() -> Time {
     Time::from_timestamp(1_800_000_000, 0).expect("in range")
 }
 
-/// A Released volume of policy Retain whose claim is gone.
+/// Returns a Released volume with policy Retain whose claim does not exist.
 fn volume() -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "orders".into() };
     Volume {
@@ -101,7 +101,8 @@ fn a_stop_says_where_the_backend_may_be_half_gone() {
     for (policy, phase, terminating, doubts) in [
         (Delete, Available, false, false),
         (Delete, Bound, false, false),
-        // Nobody deletes the backend of a bound volume, and the patch tests that it is bound.
+        // No controller deletes the backend volume of a Bound volume, and the patch tests the
+        // phase.
         (Delete, Bound, true, false),
         (Delete, Available, true, false),
         (Delete, Released, false, true),

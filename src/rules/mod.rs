@@ -25,7 +25,7 @@ use crate::model::{
     Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, PodUse, RuleId, Severity,
     SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
-use crate::remedies::Declared;
+use crate::remedies::RemedyDeclaration;
 
 /// A kind of finding: its public name, its texts, and the function that detects it.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Rule {
     /// What detecting looks at.
     pub needs: &'static [Kind],
     /// What the verdict may ask.
-    pub remedies: &'static [&'static dyn Declared],
+    pub remedies: &'static [&'static dyn RemedyDeclaration],
     /// What it finds, in one sentence without a full stop.
     pub title: &'static str,
     /// Why it is dangerous.

@@ -287,7 +287,6 @@ enum State {
         reason: String,
     },
     NotServed,
-    NotConfigured,
 }
 
 impl Covered {
@@ -297,7 +296,6 @@ impl Covered {
             Coverage::Seen { began, ended } => State::Seen { began: *began, ended: *ended },
             Coverage::Gap(gap) => State::Gap { reason: gap.reason.clone() },
             Coverage::NotServed => State::NotServed,
-            Coverage::NotConfigured => State::NotConfigured,
             Coverage::Listing { .. } => State::Gap { reason: "the list did not end".to_owned() },
         };
         let namespace = reach.namespace.as_ref().map(ToString::to_string);
@@ -318,7 +316,6 @@ impl Covered {
                 Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason })
             }
             State::NotServed => Coverage::NotServed,
-            State::NotConfigured => Coverage::NotConfigured,
         };
         Ok((Reach { kind, namespace }, coverage))
     }

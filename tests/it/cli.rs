@@ -3,18 +3,19 @@
 //! Each folder of `tests/cli` is one call: `cmd.yaml` says what is typed and what is there,
 //! `expected.txt` what comes of it. `UPDATE=1 cargo test --test it cli` writes the latter anew.
 
+mod help;
 mod streams;
 
 use std::{
     collections::BTreeMap,
     fs::{self, File, Permissions},
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::Deserialize;
 
-use crate::support::{Call, Ran, binary, expect_file, root};
+use crate::support::{Call, expect_file, root};
 
 /// What is typed, and what is there.
 #[derive(Debug, Deserialize)]
@@ -122,58 +123,6 @@ fn without_digests(text: &str) -> String {
         whole.extend(["sha256:", if digits == LENGTH { "{digest}" } else { "" }, rest]);
     }
     whole
-}
-
-fn commands() -> Vec<Vec<&'static str>> {
-    let names =
-        ["audit", "gc", "retain", "apply", "dump", "explain", "rbac", "version", "completion"];
-    [vec![]].into_iter().chain(names.map(|name| vec![name])).collect()
-}
-
-fn help(mut words: Vec<&str>, called: Option<PathBuf>, columns: &str) -> Ran {
-    words.push("--help");
-    let env = BTreeMap::from([("COLUMNS".to_owned(), columns.to_owned())]);
-    let call = Call { env, called, ..Call::new(words.iter().copied()) };
-    let ran = call.run();
-    ran.is_decent(&format!("{words:?}"));
-    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{words:?}: help is no error");
-    ran
-}
-
-#[test]
-fn help_fits_the_screen() {
-    for words in commands() {
-        for (columns, width) in [("80", 80), ("400", 100)] {
-            let ran = help(words.clone(), None, columns);
-            let long = ran.stdout.lines().find(|line| line.chars().count() > width);
-            assert_eq!(long, None, "{words:?} in {columns} columns");
-        }
-    }
-}
-
-#[test]
-fn help_names_the_program_as_it_was_called() {
-    for (alias, name) in [
-        ("kubectl-storage", "kubectl storage"),
-        ("kubectl-volume_doctor", "kubectl volume-doctor"),
-        ("storage-tool", "kubectl storage"),
-    ] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let link = folder.path().join(alias);
-        std::os::unix::fs::symlink(binary(), &link).expect("a link");
-        for words in commands() {
-            let ran = help(words.clone(), Some(link.clone()), "100");
-            let usage = ran.stdout.lines().find(|line| line.starts_with("Usage: "));
-            let usage = usage.unwrap_or_else(|| panic!("{words:?}: no usage"));
-            let expected = format!("Usage: {name} {}", words.join(" "));
-            assert!(usage.starts_with(expected.trim_end()), "{alias}: {usage}");
-        }
-        // What was typed wrong is told under the same name.
-        let call = Call { called: Some(link), ..Call::new(["audit", "--nonsense"]) };
-        let ran = call.run();
-        assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains(&format!("Usage: {name} audit")), "{}", ran.stderr);
-    }
 }
 
 #[test]

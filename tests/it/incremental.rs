@@ -270,7 +270,6 @@ fn see(
         Lookup::VolumeSnapshotsOf(key) => format!("{:?}", cx.volume_snapshots_of(key)),
         Lookup::UsersOfAttributes(name) => format!("{:?}", cx.users_of_attributes(name)),
         Lookup::AttachedVolume(name) => format!("{:?}", cx.attached_volume(name)),
-        Lookup::AttachmentsOn(node) => format!("{:?}", cx.attachments_on(node)),
         Lookup::Node(name, named_by) => format!("{:?}", cx.node(name, *named_by)),
         Lookup::ClaimedClass(name) => format!("{:?}", cx.claimed_class(name)),
         Lookup::Classes => format!("{:?}", cx.all_classes()),
@@ -352,7 +351,7 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Complete(reach)
         | Change::Whole(reach)
         | Change::Covered(reach, _) => reach.kind == kind,
-        Change::NotServed(it) | Change::NotConfigured(it) => *it == kind,
+        Change::NotServed(it) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
         Change::Clock(_) | Change::Server(_) => false,
     }

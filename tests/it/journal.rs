@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kubectl_storage::{
-    journal::{Backend, Intent, Log, Outcome, Request},
+    journal::{Backend, Intent, Log, Outcome, SentRequest},
     model::{Kind, ObjectKey, ObjectRef, Time, Uid},
     output::writing::Journal,
 };
@@ -23,7 +23,7 @@ fn intent(action: &str, volume: &str) -> Intent {
         },
         action: action.to_owned(),
         because: "keep-backend".to_owned(),
-        request: Request {
+        request: SentRequest {
             method: "DELETE".to_owned(),
             path: format!("/api/v1/persistentvolumes/{volume}"),
             content_type: "application/json".to_owned(),

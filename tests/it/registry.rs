@@ -113,7 +113,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::UsersOfAttributes(_) => {
             vec![Kind::PersistentVolumeClaim, Kind::PersistentVolume]
         }
-        Lookup::AttachmentsOf(_) | Lookup::AttachmentsOn(_) | Lookup::InlineAttachmentsOf(_) => {
+        Lookup::AttachmentsOf(_) | Lookup::InlineAttachmentsOf(_) => {
             vec![Kind::VolumeAttachment]
         }
         Lookup::SnapshotsOf(_) => {

@@ -89,6 +89,21 @@ pub(crate) struct Ran {
     pub code: Option<i32>,
 }
 
+/// The words of every command that the program declares, none for the program itself.
+pub(crate) fn commands() -> Vec<Vec<String>> {
+    fn collect(command: &clap::Command, words: &[String], found: &mut Vec<Vec<String>>) {
+        found.push(words.to_owned());
+        for command in command.get_subcommands() {
+            let words = [words, &[command.get_name().to_owned()]].concat();
+            collect(command, &words, found);
+        }
+    }
+    let mut found = Vec::new();
+    collect(&kubectl_storage::cli::command("kubectl-storage"), &[], &mut found);
+    assert!(found.len() > 10, "{found:?}");
+    found
+}
+
 /// The program under test.
 pub(crate) fn binary() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_kubectl-storage"))

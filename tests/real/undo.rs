@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use kubectl_storage::journal::{Backend, Intent, Log, Outcome as Ended, Request};
+use kubectl_storage::journal::{Backend, Intent, Log, Outcome as Ended, SentRequest};
 use kubectl_storage::model::{Kind, ObjectKey, ObjectRef, Uid};
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn write_down(folder: &Path, name: &str, saved: &Value) {
         },
         action: "remove-finalizer".to_owned(),
         because: "fix-finalizers".to_owned(),
-        request: Request {
+        request: SentRequest {
             method: "PATCH".to_owned(),
             path: format!("/api/v1/persistentvolumes/{name}"),
             content_type: "application/json-patch+json".to_owned(),

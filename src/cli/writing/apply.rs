@@ -7,8 +7,8 @@ use clap::Args;
 use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
-    args::{Age, ConnectionArgs},
-    collect::{Collected, From, collect},
+    args::{ConnectionArgs, MinimumAge},
+    collect::{ClusterSource, Collected, collect},
 };
 use crate::cluster::Cx;
 use crate::model::{Kind, ObjectKey, ObjectRef, Settings, Time, Uid, format_age, format_duration};
@@ -23,7 +23,7 @@ pub struct ApplyArgs {
     plan: PathBuf,
     /// How old the plan may be
     #[arg(long, value_name = "DURATION", default_value = "24h")]
-    max_plan_age: Age,
+    max_plan_age: MinimumAge,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -38,7 +38,7 @@ impl ApplyArgs {
         let saved = self.read()?;
         let mut settings = saved.metadata.settings.settings().map_err(|error| self.unfit(error))?;
         self.write.take_timeout(&mut settings);
-        let from = From::Watched { connection, namespace: None };
+        let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         self.check(&saved, &collected)?;
         let plan =
@@ -132,7 +132,7 @@ fn object(change: &PlannedChange) -> Option<ObjectRef> {
 }
 
 /// Whether what would be done now is what the plan says, its age apart.
-fn same(saved: &PlannedChange, fresh: &crate::plan::Change) -> Result<(), String> {
+fn same(saved: &PlannedChange, fresh: &crate::plan::ProposedChange) -> Result<(), String> {
     let fresh = PlannedChange {
         age: saved.age.clone(),
         // The evidence moves on; whether it is enough, the proposal says.

@@ -1,4 +1,4 @@
-//! The question.
+//! Asks for confirmation at a terminal.
 
 use std::io::{self, IsTerminal as _};
 
@@ -6,13 +6,13 @@ use dialoguer::{Confirm, Input};
 
 use crate::cli::Failure;
 use crate::model::{Action, escape_control, format_bytes};
-use crate::plan::{Change, Plan};
+use crate::plan::{Plan, ProposedChange};
 
 /// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
 const HANDFUL: usize = 5;
 
 /// What the user said.
-pub(super) enum Answer {
+pub(super) enum Confirmation {
     Yes(Box<Plan>),
     No,
 }
@@ -27,7 +27,7 @@ pub(super) fn somebody_there() -> bool {
 ///
 /// # Errors
 /// When the terminal goes away.
-pub(super) async fn ask(plan: Plan) -> Result<Answer, Failure> {
+pub(super) async fn ask(plan: Plan) -> Result<Confirmation, Failure> {
     // On a thread of its own: a prompt blocks, and a signal must not have to wait for it.
     tokio::task::spawn_blocking(|| blocking(plan))
         .await
@@ -35,7 +35,7 @@ pub(super) async fn ask(plan: Plan) -> Result<Answer, Failure> {
         .map_err(Failure::error)
 }
 
-fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
+fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
     let mut kept = Vec::new();
     for change in plan.changes {
         let asks = !change.proposal.relies_on.is_empty();
@@ -55,7 +55,7 @@ fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
     }
     plan.changes = kept;
     if plan.changes.is_empty() {
-        return Ok(Answer::No);
+        return Ok(Confirmation::No);
     }
     let destroyed = plan.changes.iter().filter(|it| it.destroys()).count();
     let yes = if destroyed > HANDFUL {
@@ -70,11 +70,11 @@ fn blocking(mut plan: Plan) -> Result<Answer, dialoguer::Error> {
         let objects = if count == 1 { "this object" } else { "these objects" };
         Confirm::new().with_prompt(format!("Change {objects}?")).default(false).interact()?
     };
-    Ok(if yes { Answer::Yes(Box::new(plan)) } else { Answer::No })
+    Ok(if yes { Confirmation::Yes(Box::new(plan)) } else { Confirmation::No })
 }
 
 /// The finalizer of somebody else that a change removes.
-fn foreign_finalizer(change: &Change) -> Option<&str> {
+fn foreign_finalizer(change: &ProposedChange) -> Option<&str> {
     if !change.proposal.relies_on.contains(&"--remove-finalizer") {
         return None;
     }

@@ -14,7 +14,7 @@ use crate::cli::{
 };
 use crate::journal::History;
 use crate::model::{Kind, ObjectKey, Recording, Settings, Text, escape_control};
-use crate::plan::{self, Hanging};
+use crate::plan::{self, FinalizerSelection};
 use crate::remedies::Recreation;
 
 /// What it repairs.
@@ -95,7 +95,7 @@ impl FixFinalizersArgs {
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());
         let key = |(kind, name): &(Kind, String)| ObjectKey::named(*kind, &namespace, name);
-        let hanging = Hanging {
+        let hanging = FinalizerSelection {
             names: named.iter().map(key).collect(),
             from: from_file,
             history: history.as_ref(),

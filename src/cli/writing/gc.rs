@@ -6,12 +6,13 @@ use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
-        Age, ConnectionArgs, RecordArgs, ThresholdSetting, object_name, scope, threshold_candidates,
+        ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, object_name, scope,
+        threshold_candidates,
     },
     collect::collect,
 };
 use crate::model::{Kind, Recording, Settings, Text, Threshold};
-use crate::plan::{self, Selection};
+use crate::plan::{self, GcSelection};
 
 /// Arguments of `gc`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
@@ -22,7 +23,7 @@ pub struct GcArgs {
     volumes: Vec<String>,
     /// How long a volume must have been Released, such as 7d
     #[arg(long, value_name = "DURATION", required = true, allow_hyphen_values = true)]
-    older_than: Age,
+    older_than: MinimumAge,
     /// Only volumes whose claim was in this namespace
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
     namespace: Option<String>,
@@ -99,7 +100,7 @@ impl GcArgs {
         Ok(settings)
     }
 
-    fn selection(&self) -> Result<Selection, Failure> {
+    fn selection(&self) -> Result<GcSelection, Failure> {
         let mut names: Vec<Text> = Vec::new();
         for name in &self.volumes {
             let name = object_name(name, Kind::PersistentVolume)?;
@@ -108,7 +109,7 @@ impl GcArgs {
             }
             names.push(name.into());
         }
-        Ok(Selection {
+        Ok(GcSelection {
             names,
             class: self.storage_class.as_deref().map(Text::from),
             driver: self.driver.as_deref().map(Text::from),

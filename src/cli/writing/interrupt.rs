@@ -1,4 +1,4 @@
-//! Ctrl-C while something is being written: the first ends after the current step, the second at once.
+//! Signals during writes: the first ends the run after the current step, the second at once.
 
 use std::sync::{
     Arc,

@@ -1,11 +1,11 @@
-//! `kubectl storage journal`: what was done, and what became of it.
+//! `kubectl storage journal`: lists the changes that were made, with their outcomes.
 
 use clap::Args;
 
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{Collected, From, collect, dump_failure},
+    collect::{ClusterSource, Collected, collect, dump_failure},
     terminal,
 };
 use crate::cluster::Cluster;
@@ -102,7 +102,7 @@ impl JournalArgs {
         &self,
         connection: &ConnectionArgs,
     ) -> Result<ClusterJournal, Failure> {
-        let from = From::Named { connection, namespace: None, objects: &[] };
+        let from = ClusterSource::Named { connection, namespace: None, objects: &[] };
         let mut collected = collect(from, &Settings::default(), None).await.map_err(|failure| {
             let here = "`journal --all` lists the journals of this machine without a cluster";
             let hint = match &failure.hint {

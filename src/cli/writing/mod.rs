@@ -1,4 +1,4 @@
-//! What all commands that write have in common: flags, the question, carrying out, the receipt.
+//! What all writing commands share: flags, confirmation, execution, receipt.
 
 pub(super) mod apply;
 mod confirm;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Failure, args::ConnectionArgs, audit::dumps, collect::From};
+use super::{Failure, args::ConnectionArgs, audit::dumps, collect::ClusterSource};
 use crate::{
     client::RequestTimeout,
     model::{SecretWord, Settings, Threshold, escape_control},
@@ -52,10 +52,10 @@ impl SavedArgs {
         &self,
         connection: &'a ConnectionArgs,
         namespace: Option<&'a str>,
-    ) -> Result<From<'a>, Failure> {
+    ) -> Result<ClusterSource<'a>, Failure> {
         match self.is_given() {
             true => dumps(&self.filename, self.taken_at.as_deref(), &self.complete),
-            false => Ok(From::Watched { connection, namespace }),
+            false => Ok(ClusterSource::Watched { connection, namespace }),
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) struct WriteArgs {
     /// Only show what would be done: `client` plans, `server` also has the API server look at each request
     #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
           num_args = 0..=1, require_equals = true)]
-    dry_run: HowDry,
+    dry_run: DryRunFlag,
     /// Save the plan, for `apply`, and change nothing
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     plan_out: Option<PathBuf>,
@@ -133,7 +133,7 @@ pub(super) struct WriteArgs {
 
 /// `--dry-run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum HowDry {
+enum DryRunFlag {
     /// Not at all
     None,
     /// Plan, and send nothing
@@ -188,6 +188,6 @@ impl WriteArgs {
 
     /// Whether nothing is to be written, whatever the plan says.
     fn only_plans(&self) -> bool {
-        self.plan_out.is_some() || self.dry_run == HowDry::Client
+        self.plan_out.is_some() || self.dry_run == DryRunFlag::Client
     }
 }

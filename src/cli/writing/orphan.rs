@@ -1,4 +1,4 @@
-//! `kubectl storage destroy-orphan`: has a driver delete a backend volume that no volume names.
+//! `kubectl storage destroy-orphan`: has a driver delete a backend volume that no volume references.
 
 use clap::{ArgGroup, Args};
 
@@ -6,9 +6,9 @@ use super::{Interrupt, SecretArgs, WriteArgs, journal, perform};
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{From, collect},
+    collect::{ClusterSource, collect},
 };
-use crate::plan::{self, Which};
+use crate::plan::{self, OrphanSource};
 
 /// Arguments of `destroy-orphan`.
 #[derive(Debug, Args)]
@@ -33,6 +33,15 @@ pub struct OrphanArgs {
 }
 
 impl OrphanArgs {
+    /// Returns its usage, a line for each way to name the backend volume: clap would print one line
+    /// that is wider than a terminal.
+    pub(in crate::cli) fn usage(program: &str) -> String {
+        format!(
+            "{program} destroy-orphan [OPTIONS] --from-journal <ENTRY>\n       \
+             {program} destroy-orphan [OPTIONS] --driver <DRIVER>\n           --handle <HANDLE>"
+        )
+    }
+
     pub(in crate::cli) async fn run(
         self,
         connection: &ConnectionArgs,
@@ -42,10 +51,10 @@ impl OrphanArgs {
         self.write.rests_on_the_journal("destroy-orphan")?;
         let (which, secret) = (self.which()?, self.secret.word()?);
         let settings = self.write.settings();
-        let from = From::Watched { connection, namespace: None };
+        let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;
-        if let Which::Entry(wanted) = which
+        if let OrphanSource::Entry(wanted) = which
             && history.entry(wanted).is_none()
         {
             return Err(journal::no_entry(&history, wanted));
@@ -55,11 +64,11 @@ impl OrphanArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    fn which(&self) -> Result<Which, Failure> {
+    fn which(&self) -> Result<OrphanSource, Failure> {
         match (self.from_journal, &self.driver, &self.handle) {
-            (Some(entry), _, _) => Ok(Which::Entry(entry)),
+            (Some(entry), _, _) => Ok(OrphanSource::Entry(entry)),
             (None, Some(driver), Some(handle)) if !driver.is_empty() && !handle.is_empty() => {
-                Ok(Which::Named {
+                Ok(OrphanSource::Named {
                     driver: driver.as_str().into(),
                     handle: handle.as_str().into(),
                     exclusive: self.backend_exclusive,

@@ -1,8 +1,8 @@
-//! Which exit code a plan or a receipt has (DESIGN 2).
+//! The exit code of a plan or of a receipt (DESIGN 2).
 
 use crate::apply::{Outcome, Receipt};
 use crate::cli::Exit;
-use crate::plan::{Plan, Refused};
+use crate::plan::{Plan, RefusedObject};
 
 /// The exit code of a plan that is only shown.
 pub(super) fn of_plan(plan: &Plan, gaps: bool) -> Exit {
@@ -33,7 +33,7 @@ pub(super) fn of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
 
 /// What was named must not be refused; what a filter chose may be. A refusal because something was
 /// not seen is never fine.
-fn of_refusals(refusals: &[Refused], nothing_else: bool, gaps: bool) -> Exit {
+fn of_refusals(refusals: &[RefusedObject], nothing_else: bool, gaps: bool) -> Exit {
     let named = refusals.iter().any(|it| it.named);
     let unseen = refusals.iter().any(|it| it.unseen);
     match (named, nothing_else) {

@@ -1,4 +1,4 @@
-//! From a plan to a receipt.
+//! Confirms a plan, carries it out, and prints the receipt.
 
 use std::{
     cell::RefCell,
@@ -8,11 +8,13 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{
-    HowDry, Interrupt, WriteArgs,
-    confirm::{self, Answer},
+    DryRunFlag, Interrupt, WriteArgs,
+    confirm::{self, Confirmation},
     journal as earlier, outcome, unfinished,
 };
-use crate::apply::{self, Confirmed, DryRun, Options, Progress, Run, View};
+use crate::apply::{
+    self, Confirmed, CurrentCluster, DryRun, PlanExecution, RunOptions, RunProgress,
+};
 use crate::cli::{
     Exit, Failure,
     collect::{Collected, ROUNDS, dump_failure, tell},
@@ -24,7 +26,7 @@ use crate::model::{Settings, escape_control};
 use crate::output::{
     format::Format,
     list,
-    writing::{self, Besides},
+    writing::{self, ReceiptContext},
 };
 use crate::plan::{Plan, Purpose};
 use crate::sources::answers;
@@ -97,22 +99,22 @@ pub(super) async fn perform(
     writing::plan_table(&mut screen, &shape, width).map_err(Failure::error)?;
     terminal::note(String::from_utf8_lossy(&screen).trim_end());
     terminal::note(&totals(&shape, gaps));
-    let confirmed = if args.yes || args.dry_run == HowDry::Server {
+    let confirmed = if args.yes || args.dry_run == DryRunFlag::Server {
         Confirmed::by_user(plan)
     } else if !confirm::somebody_there() {
         return Err(refusal("nobody is there to confirm it: stdin or stderr is no terminal")
             .hint(Some("--yes answers the question, --dry-run=client only shows the plan")));
     } else {
         match ask(&mut collected, plan).await? {
-            Answer::Yes(plan) => Confirmed::by_user(*plan),
-            Answer::No => return Err(refusal("not confirmed: nothing was changed")),
+            Confirmation::Yes(plan) => Confirmed::by_user(*plan),
+            Confirmation::No => return Err(refusal("not confirmed: nothing was changed")),
         }
     };
     Box::pin(carry_out(collected, confirmed, &log, args, format, interrupt)).await
 }
 
 /// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
-async fn ask(collected: &mut Collected, plan: Plan) -> Result<Answer, Failure> {
+async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Failure> {
     let mut asked = std::pin::pin!(confirm::ask(plan));
     let watches = collected.live.as_mut().and_then(|live| live.watches.as_mut());
     let Some(watches) = watches else { return asked.await };
@@ -137,33 +139,32 @@ async fn carry_out(
     };
     let command = confirmed.command();
     let total = confirmed.count();
-    let view = View::new(
+    let cluster = CurrentCluster::new(
         live.reader,
         confirmed.settings().clone(),
         std::mem::take(&mut collected.intake),
-        std::mem::take(&mut collected.assessor),
         live.watches,
     );
     let bar = bar(total);
     let done = RefCell::new(0_usize);
-    let progress = |it: Progress| match it {
-        Progress::Begun(change) => {
+    let progress = |it: RunProgress| match it {
+        RunProgress::Begun(change) => {
             bar.set_message(escape_control(&change.object.to_string()).into_owned());
         }
-        Progress::Ended(..) => {
+        RunProgress::Ended(..) => {
             *done.borrow_mut() += 1;
             bar.set_position(*done.borrow() as u64);
         }
     };
     interrupt.begin();
-    let run = Run {
-        view: &view,
+    let run = PlanExecution {
+        cluster: &cluster,
         connection: &live.connection,
         field_manager: &args.field_manager,
         log,
-        options: Options {
+        options: RunOptions {
             parallel: args.parallel.map(usize::from),
-            dry_run: if args.dry_run == HowDry::Server { DryRun::Server } else { DryRun::None },
+            dry_run: if args.dry_run == DryRunFlag::Server { DryRun::Server } else { DryRun::None },
             events: !args.no_events,
             wait: args.wait,
         },
@@ -173,14 +174,14 @@ async fn carry_out(
     let receipt = apply::run(confirmed, &run).await;
     interrupt.finish();
     bar.finish_and_clear();
-    collected.intake = view.into_intake();
+    collected.intake = cluster.into_intake();
     let shape = writing::receipt(
         &receipt,
         &collected.intake.cluster,
-        &Besides {
+        &ReceiptContext {
             command,
             journal: log.path().display().to_string(),
-            dry_run: args.dry_run == HowDry::Server,
+            dry_run: args.dry_run == DryRunFlag::Server,
             blind: &collected.blind,
         },
     );

@@ -1,4 +1,4 @@
-//! `kubectl storage retain`: the first verb that a frightened admin looks for.
+//! `kubectl storage retain`: sets the reclaim policy to Retain, which stops a deletion.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, typed_objects},
     audit::dumps,
-    collect::{From, collect},
+    collect::{ClusterSource, collect},
 };
 use crate::model::{Kind, ObjectKey};
 use crate::plan;
@@ -46,7 +46,11 @@ impl RetainArgs {
             typed_objects(&self.objects, &[Kind::PersistentVolume, Kind::PersistentVolumeClaim])?;
         let settings = self.write.settings();
         let from = if self.filename.is_empty() {
-            From::Named { connection, namespace: self.namespace.as_deref(), objects: &named }
+            ClusterSource::Named {
+                connection,
+                namespace: self.namespace.as_deref(),
+                objects: &named,
+            }
         } else {
             dumps(&self.filename, None, &[])?
         };

@@ -1,4 +1,4 @@
-//! `kubectl storage undo`: what an entry of the journal changed, back to what it was.
+//! `kubectl storage undo`: reverses what an entry of the journal changed.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use super::{Interrupt, WriteArgs, journal, perform};
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{From, collect},
+    collect::{ClusterSource, collect},
     terminal,
 };
 use crate::journal::History;
@@ -35,7 +35,7 @@ impl UndoArgs {
         let format = self.write.format()?;
         self.write.rests_on_the_journal("undo")?;
         let settings = self.write.settings();
-        let from = From::Watched { connection, namespace: None };
+        let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;
         let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {

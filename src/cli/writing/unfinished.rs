@@ -1,4 +1,4 @@
-//! What earlier runs began on the same objects, and did not see the end of.
+//! Warnings about changes to the same objects that earlier runs began, and whose end is not recorded.
 
 use super::journal::folder;
 use crate::cli::{collect::Collected, terminal};

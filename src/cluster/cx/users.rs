@@ -2,9 +2,7 @@
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
-use crate::model::{
-    Attachment, Claim, ClaimKey, Kind, StorageClass, Text, Volume, VolumeSnapshot, Workload,
-};
+use crate::model::{Claim, ClaimKey, Kind, StorageClass, Text, Volume, VolumeSnapshot, Workload};
 
 impl<'a> Cx<'a> {
     /// Returns the workloads whose template names a claim, at any number of replicas.
@@ -86,22 +84,6 @@ impl<'a> Cx<'a> {
         }
         self.absent(kind, Some(namespace), name, Kind::VolumeSnapshotContent)?;
         Ok(None)
-    }
-
-    /// Returns the attachments to a node, in any state.
-    ///
-    /// # Errors
-    /// When attachments were not seen.
-    pub fn attachments_on(&self, node: &str) -> Seen<Vec<&'a Attachment>> {
-        self.note(|| Lookup::AttachmentsOn(node.into()));
-        self.all_of(Kind::VolumeAttachment)?;
-        let ids = self.cluster.indexes.attachments_by_node.candidates(node);
-        let mut rows: Vec<_> = ids
-            .filter_map(|id| self.cluster.attachments.get(id))
-            .filter(|row| &*row.node == node)
-            .collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
     }
 
     /// Returns the volume that an attachment names; `Ok(None)` when it is known to be absent.

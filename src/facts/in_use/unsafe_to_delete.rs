@@ -58,11 +58,6 @@ pub struct Unsafe<'a> {
 }
 
 impl Unsafe<'_> {
-    /// Whether nothing speaks against it, and everything was seen.
-    pub const fn is_safe(&self) -> bool {
-        self.reasons.is_empty() && self.unseen.is_empty()
-    }
-
     fn take<'a, T>(
         unseen: &mut Vec<Unseen>,
         seen: Seen<impl IntoIterator<Item = T>>,

@@ -33,7 +33,7 @@ fn a_line_is_as_it_is_documented() {
     let first = format!(
         r#"{{"version":1,"sequence":1,"previous":"{nothing}","at":"2023-11-14T22:13:20Z","type":"intent","run":"run","command":"undo","object":{{"apiVersion":"v1","kind":"PersistentVolume","name":"one","uid":"{UID}"}},"action":"delete-volume","because":"pv-released-past-threshold","request":{{"method":"DELETE","path":"/api/v1/persistentvolumes/one","contentType":"application/json","body":{{"preconditions":{{"resourceVersion":"7","uid":"{UID}"}}}}}},"backend":{{"driver":"hostpath.csi.k8s.io","handle":"one"}},"capacity":"10Gi","keeps":false,"undoes":9}}"#
     );
-    let previous = crate::journal::record::hash(first.as_bytes());
+    let previous = crate::journal::line::hash(first.as_bytes());
     let second = format!(
         r#"{{"version":1,"sequence":2,"previous":"{previous}","at":"2023-11-14T22:13:21Z","type":"outcome","of":1,"outcome":"unanswered","detail":"because"}}"#
     );
@@ -73,14 +73,14 @@ fn only_its_owner_may_look_at_it() {
     assert_eq!(mode(&new), 0o700);
     assert_eq!(mode(&folder.path().join("state")), 0o700);
     assert_eq!(mode(log.path()), 0o600);
-    // Nothing is left of what proved that there is room.
+    // The probe is removed.
     assert_eq!(fs::read_dir(&new).expect("readable").count(), 1);
 }
 
 #[test]
 fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Each byte is a round.
+    // One round for each byte.
     let brief = || Intent { capacity: None, ..undo(1, "one") };
     write(folder.path(), &[(brief(), &[Outcome::Done])]);
     let before = bytes(folder.path());
@@ -92,7 +92,7 @@ fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
         for length in whole.len()..torn.len() {
             replace(folder.path(), &torn[..length]);
             let left = length - whole.len();
-            // All but the line break is all of it.
+            // Without its line break, the line is complete.
             let complete = length + 1 == torn.len();
             let found = read(folder.path());
             let entries = known.len() - usize::from(!complete);

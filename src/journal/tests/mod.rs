@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 
-use super::{Backend, History, Intent, JOURNAL, Log, Outcome, Request, history};
+use super::{Backend, History, Intent, JOURNAL, Log, Outcome, SentRequest, history};
 use crate::model::{Kind, ObjectKey, ObjectRef, Time, Uid};
 
 const UID: &str = "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11";
@@ -19,7 +19,7 @@ fn at(seconds: i64) -> Option<Time> {
     Time::from_timestamp(1_700_000_000 + seconds, 0)
 }
 
-/// Drops the volume of this name and leaves its backend volume, of the same name, behind.
+/// Returns an intent that deletes the volume of this name and keeps its backend volume.
 fn keep(volume: &str) -> Intent {
     let path = format!("/api/v1/persistentvolumes/{volume}");
     Intent {
@@ -30,7 +30,7 @@ fn keep(volume: &str) -> Intent {
         },
         action: "delete-volume".to_owned(),
         because: "pv-released-past-threshold".to_owned(),
-        request: Request {
+        request: SentRequest {
             method: "DELETE".to_owned(),
             path,
             content_type: "application/json".to_owned(),
@@ -47,13 +47,13 @@ fn keep(volume: &str) -> Intent {
     }
 }
 
-/// Puts the volume back that an entry dropped.
+/// Returns an intent that recreates the volume of an entry.
 fn undo(entry: u64, volume: &str) -> Intent {
     let command = "undo".to_owned();
     Intent { command, keeps: false, undoes: Some(entry), pre_image: None, ..keep(volume) }
 }
 
-/// Writes entries with the outcomes that each has, and returns their sequences.
+/// Appends entries with their outcomes, and returns their sequences.
 fn write(folder: &Path, entries: &[(Intent, &[Outcome])]) -> Vec<u64> {
     let log = Log::open(folder).expect("writable");
     let write = |(intent, outcomes): &(Intent, &[Outcome])| {
@@ -74,7 +74,7 @@ fn sequences<'a>(entries: impl IntoIterator<Item = &'a super::Entry>) -> Vec<u64
     entries.into_iter().map(|entry| entry.sequence).collect()
 }
 
-/// The file as it is.
+/// Returns the content of the file.
 fn bytes(folder: &Path) -> Vec<u8> {
     fs::read(folder.join(JOURNAL)).expect("a journal")
 }
@@ -83,7 +83,7 @@ fn replace(folder: &Path, bytes: &[u8]) {
     fs::write(folder.join(JOURNAL), bytes).expect("writable");
 }
 
-/// Changes the text of the file.
+/// Edits the text of the file.
 fn edit(folder: &Path, change: impl FnOnce(String) -> String) {
     let text = String::from_utf8(bytes(folder)).expect("because it is JSON");
     replace(folder, change(text).as_bytes());

@@ -1,5 +1,4 @@
-//! Several processes, which are this test once more: it starts itself with a task in its
-//! environment.
+//! Several processes: the test binary starts itself with a task in its environment.
 
 use std::{
     env,
@@ -15,10 +14,10 @@ const TASK: &str = "KUBECTL_STORAGE_TEST_TASK";
 const FOLDER: &str = "KUBECTL_STORAGE_TEST_FOLDER";
 /// How many entries each thread and each process appends.
 const EACH: usize = 200;
-/// How a child says which sequence the journal gave it.
+/// The word with which a child prints the sequence of its entry.
 const TOLD: &str = "appended ";
 
-/// This test binary, about to run what a child does.
+/// Returns the command that runs the task of a child in this test binary.
 fn child(program: Command, task: &str, folder: &Path) -> Command {
     let mut child = program;
     child.args(["--exact", "journal::tests::processes::a_child_does_its_task", "--nocapture"]);
@@ -44,7 +43,7 @@ fn append(folder: &Path, run: &str, count: usize) {
     }
 }
 
-/// Nothing, unless a test below asked for it.
+/// Does nothing, unless a test below has started it.
 #[test]
 fn a_child_does_its_task() {
     let (Ok(task), Some(folder)) = (env::var(TASK), env::var_os(FOLDER)) else { return };
@@ -109,7 +108,7 @@ fn threads_and_processes_that_append_at_once_make_one_chain() {
     assert_eq!(lines, 5 * EACH);
     let sequences = sequences(&history.entries);
     assert!(sequences.is_sorted_by(|a, b| a < b), "a sequence was given twice");
-    // Of each run, everything, and in its own order.
+    // All entries of each run, in its order.
     let mut runs = std::collections::BTreeMap::<_, Vec<_>>::new();
     for entry in &history.entries {
         runs.entry(&entry.run).or_default().push(&*entry.intent.object.key.name);
@@ -130,14 +129,14 @@ fn a_killed_run_loses_nothing_that_it_was_told_is_written() {
         let mut child = start("append for ever", folder.path());
         let mut output = BufReader::new(child.stdout.take().expect("because it is piped"));
         let mut text = String::new();
-        // It goes on while it is being killed.
+        // It appends until it is killed.
         while text.matches(TOLD).count() <= round % 7 {
             assert!(output.read_line(&mut text).expect("text") > 0, "it ended: {text}");
         }
         child.kill().expect("it is alive: nothing else ends it");
         child.wait().expect("it is dead");
         output.read_to_string(&mut text).expect("text");
-        // The last line of what it said may be torn as well.
+        // The last line of its output may be torn as well.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let sequences =
             whole.lines().filter_map(|line| line.split_once(TOLD)?.1.parse::<u64>().ok());
@@ -162,8 +161,8 @@ fn a_killed_run_loses_nothing_that_it_was_told_is_written() {
 fn a_full_disk_leaves_no_part_of_a_line() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &[(keep("one"), &[])]);
-    // Blocks of 512 or 1024 bytes, as the shell likes it: room for the probe at least, for the long
-    // line in no case.
+    // In blocks of 512 or 1024 bytes, as the shell counts: enough for the probe, too little for the
+    // long line.
     for (blocks, task) in [(1, "find no room"), (128, "fill the disk")] {
         let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" \"$@\"");
         let mut shell = Command::new("sh");

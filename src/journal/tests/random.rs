@@ -1,17 +1,17 @@
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::*;
-use crate::journal::{Ended, Entry};
+use crate::journal::{Entry, EntryOutcome};
 
-/// What happens to the journal.
+/// An event in the life of a journal.
 #[derive(Debug, Clone)]
 enum Event {
     Begin(Option<Time>, String, Box<Intent>),
-    /// Of one of the intents so far, if there is any.
-    End(usize, Ended),
-    /// Another run goes on.
+    /// An outcome of one of the intents so far, if there is any.
+    End(usize, EntryOutcome),
+    /// Another run begins.
     Open,
-    /// A machine dies while it writes this.
+    /// The machine fails while it writes this.
     Tear(Vec<u8>),
 }
 
@@ -38,7 +38,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 fn time() -> impl Strategy<Value = Option<Time>> {
-    // Never back: that is told in a note.
+    // Never backwards: that would add a note.
     option::of(Just(1_700_000_000).prop_map(|at| Time::from_timestamp(at, 5_000).expect("a time")))
 }
 
@@ -55,11 +55,8 @@ fn object() -> impl Strategy<Value = ObjectRef> {
 fn intent() -> impl Strategy<Value = Intent> {
     let words = (text(), text(), text());
     let request =
-        (text(), text(), text(), value()).prop_map(|(method, path, content_type, body)| Request {
-            method,
-            path,
-            content_type,
-            body,
+        (text(), text(), text(), value()).prop_map(|(method, path, content_type, body)| {
+            SentRequest { method, path, content_type, body }
         });
     // An object is never null.
     let pre_image =
@@ -85,10 +82,10 @@ fn intent() -> impl Strategy<Value = Intent> {
     )
 }
 
-fn ended() -> impl Strategy<Value = Ended> {
+fn ended() -> impl Strategy<Value = EntryOutcome> {
     use Outcome::{Done, Failed, Pending, Refused, Sent, Stale, Unanswered};
     let outcome = select(&[Sent, Done, Refused, Stale, Failed, Unanswered, Pending][..]);
-    (time(), outcome, text()).prop_map(|(at, outcome, detail)| Ended { at, outcome, detail })
+    (time(), outcome, text()).prop_map(|(at, outcome, detail)| EntryOutcome { at, outcome, detail })
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -119,12 +116,12 @@ proptest! {
                 Event::End(of, ended) if !expected.is_empty() => {
                     let place = of % expected.len();
                     let entry = &mut expected[place];
-                    let Ended { at, outcome, detail } = &ended;
+                    let EntryOutcome { at, outcome, detail } = &ended;
                     log.end(entry.sequence, *at, *outcome, detail).expect("room");
                     entry.outcomes.push(ended);
                 }
                 Event::Open => log = Log::open(folder.path()).expect("writable"),
-                // Only where there is something that is ours.
+                // Only where a line of this tool exists.
                 Event::Tear(part) if !expected.is_empty() => {
                     replace(folder.path(), &[bytes(folder.path()), part].concat());
                     torn += 1;

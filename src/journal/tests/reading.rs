@@ -2,7 +2,7 @@ use super::{
     Outcome::{Done, Failed, Pending, Refused, Sent, Stale, Unanswered},
     *,
 };
-use crate::journal::{Consequence, JournalError};
+use crate::journal::{JournalConsequence, JournalError};
 
 /// Three entries, each with an outcome: lines 1 to 6.
 fn three() -> tempfile::TempDir {
@@ -81,11 +81,11 @@ fn a_backend_is_kept_until_that_is_undone() {
 #[test]
 fn a_line_that_somebody_edited_is_named_and_the_others_stay_readable() {
     for (from, to, left, note) in [
-        // What it says was changed.
+        // Its content was changed.
         ("persistentvolumes/two", "persistentvolumes/xxx", 3, "line 4 does not follow from line 3"),
         // It is no longer JSON.
         ("\"sequence\":3", "sequence:3", 2, "line 3 cannot be read, and line 4 does not follow"),
-        // An outcome, and nothing was before the first line.
+        // An outcome before the first intent.
         ("\"detail\":\"because\"", "\"detail\":\"\"", 3, "line 3 does not follow from line 2"),
         ("\"previous\":\"e3b0", "\"previous\":\"0000", 3, "line 1 does not begin the journal"),
     ] {
@@ -95,7 +95,7 @@ fn a_line_that_somebody_edited_is_named_and_the_others_stay_readable() {
         assert_eq!(history.entries.len(), left, "{from}");
         let noted = |it: &String| it.starts_with(note) && it.contains("somebody edited the file");
         assert!(history.notes.iter().any(noted), "{from}: {:?}", history.notes);
-        // One who edits is told of, and stops nobody.
+        // An edited file gets notes, and blocks no run.
         let next = Log::open(folder.path()).expect("ours").begin("run", None, &keep("next"));
         assert_eq!(next.expect("room"), 7);
     }
@@ -180,7 +180,7 @@ fn a_newer_journal_is_told_by_readers_and_refused_by_writers() {
         assert_eq!(history.notes.contains(&noted.to_owned()), whole, "{:?}", history.notes);
         assert_eq!(Log::open(folder.path()).is_err(), whole);
     }
-    // It joined while this run was under way.
+    // A newer version appended during this run.
     replace(folder.path(), &[&before, &b"{\"version\":2}\n"[..]].concat());
     let now = bytes(folder.path());
     let error = log.begin("run", None, &keep("x")).expect_err("refused");
@@ -200,7 +200,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
         let error = Log::open(folder.path()).expect_err(text);
         assert!(matches!(error, JournalError::Foreign { .. }), "{text}: {error}");
         let error = history(folder.path()).expect_err(text);
-        let consequence = Consequence::NotRead;
+        let consequence = JournalConsequence::NotRead;
         let foreign =
             matches!(error, JournalError::Foreign { consequence: it, .. } if it == consequence);
         assert!(foreign, "{text}: {error}");
@@ -212,7 +212,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
 fn a_clock_that_jumps_changes_no_order_and_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = Log::open(folder.path()).expect("writable");
-    // Runs side by side may be a little apart.
+    // The clocks of concurrent runs may differ a little.
     for (seconds, name) in [(5_000, "a"), (4_990, "b"), (90_000, "c"), (10, "d")] {
         log.begin("run", at(seconds), &keep(name)).expect("room");
     }

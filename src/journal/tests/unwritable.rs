@@ -1,7 +1,7 @@
 use super::*;
-use crate::journal::{Consequence, JournalError};
+use crate::journal::{JournalConsequence, JournalError};
 
-/// What a user is told, with what caused it.
+/// Returns the message with its cause.
 fn told(error: &JournalError) -> String {
     let source = std::error::Error::source(error).map(|it| format!(": {it}"));
     format!("{error}{}", source.unwrap_or_default())
@@ -38,7 +38,7 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent() {
     let home = folder.path().join("home");
     fs::create_dir(&home).expect("writable");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o500)).expect("ours");
-    // Nothing is forbidden to root; for it, the home is no folder at all.
+    // root may write everywhere; for root, the home is a file.
     let forbidden = fs::write(home.join("probe"), "").is_err();
     if !forbidden {
         fs::remove_dir_all(&home).expect("ours");
@@ -92,7 +92,7 @@ fn a_journal_that_goes_away_or_shrinks_during_a_run_stops_it() {
     let log = Log::open(folder.path()).expect("writable");
     replace(folder.path(), b"");
     let error = log.begin("run", None, &keep("two")).expect_err("it is not the one we opened");
-    let consequence = Consequence::NothingSent;
+    let consequence = JournalConsequence::NothingSent;
     assert!(
         matches!(&error, JournalError::Shrunk { consequence: it, .. } if *it == consequence),
         "{error}"

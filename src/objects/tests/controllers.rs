@@ -1,4 +1,4 @@
-//! Workloads, leases, events and snapshots, from sample to row.
+//! The rows of workloads, leases, events and snapshots.
 
 use super::*;
 use crate::model::{self, Metadata, Sidecars, SnapshotContent, SnapshotSource, Uid, Workload};

@@ -1,4 +1,4 @@
-//! Volumes, claims, pods and what is around them, from sample to row.
+//! The rows of volumes, claims, pods, nodes, classes, drivers and attachments.
 
 use super::*;
 use crate::model::{

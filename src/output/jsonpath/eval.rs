@@ -1,14 +1,14 @@
-//! From steps to values. Every step takes all the values the one before it led to.
+//! Evaluates a parsed template: each step is applied to all values that the step before it yielded.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::{Operator, Path, RenderError, Step};
+use super::{JsonPath, Operator, PathStep, RenderError};
 
 /// Returns what a path leads to from each of the given values.
 pub(super) fn find<'a>(
-    path: &'a Path,
+    path: &'a JsonPath,
     from: Vec<&'a Value>,
 ) -> Result<Vec<&'a Value>, RenderError> {
     let mut values = from;
@@ -18,30 +18,30 @@ pub(super) fn find<'a>(
     Ok(values)
 }
 
-fn follow<'a>(step: &'a Step, values: Vec<&'a Value>) -> Result<Vec<&'a Value>, RenderError> {
+fn follow<'a>(step: &'a PathStep, values: Vec<&'a Value>) -> Result<Vec<&'a Value>, RenderError> {
     let mut found = Vec::new();
     match step {
-        Step::Key(name) => {
+        PathStep::Key(name) => {
             found.extend(values.into_iter().filter_map(|value| value.as_object()?.get(name)));
         }
-        Step::Wildcard => values.into_iter().for_each(|value| found.extend(children(value))),
-        Step::Descend => values.into_iter().for_each(|value| descend(value, &mut found)),
-        Step::Index(index) => {
+        PathStep::Wildcard => values.into_iter().for_each(|value| found.extend(children(value))),
+        PathStep::Descend => values.into_iter().for_each(|value| descend(value, &mut found)),
+        PathStep::Index(index) => {
             for list in lists(values) {
                 found.push(pick(list?, *index)?);
             }
         }
-        Step::Slice { from, to, step } => {
+        PathStep::Slice { from, to, step } => {
             for list in lists(values) {
                 found.extend(cut(list?, *from, *to)?.iter().step_by(*step));
             }
         }
-        Step::Union(paths) => {
+        PathStep::Union(paths) => {
             for path in paths {
                 found.extend(find(path, values.clone())?);
             }
         }
-        Step::Filter { left, test } => {
+        PathStep::Filter { left, test } => {
             for list in lists(values) {
                 for item in list? {
                     if passes(item, left, test.as_ref())? {
@@ -51,8 +51,8 @@ fn follow<'a>(step: &'a Step, values: Vec<&'a Value>) -> Result<Vec<&'a Value>, 
             }
         }
         // Text stands for itself once; a number stands for every value, which is how kubectl has it.
-        Step::Literal(text @ Value::String(_)) => found.push(text),
-        Step::Literal(number) => found.extend(values.iter().map(|_| number)),
+        PathStep::Literal(text @ Value::String(_)) => found.push(text),
+        PathStep::Literal(number) => found.extend(values.iter().map(|_| number)),
     }
     Ok(found)
 }
@@ -117,7 +117,11 @@ fn from_end_of(list: &[Value]) -> i64 {
     i64::try_from(list.len()).unwrap_or(i64::MAX)
 }
 
-fn passes(item: &Value, left: &Path, test: Option<&(Operator, Path)>) -> Result<bool, RenderError> {
+fn passes(
+    item: &Value,
+    left: &JsonPath,
+    test: Option<&(Operator, JsonPath)>,
+) -> Result<bool, RenderError> {
     let Some((operator, right)) = test else {
         // What cannot be reached does not exist.
         return Ok(find(left, vec![item]).is_ok_and(|found| !found.is_empty()));
@@ -128,7 +132,7 @@ fn passes(item: &Value, left: &Path, test: Option<&(Operator, Path)>) -> Result<
     compare(left, *operator, right)
 }
 
-fn single<'a>(path: &'a Path, item: &'a Value) -> Result<Option<&'a Value>, RenderError> {
+fn single<'a>(path: &'a JsonPath, item: &'a Value) -> Result<Option<&'a Value>, RenderError> {
     match find(path, vec![item])?.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only)),

@@ -1,20 +1,20 @@
-//! The smallest parts: names, numbers, strings, slices; and the cursor that reads them.
+//! Tokens of a template (names, numbers, strings, slices), and the cursor that reads them.
 
 use std::num::ParseIntError;
 
 use serde_json::Value;
 
-use super::{Problem, Step, TemplateError};
+use super::{PathStep, TemplateError, TemplateProblem};
 
 /// What surrounds the steps, and so what ends them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum TokenContext {
     /// Braces.
-    Action,
+    Braces,
     /// `[?(…)]`.
     Filter,
     /// Nothing: the text ends.
-    Path,
+    WholeText,
 }
 
 /// A place in the text. What a cursor reads may end before the text does, so that errors still count from its begin.
@@ -83,40 +83,40 @@ impl<'t> Cursor<'t> {
         self.take_while(|c| c == ' ');
     }
 
-    pub(super) fn here(&self, problem: Problem) -> TemplateError {
+    pub(super) fn here(&self, problem: TemplateProblem) -> TemplateError {
         self.error(self.at, problem)
     }
 
-    pub(super) fn error(&self, at: usize, problem: Problem) -> TemplateError {
+    pub(super) fn error(&self, at: usize, problem: TemplateProblem) -> TemplateError {
         TemplateError { at: self.text[..at].chars().count() + 1, problem }
     }
 
     /// Reads the name of a field, in which a backslash takes the next character as it is; `*` alone is every field.
-    pub(super) fn field(&mut self, within: Within) -> Result<Step, TemplateError> {
+    pub(super) fn field(&mut self, within: TokenContext) -> Result<PathStep, TemplateError> {
         let start = self.at;
         let mut name = String::new();
         while let Some(c) = self.peek() {
-            if ends_name(c) || (within == Within::Filter && "!<>=)&|".contains(c)) {
+            if ends_name(c) || (within == TokenContext::Filter && "!<>=)&|".contains(c)) {
                 break;
             }
             self.next();
             name.extend(if c == '\\' { self.next() } else { Some(c) });
         }
         match &self.text[start..self.at] {
-            "" => Err(self.error(start, Problem::NoName)),
-            "*" => Ok(Step::Wildcard),
-            _ => Ok(Step::Key(name)),
+            "" => Err(self.error(start, TemplateProblem::NoName)),
+            "*" => Ok(PathStep::Wildcard),
+            _ => Ok(PathStep::Key(name)),
         }
     }
 
     /// Reads `true` or `false`: other words mean nothing, least of all a field whose dot was forgotten.
-    pub(super) fn boolean(&mut self, within: Within) -> Result<Value, TemplateError> {
+    pub(super) fn boolean(&mut self, within: TokenContext) -> Result<Value, TemplateError> {
         let start = self.at;
-        let ends = |c| ends_name(c) || (within == Within::Filter && "!<>=)&|".contains(c));
+        let ends = |c| ends_name(c) || (within == TokenContext::Filter && "!<>=)&|".contains(c));
         match self.take_while(|c| !ends(c)) {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            other => Err(self.error(start, Problem::Word(other.to_owned()))),
+            other => Err(self.error(start, TemplateProblem::Word(other.to_owned()))),
         }
     }
 
@@ -133,27 +133,27 @@ impl<'t> Cursor<'t> {
         let fraction = digits.parse::<f64>().ok().and_then(serde_json::Number::from_f64);
         fraction
             .map(Value::Number)
-            .ok_or_else(|| self.error(start, Problem::Number(digits.to_owned())))
+            .ok_or_else(|| self.error(start, TemplateProblem::Number(digits.to_owned())))
     }
 
     /// Reads an index, a slice or `*`, and stops before the comma or bracket.
-    pub(super) fn slice(&mut self) -> Result<Step, TemplateError> {
+    pub(super) fn slice(&mut self) -> Result<PathStep, TemplateError> {
         let start = self.at;
         let text = self.take_while(|c| !",]\n".contains(c)).trim_end();
-        let wrong = || self.error(start, Problem::Index(text.to_owned()));
+        let wrong = || self.error(start, TemplateProblem::Index(text.to_owned()));
         if text == "*" {
-            return Ok(Step::Slice { from: None, to: None, step: 1 });
+            return Ok(PathStep::Slice { from: None, to: None, step: 1 });
         }
         let bounds: Result<Vec<_>, _> = text.split(':').map(bound).collect();
         match bounds.as_deref() {
-            Ok([Some(index)]) => Ok(Step::Index(*index)),
-            Ok([from, to]) => Ok(Step::Slice { from: *from, to: *to, step: 1 }),
+            Ok([Some(index)]) => Ok(PathStep::Index(*index)),
+            Ok([from, to]) => Ok(PathStep::Slice { from: *from, to: *to, step: 1 }),
             Ok([from, to, step]) => match usize::try_from(step.unwrap_or(1)) {
-                Ok(step) if step > 0 => Ok(Step::Slice { from: *from, to: *to, step }),
-                _ => Err(self.error(start, Problem::ZeroStep)),
+                Ok(step) if step > 0 => Ok(PathStep::Slice { from: *from, to: *to, step }),
+                _ => Err(self.error(start, TemplateProblem::ZeroStep)),
             },
             _ if self.is_done() || self.peek() == Some('\n') => {
-                Err(self.here(Problem::UnclosedArray))
+                Err(self.here(TemplateProblem::UnclosedArray))
             }
             _ => Err(wrong()),
         }
@@ -162,8 +162,9 @@ impl<'t> Cursor<'t> {
     /// Returns a cursor over what single quotes enclose, and steps past them. There are no escapes here: a backslash belongs to the key.
     pub(super) fn quoted_span(&mut self) -> Result<Cursor<'t>, TemplateError> {
         let quote = self.at;
-        let length =
-            self.text[quote + 1..].find('\'').ok_or_else(|| self.here(Problem::UnclosedQuote))?;
+        let length = self.text[quote + 1..]
+            .find('\'')
+            .ok_or_else(|| self.here(TemplateProblem::UnclosedQuote))?;
         self.at = quote + 1 + length + 1;
         Ok(Cursor::between(self.text, quote + 1, quote + 1 + length))
     }
@@ -175,19 +176,21 @@ impl<'t> Cursor<'t> {
         let mut bytes = Vec::new();
         loop {
             match self.next() {
-                None | Some('\n') => return Err(self.error(start, Problem::UnclosedQuote)),
+                None | Some('\n') => return Err(self.error(start, TemplateProblem::UnclosedQuote)),
                 c if c == quote => break,
                 Some('\\') => self.escape(quote, &mut bytes)?,
                 Some(c) => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
             }
         }
         // `\x` and octal escapes are bytes, and may add up to something that is no text.
-        String::from_utf8(bytes).map(Value::String).map_err(|_| self.error(start, Problem::Escape))
+        String::from_utf8(bytes)
+            .map(Value::String)
+            .map_err(|_| self.error(start, TemplateProblem::Escape))
     }
 
     fn escape(&mut self, quote: Option<char>, bytes: &mut Vec<u8>) -> Result<(), TemplateError> {
         let backslash = self.at - 1;
-        let wrong = |cursor: &Self| cursor.error(backslash, Problem::Escape);
+        let wrong = |cursor: &Self| cursor.error(backslash, TemplateProblem::Escape);
         let next = self.next();
         let plain = match next {
             Some('a') => 0x07,

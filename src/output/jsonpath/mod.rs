@@ -28,13 +28,13 @@ pub(super) use print::go_text;
 /// A parsed template: text, expressions in braces and ranges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    nodes: Vec<Node>,
+    nodes: Vec<TemplatePart>,
 }
 
 /// One path without braces, as `--sort-by` and custom columns take it: `.metadata.name`, `metadata.name` or `{.metadata.name}`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Path {
-    steps: Vec<Step>,
+pub struct JsonPath {
+    steps: Vec<PathStep>,
 }
 
 /// Says where a template stops making sense, and why.
@@ -44,12 +44,12 @@ pub struct TemplateError {
     /// The character, counted from 1.
     pub at: usize,
     /// What is wrong there.
-    pub problem: Problem,
+    pub problem: TemplateProblem,
 }
 
 /// What can be wrong with a template.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum Problem {
+pub enum TemplateProblem {
     /// `{` without `}`.
     #[error("unclosed action, expected `}}`")]
     UnclosedAction,
@@ -156,21 +156,21 @@ pub enum RenderError {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Node {
+enum TemplatePart {
     Text(Value),
-    Print(Path),
-    Range { over: Path, body: Vec<Node> },
+    Print(JsonPath),
+    Range { over: JsonPath, body: Vec<TemplatePart> },
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum PathStep {
     Key(String),
     Wildcard,
     Descend,
     Index(i64),
     Slice { from: Option<i64>, to: Option<i64>, step: usize },
-    Union(Vec<Path>),
-    Filter { left: Path, test: Option<(Operator, Path)> },
+    Union(Vec<JsonPath>),
+    Filter { left: JsonPath, test: Option<(Operator, JsonPath)> },
     Literal(Value),
 }
 
@@ -201,7 +201,7 @@ impl Template {
     }
 }
 
-impl Path {
+impl JsonPath {
     /// Parses one path, with or without its first dot and its braces.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         parse::path(text)
@@ -215,15 +215,15 @@ impl Path {
 
 /// Calls `print` with the results of every piece of text and every expression, in order.
 fn each(
-    nodes: &[Node],
+    nodes: &[TemplatePart],
     value: &Value,
     print: &mut dyn FnMut(&[&Value]) -> Result<(), RenderError>,
 ) -> Result<(), RenderError> {
     for node in nodes {
         match node {
-            Node::Text(text) => print(&[text])?,
-            Node::Print(path) => print(&path.find(value)?)?,
-            Node::Range { over, body } => {
+            TemplatePart::Text(text) => print(&[text])?,
+            TemplatePart::Print(path) => print(&path.find(value)?)?,
+            TemplatePart::Range { over, body } => {
                 for item in over.find(value)? {
                     each(body, item, print)?;
                 }

@@ -1,4 +1,4 @@
-//! How values look: as text, as JSON, and as Go would show them.
+//! Prints values: as text, as JSON, and as Go's `fmt` does.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Templates and what kubectl makes of them.
+//! Templates, and what kubectl prints for them.
 
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn renders_lists_as_json() {
 #[test]
 fn an_empty_list_does_not_hide_the_ones_after_it() {
     let value = serde_json::json!({"gap": [[1], [], [2]]});
-    let path = Path::parse(".gap[*][*]").expect("because it is one");
+    let path = JsonPath::parse(".gap[*][*]").expect("because it is one");
     assert_eq!(
         path.find(&value).expect("because these are lists"),
         [&Value::from(1), &Value::from(2)]
@@ -264,7 +264,10 @@ fn says_where_a_template_is_wrong() {
         assert_eq!((error.at, error.problem.to_string().as_str()), (at, problem), "{template}");
     }
     let deep = format!("{{{}", "[?(".repeat(100_000));
-    assert_eq!(Template::parse(&deep).expect_err("because it is deep").problem, Problem::TooDeep);
+    assert_eq!(
+        Template::parse(&deep).expect_err("because it is deep").problem,
+        TemplateProblem::TooDeep
+    );
 }
 
 #[test]
@@ -300,17 +303,17 @@ fn single_paths_may_leave_out_what_is_plain() {
         "$.metadata.name",
         "['metadata.name']",
     ] {
-        let path = Path::parse(text).expect(text);
+        let path = JsonPath::parse(text).expect(text);
         assert_eq!(
             path.find(&data()).expect("because a field cannot fail"),
             [&Value::from("t")],
             "{text}"
         );
     }
-    let error = Path::parse("{.a}{.b}").expect_err("because it is two");
-    assert_eq!((error.at, error.problem), (4, Problem::NotOnePath));
-    assert_eq!(Path::parse(".a[x]").expect_err("because x is no index").at, 4);
-    assert_eq!(Path::parse("{.a.}").expect_err("because a name is missing").at, 5);
+    let error = JsonPath::parse("{.a}{.b}").expect_err("because it is two");
+    assert_eq!((error.at, error.problem), (4, TemplateProblem::NotOnePath));
+    assert_eq!(JsonPath::parse(".a[x]").expect_err("because x is no index").at, 4);
+    assert_eq!(JsonPath::parse("{.a.}").expect_err("because a name is missing").at, 5);
 }
 
 proptest::proptest! {
@@ -319,7 +322,7 @@ proptest::proptest! {
         if let Ok(template) = Template::parse(&text) {
             let _ = template.render(&data(), &mut std::io::sink());
         }
-        if let Ok(path) = Path::parse(&text) {
+        if let Ok(path) = JsonPath::parse(&text) {
             let _ = path.find(&data());
         }
     }

@@ -1,4 +1,4 @@
-//! `kind: Journal`: what was done, as it is listed.
+//! `kind: Journal`: the changes that were made, as `journal` lists them.
 
 use std::io::{self, Write};
 
@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::about::tool;
+use super::super::publish::{reference, tool};
 use super::super::report::{short_name, wrap};
-use super::super::wire::{API_VERSION, ObjectReference, Tool, reference};
+use super::super::wire::{API_VERSION, ObjectReference, Tool};
 use super::plan::BackendVolume;
 use super::receipt;
 use crate::journal::{Entry, History};

@@ -1,4 +1,4 @@
-//! The public shapes of what is planned and of what was done, and how people read them.
+//! The public shapes of plans, receipts and the journal, and their tables for people.
 
 mod journal;
 mod plan;
@@ -8,6 +8,6 @@ mod table;
 
 pub use journal::{ClusterJournal, Journal, JournalEntry, journal, journal_entry, journal_table};
 pub use plan::{Plan, PlanMetadata, PlannedChange, RefusedChange, SavedSettings, change, plan};
-pub use receipt::{Besides, Receipt, ReceiptMetadata, receipt};
+pub use receipt::{Receipt, ReceiptContext, ReceiptMetadata, receipt};
 pub use saved::{PlanError, read};
 pub use table::{names, plan_table, receipt_table, receipt_totals};

@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::about::{cluster_identity, thresholds, tool};
-use super::super::wire::{
-    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, age, reference, volume,
-};
+use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
+use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
 use crate::cluster::Cluster;
 use crate::facts::Holder;
 use crate::model::{
     Action, Guard, ReclaimPolicy, SecretWord, Settings, Time, Undo, format_bytes, format_time,
 };
-use crate::plan::{self as inner, About};
+use crate::plan::{self as inner, ObjectDetails};
 
 /// What would be changed, and what would not, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,9 +120,9 @@ pub struct PlannedChange {
     pub backend: Option<BackendVolume>,
     /// Who holds it by a finalizer, where that is what the change is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    pub held: Vec<HeldFinalizer>,
     /// What is written, in this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
     /// What that does.
     pub effect: String,
     /// What is lost if the judgement is wrong.
@@ -139,7 +137,7 @@ pub struct PlannedChange {
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+pub struct PlannedStep {
     /// What is written.
     pub action: String,
     /// In a few words.
@@ -150,7 +148,7 @@ pub struct Step {
 
 /// A finalizer, and who should remove it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct HeldFinalizer {
     /// The finalizer.
     pub finalizer: String,
     /// Who should remove it.
@@ -190,7 +188,7 @@ pub struct RefusedChange {
     pub volume: Option<Volume>,
     /// Who holds it by a finalizer, where that is what it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    pub held: Vec<HeldFinalizer>,
 }
 
 /// Puts a plan into its public shape.
@@ -264,7 +262,7 @@ fn settings(settings: &Settings) -> SavedSettings {
 }
 
 /// Puts a change into its public shape.
-pub fn change(change: &inner::Change, now: Option<Time>) -> PlannedChange {
+pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChange {
     let proposal = &change.proposal;
     PlannedChange {
         object: reference(&change.object),
@@ -282,7 +280,7 @@ pub fn change(change: &inner::Change, now: Option<Time>) -> PlannedChange {
     }
 }
 
-pub(super) fn backend(about: &About) -> Option<BackendVolume> {
+pub(super) fn backend(about: &ObjectDetails) -> Option<BackendVolume> {
     about
         .backend
         .as_ref()
@@ -290,7 +288,7 @@ pub(super) fn backend(about: &About) -> Option<BackendVolume> {
 }
 
 /// Puts a refusal into its public shape.
-pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
+pub(super) fn refusal(refused: &inner::RefusedObject) -> RefusedChange {
     RefusedChange {
         object: reference(&refused.object),
         id: refused.because.to_owned(),
@@ -301,13 +299,13 @@ pub(super) fn refusal(refused: &inner::Refused) -> RefusedChange {
     }
 }
 
-fn held(holder: &Holder) -> Held {
+fn held(holder: &Holder) -> HeldFinalizer {
     let state = holder.state.as_ref();
     let because = match state {
         Some(state) => state.because.clone(),
         None => "nothing would show it".to_owned(),
     };
-    Held {
+    HeldFinalizer {
         finalizer: holder.finalizer.to_string(),
         by: holder.by.clone(),
         state: holder.liveness().name().to_owned(),
@@ -329,7 +327,7 @@ pub(super) fn undo(undo: Undo) -> String {
     }
 }
 
-fn step(action: &Action) -> Step {
+fn step(action: &Action) -> PlannedStep {
     let policy = |policy: &ReclaimPolicy| format!("spec.persistentVolumeReclaimPolicy is {policy}");
     let as_read = || {
         vec![
@@ -382,7 +380,7 @@ fn step(action: &Action) -> Step {
         ),
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
     };
-    Step { action: action.name().to_owned(), what, preconditions }
+    PlannedStep { action: action.name().to_owned(), what, preconditions }
 }
 
 fn guard(guard: &Guard) -> String {

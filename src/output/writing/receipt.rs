@@ -1,12 +1,10 @@
-//! `kind: Receipt`: what became of a plan.
+//! `kind: Receipt`: the outcome of every change of a plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::about::{cluster_identity, tool};
-use super::super::wire::{
-    API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, gap, reference, volume,
-};
+use super::super::publish::{cluster_identity, gap, reference, tool, volume};
+use super::super::wire::{API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume};
 use super::plan::{BackendVolume, RefusedChange, backend, refusal, undo};
 use crate::apply::{self as inner, Outcome};
 use crate::cluster::Cluster;
@@ -103,7 +101,7 @@ pub struct DoneChange {
 
 /// What a receipt says besides what became of the changes.
 #[derive(Debug, Clone)]
-pub struct Besides<'a> {
+pub struct ReceiptContext<'a> {
     /// The command.
     pub command: &'a str,
     /// The file that holds the journal.
@@ -128,9 +126,9 @@ pub const fn name(outcome: Outcome) -> &'static str {
 }
 
 /// Puts a receipt into its public shape.
-pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &Besides) -> Receipt {
+pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptContext) -> Receipt {
     let capacity =
-        |done: &inner::Done| done.change.about.volume.as_ref().and_then(|it| it.capacity);
+        |done: &inner::ChangeReceipt| done.change.about.volume.as_ref().and_then(|it| it.capacity);
     let done = receipt.done.iter().filter(|it| it.outcome == Outcome::Done);
     Receipt {
         api_version: API_VERSION.to_owned(),
@@ -160,7 +158,7 @@ pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &Besides) -
     }
 }
 
-fn change(done: &inner::Done, dry_run: bool) -> DoneChange {
+fn change(done: &inner::ChangeReceipt, dry_run: bool) -> DoneChange {
     let unwritten = [Outcome::Refused, Outcome::Stale, Outcome::Failed];
     let wrote = !dry_run && !unwritten.contains(&done.outcome);
     DoneChange {

@@ -1,4 +1,4 @@
-//! Reading a plan that was saved.
+//! Reads a saved plan back.
 
 use super::plan::{Plan, SavedSettings};
 use crate::model::{

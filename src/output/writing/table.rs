@@ -1,10 +1,10 @@
-//! Plans and receipts for people: they fit 80 columns, and names of volumes stay whole.
+//! Tables of plans and receipts: at most 80 columns wide, with the names of volumes unbroken.
 
 use std::io::{self, Write};
 
 use super::super::report::{resource_name, short_name, wrap};
 use super::super::wire::ObjectReference;
-use super::plan::{Held, Plan, PlannedChange, RefusedChange};
+use super::plan::{HeldFinalizer, Plan, PlannedChange, RefusedChange};
 use super::receipt::Receipt;
 use crate::model::{escape_control, format_age};
 
@@ -67,13 +67,13 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
 }
 
 /// Whether a finalizer is one that a change removes.
-fn is_removed(change: &PlannedChange, held: &Held) -> bool {
+fn is_removed(change: &PlannedChange, held: &HeldFinalizer) -> bool {
     change.steps.iter().any(|step| step.what.contains(&held.finalizer))
 }
 
 /// Who should have removed a finalizer.
-fn remover(held: &Held) -> String {
-    let Held { finalizer, by, state, because, .. } = held;
+fn remover(held: &HeldFinalizer) -> String {
+    let HeldFinalizer { finalizer, by, state, because, .. } = held;
     match held.probes.is_empty() {
         true => format!("{finalizer}: removed by {by}"),
         false => format!("{finalizer}: removed by {by}, which is {state}: {because}"),

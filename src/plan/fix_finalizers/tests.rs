@@ -1,4 +1,4 @@
-//! Of which volume an attachment is whose volume is gone.
+//! Which manifest is used for the missing volume of an attachment.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
-use crate::journal::{Intent, Request};
+use crate::journal::{Intent, SentRequest};
 use crate::model::{Metadata, Row, Settings, Time, Uid};
 use crate::plan::Purpose;
 
@@ -56,7 +56,7 @@ fn history(saved: Value, written: Time) -> History {
         },
         action: "set-reclaim-policy".to_owned(),
         because: "retain".to_owned(),
-        request: Request {
+        request: SentRequest {
             method: "PATCH".to_owned(),
             path: String::new(),
             content_type: String::new(),
@@ -73,8 +73,8 @@ fn history(saved: Value, written: Time) -> History {
     History { entries: vec![entry], notes: Vec::new() }
 }
 
-/// Whether it would be created again, or why not.
-fn recreated(hanging: &Hanging) -> Result<bool, String> {
+/// Returns whether the volume would be recreated, or why not.
+fn recreated(hanging: &FinalizerSelection) -> Result<bool, String> {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     cluster.apply(Change::Clock(at(5)), &mut dirty);
     cluster.apply(Change::Seen(Row::Attachment(Box::new(attachment()))), &mut dirty);
@@ -91,9 +91,9 @@ fn recreated(hanging: &Hanging) -> Result<bool, String> {
     Err(plan.refusals.into_iter().map(|it| it.reason).collect())
 }
 
-fn named(from: Option<Recreation>, history: Option<&History>) -> Hanging<'_> {
+fn named(from: Option<Recreation>, history: Option<&History>) -> FinalizerSelection<'_> {
     let names = vec![ObjectKey::cluster_wide(Kind::VolumeAttachment, "held")];
-    Hanging { names, from, history }
+    FinalizerSelection { names, from, history }
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn what_the_journal_has_is_used_where_it_was_there_when_the_attachment_was_made(
     let of_it = history(saved("d.example", at(-9)), at(3));
     assert_eq!(recreated(&named(None, Some(&of_it))), Ok(true));
     for other in [
-        // Written before the attachment was made: an earlier object of the name, perhaps.
+        // Recorded before the attachment was created: maybe an earlier object of that name.
         history(saved("d.example", at(-9)), at(-1)),
-        // Made after it: a later one.
+        // Created after it: a later object.
         history(saved("d.example", at(1)), at(3)),
         history(saved("other.example", at(-9)), at(3)),
     ] {

@@ -1,12 +1,12 @@
-//! The promises.
+//! The properties.
 
 use super::*;
 
-/// Whether a volume may be destroyed under these settings: what `gc` promises, in other words.
+/// Whether `gc` may destroy a volume with these settings, derived in another way.
 fn may_go(traits: &Traits, settings: &Settings) -> bool {
     let untouched = is_untouched(traits.against, settings);
     if traits.phase == Phase::Available {
-        // What concerns a claim that it does not name any more concerns nobody.
+        // A claim that it does not reference any more does not matter.
         let of_claim = matches!(traits.against, A::Pod | A::LiveClaim | A::ClaimRecreated);
         let asked = of_claim && traits.against != A::LiveClaim;
         return settings.destroy_data && (untouched || asked);
@@ -14,8 +14,8 @@ fn may_go(traits: &Traits, settings: &Settings) -> bool {
     untouched && is_old_and_kept(traits, settings)
 }
 
-/// Whether only its object may be dropped: nobody has to be there who would delete the backend
-/// volume, and that another volume names it too is what this is for.
+/// Whether `gc --keep-backend` may delete its object: no controller is required, and another volume
+/// may reference the backend volume.
 fn may_be_dropped(traits: &Traits, settings: &Settings) -> bool {
     let of_deletion =
         [A::SharedHandle, A::NodeGone, A::SecretMissing, A::SecretForbidden, A::Driver];
@@ -33,7 +33,7 @@ fn is_untouched(against: Against, settings: &Settings) -> bool {
 }
 
 fn is_old_and_kept(traits: &Traits, settings: &Settings) -> bool {
-    // Times in the future are nobody's.
+    // Times in the future do not count.
     let stated = traits.stated.filter(|days| *days >= 0);
     let old = match (stated, traits.managed) {
         (Some(stated), Some(managed)) => stated.min(managed) >= 7,
@@ -44,8 +44,8 @@ fn is_old_and_kept(traits: &Traits, settings: &Settings) -> bool {
     old && traits.phase == Phase::Released && traits.policy == ReclaimPolicy::Retain
 }
 
-/// What the plan would leave behind once the API server has it: nobody has acted on it yet.
-fn carried_out(mut volume: Volume, change: &Change) -> Volume {
+/// Returns the volume after the writes of a change, before any controller acts.
+fn carried_out(mut volume: Volume, change: &ProposedChange) -> Volume {
     for step in &change.proposal.steps {
         match step {
             Action::SetReclaimPolicy { to, .. } => volume.reclaim_policy = to.clone(),
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn exactly_what_nobody_uses_is_dropped(all in vec(traits(), 1..5), settings in settings()) {
         let settings = Settings { destroy_data: false, ..settings };
-        let selection = Selection { keep_backend: true, ..named(&all) };
+        let selection = GcSelection { keep_backend: true, ..named(&all) };
         let plan = plan(&cluster(&all), &settings, &selection);
         let dropped = objects(&plan);
         for (index, traits) in all.iter().enumerate() {
@@ -98,11 +98,11 @@ proptest! {
     fn a_plan_that_is_made_twice_is_the_same_plan(
         all in vec(traits(), 1..5), settings in settings(), by_name: bool,
     ) {
-        let selection = if by_name { named(&all) } else { Selection::default() };
+        let selection = if by_name { named(&all) } else { GcSelection::default() };
         let first = plan(&cluster(&all), &settings, &selection);
         prop_assert_eq!(&first, &plan(&cluster(&all), &settings, &selection));
-        // Whatever the order in which names were typed.
-        let typed = Selection { names: selection.names.iter().rev().cloned().collect(), ..selection };
+        // In any order of the names.
+        let typed = GcSelection { names: selection.names.iter().rev().cloned().collect(), ..selection };
         prop_assert_eq!(&first, &plan(&cluster(&all), &settings, &typed));
     }
 
@@ -116,13 +116,13 @@ proptest! {
         keep_backend: bool, names in vec(0_usize..4, 0..3),
     ) {
         let cluster = cluster(&all);
-        let everything = Selection { keep_backend, ..Selection::default() };
+        let everything = GcSelection { keep_backend, ..GcSelection::default() };
         let whole = plan(&cluster, &settings, &everything);
         let mut narrow = settings.clone();
         narrow.scope.namespace = namespace.map(Text::from);
         let selector = Selector::parse(label.unwrap_or_default());
         narrow.scope.selector = selector.expect("because it is one");
-        let selection = Selection {
+        let selection = GcSelection {
             names: Vec::new(),
             class: class.map(Text::from),
             driver: driver.map(Text::from),
@@ -130,11 +130,12 @@ proptest! {
         };
         is_within(&plan(&cluster, &narrow, &selection), &whole)?;
 
-        // A name selects what no filter does, but nothing that a filter would refuse.
+        // A name selects volumes that no filter selects, but no change that is refused for a
+        // filter.
         let names: BTreeSet<_> = names.into_iter().filter(|it| *it < all.len()).collect();
         prop_assume!(!names.is_empty() && !settings.destroy_data);
         let names = names.into_iter().map(|index| name(index).into()).collect();
-        let typed = plan(&cluster, &narrow, &Selection { names, ..selection });
+        let typed = plan(&cluster, &narrow, &GcSelection { names, ..selection });
         for change in &typed.changes {
             prop_assert!(whole.changes.contains(change), "only when named: {change:?}");
         }
@@ -145,7 +146,7 @@ proptest! {
         all in vec(traits(), 1..5), settings in settings(),
         kind in select(&Kind::ALL[..]), keep_backend: bool,
     ) {
-        let selection = Selection { keep_backend, ..named(&all) };
+        let selection = GcSelection { keep_backend, ..named(&all) };
         let whole = plan(&cluster(&all), &settings, &selection);
         let mut blind = cluster(&all);
         lose(&mut blind, kind, None);
@@ -157,8 +158,8 @@ proptest! {
             return Ok(());
         }
         let leftover = seen.changes.iter().find(|change| {
-            // Dropping one of two objects needs no look at the others, and a volume that names no
-            // claim has no pods.
+            // Deleting one of two objects needs no list of the others, and a volume without a claim
+            // has no pods.
             let claimless = kind == Kind::Pod && change.purpose == Purpose::Condemn;
             let redundant =
                 kind == Kind::PersistentVolume && change.purpose == Purpose::KeepBackend;
@@ -171,7 +172,7 @@ proptest! {
     fn a_namespace_whose_pods_may_not_be_listed_is_left_alone(
         all in vec(traits(), 1..5), settings in settings(), keep_backend: bool,
     ) {
-        let selection = Selection { keep_backend, ..named(&all) };
+        let selection = GcSelection { keep_backend, ..named(&all) };
         let whole = plan(&cluster(&all), &settings, &selection);
         let mut blind = cluster(&all);
         lose(&mut blind, Kind::Pod, Some("a"));
@@ -203,12 +204,12 @@ proptest! {
         });
         let after = plan(&around(&all, volumes.collect()), &settings, &named(&all));
         prop_assert_eq!(&after.changes, &[]);
-        // And by its own proposal, as whoever carries out the same plan again would ask.
+        // Also where the same plan is carried out again.
         prop_assert!(objects(&after).is_disjoint(&objects(&first)));
     }
 }
 
-/// The promises above would hold of a `gc` that never does anything.
+/// The properties above would hold for a `gc` that never proposes anything.
 #[test]
 fn a_volume_that_nothing_speaks_against_is_planned() {
     let all = [Traits {
@@ -221,7 +222,7 @@ fn a_volume_that_nothing_speaks_against_is_planned() {
         class: "fast",
         label: "x",
     }];
-    for selection in [Selection::default(), named(&all)] {
+    for selection in [GcSelection::default(), named(&all)] {
         let plan = plan(&cluster(&all), &Settings::default(), &selection);
         let names: Vec<_> = plan.changes.iter().map(|it| it.object.to_string()).collect();
         assert_eq!(names, ["pv/pv-0"], "{:#?}", plan.refusals);
@@ -244,7 +245,7 @@ fn what_is_too_young_is_refused_by_name_and_not_selected_by_a_filter() {
     // The younger of two times counts.
     let all = [young(6, 6), young(400, 0), young(0, 400)];
     let cluster = cluster(&all);
-    let selected = plan(&cluster, &Settings::default(), &Selection::default());
+    let selected = plan(&cluster, &Settings::default(), &GcSelection::default());
     assert_eq!((&*selected.changes, &*selected.refusals), (&[][..], &[][..]));
     let typed = plan(&cluster, &Settings::default(), &named(&all));
     let reasons: BTreeSet<_> = typed.refusals.iter().map(|it| &*it.reason).collect();
@@ -256,7 +257,7 @@ fn what_is_too_young_is_refused_by_name_and_not_selected_by_a_filter() {
 fn a_name_that_nothing_has_is_refused_and_never_guessed() {
     let all = [];
     let names = vec!["pv-0".into()];
-    let selection = Selection { names, ..Selection::default() };
+    let selection = GcSelection { names, ..GcSelection::default() };
     let told = |cluster: &Cluster| {
         let plan = plan(cluster, &Settings::default(), &selection);
         assert_eq!(plan.changes, []);

@@ -1,4 +1,4 @@
-//! What there is besides volumes.
+//! Rows of other kinds than volumes.
 
 use super::*;
 
@@ -53,7 +53,7 @@ pub(super) fn pod(traits: &Traits, index: usize) -> Row {
         namespace: key.namespace,
         name: format!("pod-{index}").into(),
         claims: Box::new([Mounted { claim: key.name, ephemeral: false }]),
-        // Even one that is over, and was never scheduled.
+        // Even one that has ended, and was never scheduled.
         phase: PodPhase::Succeeded,
         node: None,
         uid: None,

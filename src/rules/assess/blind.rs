@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Assessor;
 use crate::cluster::{Cluster, Gap, Unseen};
-use crate::journal::kept::CONFIG_MAP;
+use crate::journal::kept_backend::CONFIG_MAP;
 use crate::model::{Answer, Kind, Question, RuleId};
 use crate::rules::{Judge, REGISTRY, Rule};
 

@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Medium,
     stake: Stake::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
-    remedies: &[&remedies::REMOVE_FOREIGN_FINALIZER, &remedies::FIX_CLAIM],
+    remedies: &[&remedies::REMOVE_THIRD_PARTY_FINALIZER, &remedies::FIX_CLAIM],
     title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
     danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
              the finalizer skips it. With a claim's last finalizer its data may go, too.",
@@ -32,7 +32,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         let finding = finish(begin, &volume.metadata, &unknown);
         match &cx.settings().remove_finalizer {
             Some(asked) if unknown.contains(asked) => {
-                finding.remedied_by(cx, volume, &remedies::REMOVE_FOREIGN_FINALIZER)
+                finding.remedied_by(cx, volume, &remedies::REMOVE_THIRD_PARTY_FINALIZER)
             }
             _ => finding.report_only(format!(
                 "removing it skips somebody's clean-up: ask whoever set it; once they are gone for good, `kubectl storage fix-finalizers {} --remove-finalizer {}`",

@@ -160,8 +160,7 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
     match dice.roll(8) {
         0 => vec![Change::Lost(Gap { kind, namespace, reason: "forbidden".to_owned() })],
         1 => vec![Change::Begin(reach)],
-        2 => vec![Change::NotServed(kind)],
-        3 => vec![Change::NotConfigured(kind)],
+        2 | 3 => vec![Change::NotServed(kind)],
         4 => vec![Change::Server(Server {
             git_version: Some("v1.32.2".into()),
             version: Some((1, dice.pick(&[25, 32, 36]))),

@@ -36,7 +36,8 @@ pub(super) fn answer(dice: &mut Dice) -> Row {
     let question = match dice.roll(7) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
-            Question::claim_exists(&ClaimKey { namespace: namespace.into(), name: name.into() })
+            let key = ClaimKey { namespace: namespace.into(), name: name.into() };
+            Question::Exists(ObjectKey::claim(&key))
         }
         1 => Question::Exists(ObjectKey::cluster_wide(Kind::PersistentVolume, dice.pick(&VOLUMES))),
         2 => Question::Exists(ObjectKey::cluster_wide(Kind::Node, dice.pick(&NODES))),

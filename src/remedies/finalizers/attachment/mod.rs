@@ -1,47 +1,48 @@
-//! The finalizers of attachments: F80, F81, F82.
+//! Finalizers of attachments: F80, F81, F82.
 //!
-//! What keeps an attachment is that its disk may be attached: only its attacher can detach it, so
-//! the way is nearly always to let the attacher do so. Its finalizer is never removed while its node
-//! or its volume exists.
+//! An attachment has the finalizer of its attacher while the volume may be attached. Only the
+//! attacher can detach it, and nearly always should: its finalizer is never removed while the node
+//! or the volume exists.
 
-mod decision;
-mod words;
+mod reason;
+mod table;
 
 use super::super::{Remedy, checks};
-use super::Asked;
+use super::FinalizerRequest;
+use super::decision::{Consent, FinalizerDecision};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, Remover};
 use crate::model::{
     Action, Age, Attachment, AttachmentSource, Kind, ObjectRef, PodUse, Proposal, Refusal, Text,
     Threshold, Undo, Volume,
 };
-use decision::{Decision, Held, Row, Source, Why, Word, decide};
+use table::{AttachmentInputs, AttachmentStep, BlockedBy, VolumeOfAttachment, decide};
 
-/// What is done about an attachment that is named.
+/// Deletes an attachment that the user names, or removes its finalizers.
 pub static REMEDY: Remedy<Attachment> = Remedy {
     id: "fix-attachment-finalizers",
     needs: facts::needs![controller: Node, VolumeAttachment],
     writes: &[("patch", "volumeattachments"), ("delete", "volumeattachments")],
     command: |cx, attachment| {
         let mut command = format!("fix-finalizers {}", attachment.object());
-        if let Ok(Ok(proposal)) = propose(cx, attachment, &named()) {
-            super::remover::add_flags(cx, &mut command, &proposal.relies_on, None);
+        if let Ok(Ok(proposal)) = propose(cx, attachment, &FinalizerRequest::named()) {
+            super::add_flags(cx, &mut command, &proposal.relies_on, None);
         }
         Some(command)
     },
-    propose: |cx, attachment| propose(cx, attachment, &named()),
+    propose: |cx, attachment| propose(cx, attachment, &FinalizerRequest::named()),
 };
 
-fn named() -> Asked {
-    Asked { named: true, ..Asked::default() }
-}
-
-/// Proposes or refuses to repair one.
+/// Proposes or refuses steps for an attachment.
 ///
 /// # Errors
-/// When something was not seen that the decision needs.
-pub fn propose(cx: &Cx, attachment: &Attachment, asked: &Asked) -> Seen<Result<Proposal, Refusal>> {
-    let refuse = |reason| Ok(Err(Refusal { reason, effect: words::refused(attachment) }));
+/// When an object was not read on which the decision rests.
+pub fn propose(
+    cx: &Cx,
+    attachment: &Attachment,
+    request: &FinalizerRequest,
+) -> Seen<Result<Proposal, Refusal>> {
+    let refuse = |reason| Ok(Err(Refusal { reason, effect: reason::refused(attachment) }));
     if let Err(reason) = checks::not_exempt(cx, &attachment.metadata) {
         return refuse(reason);
     }
@@ -49,22 +50,26 @@ pub fn propose(cx: &Cx, attachment: &Attachment, asked: &Asked) -> Seen<Result<P
     let (mut steps, mut notices, mut relies_on) = (Vec::new(), Vec::new(), Vec::new());
     let mut effect = None;
     loop {
-        let look = Look::at(cx, &after, asked)?;
-        let decision = decide(look.row);
-        let finalizer = match decision {
-            Decision::Leave(_) if !steps.is_empty() => break,
-            Decision::Leave(why) => return refuse(words::left(cx, &after, &look, why)),
-            Decision::Delete => None,
-            Decision::RemoveItsAttachers => own_finalizer(&after),
-            Decision::RemoveOthers => cx.settings().remove_finalizer.clone(),
+        let evidence = AttachmentEvidence::of(cx, &after, request)?;
+        let step = match decide(evidence.inputs) {
+            FinalizerDecision::Do(step) => step,
+            FinalizerDecision::Leave(_) if !steps.is_empty() => break,
+            FinalizerDecision::Leave(why) => {
+                return refuse(reason::reason(cx, &after, &evidence, why));
+            }
         };
-        effect.get_or_insert_with(|| words::effect(&after, decision));
-        notices.extend(words::notice(&after, decision));
+        let finalizer = match step {
+            AttachmentStep::Delete => None,
+            AttachmentStep::RemoveItsAttachers => own_finalizer(&after),
+            AttachmentStep::RemoveThirdParty => cx.settings().remove_finalizer.clone(),
+        };
+        effect.get_or_insert_with(|| reason::effect(&after, step));
+        notices.extend(reason::notice(&after, step));
         let Some(finalizer) = finalizer else {
             steps.push(Action::DeleteAttachment { attachment: after.object() });
             break;
         };
-        if decision == Decision::RemoveOthers {
+        if step == AttachmentStep::RemoveThirdParty {
             relies_on.push("--remove-finalizer");
         }
         let kept = after.metadata.finalizers.iter().filter(|it| **it != finalizer).cloned();
@@ -77,7 +82,7 @@ pub fn propose(cx: &Cx, attachment: &Attachment, asked: &Asked) -> Seen<Result<P
     notices.extend(left.map(|it| format!("{it} still holds it")));
     Ok(Ok(Proposal {
         steps,
-        effect: effect.unwrap_or_else(|| words::refused(attachment)),
+        effect: effect.unwrap_or_else(|| reason::refused(attachment)),
         undo: Undo::Never(match deletes {
             true => "an attachment that is deleted cannot be kept",
             false => "the API server allows no new finalizer on a terminating object",
@@ -88,67 +93,71 @@ pub fn propose(cx: &Cx, attachment: &Attachment, asked: &Asked) -> Seen<Result<P
     }))
 }
 
-/// The finalizer of the attacher that an attachment names, where it has it.
+/// Returns the finalizer of the attacher in `spec.attacher`, where the attachment has it.
 fn own_finalizer(attachment: &Attachment) -> Option<Text> {
     let own = facts::attacher_finalizer(&attachment.attacher);
     attachment.metadata.finalizers.iter().find(|it| ***it == *own).cloned()
 }
 
-/// What was looked at for a decision.
+/// The inputs of the table for an attachment, and their evidence.
 #[derive(Debug)]
-struct Look {
-    row: Row,
+struct AttachmentEvidence {
+    inputs: AttachmentInputs,
     pod: Option<ObjectRef>,
     attacher: Remover,
 }
 
-impl Look {
-    fn at(cx: &Cx, attachment: &Attachment, asked: &Asked) -> Seen<Self> {
+impl AttachmentEvidence {
+    fn of(cx: &Cx, attachment: &Attachment, request: &FinalizerRequest) -> Seen<Self> {
         let terminating = attachment.metadata.deleting.is_some();
         let (source, volume) = match &attachment.source {
             AttachmentSource::Volume(name) => match cx.attached_volume(name)? {
-                Some(volume) => (Source::There, Some(volume)),
-                None => (Source::Missing, None),
+                Some(volume) => (VolumeOfAttachment::Exists, Some(volume)),
+                None => (VolumeOfAttachment::Missing, None),
             },
-            AttachmentSource::Inline { .. } => (Source::There, None),
-            AttachmentSource::None => (Source::Nameless, None),
+            AttachmentSource::Inline { .. } => (VolumeOfAttachment::Exists, None),
+            AttachmentSource::None => (VolumeOfAttachment::Unnamed, None),
         };
-        let held = held(attachment);
+        let blocked_by = blocked_by(attachment);
         let attacher = Remover::attacher(cx, &attachment.attacher);
-        // What does not bear on the decision need not be seen.
-        let asks_node = match (terminating, source) {
-            (false, Source::There | Source::Missing) | (true, Source::Missing) => true,
-            (true, Source::There) | (_, Source::Nameless) => false,
+        // Objects on which the decision does not rest need not be read.
+        let needs_node = match (terminating, source) {
+            (false, VolumeOfAttachment::Exists | VolumeOfAttachment::Missing)
+            | (true, VolumeOfAttachment::Missing) => true,
+            (true, VolumeOfAttachment::Exists) | (_, VolumeOfAttachment::Unnamed) => false,
         };
-        let node_gone = asks_node && cx.node(&attachment.node, Kind::VolumeAttachment)?.is_none();
-        let would_delete = !terminating && node_gone && source == Source::There;
-        let pod = if would_delete { pod_there(cx, attachment, volume)? } else { None };
+        let node_missing =
+            needs_node && cx.node(&attachment.node, Kind::VolumeAttachment)?.is_none();
+        let would_delete = !terminating && node_missing && source == VolumeOfAttachment::Exists;
+        let pod = if would_delete { pod_on_node(cx, attachment, volume)? } else { None };
         let attacher_absent = would_delete && pod.is_none() && attacher.is_absent(cx)?;
-        let others = others(attachment);
-        let word = cx.settings().remove_finalizer.as_ref().filter(|it| others.contains(it));
-        let threshold = match held {
-            Held::ByItsAttacher | Held::ByAnotherAttacher => Threshold::Detach,
-            Held::ByOthers | Held::ByTheCollector | Held::Not => Threshold::Stuck,
+        let third_party = third_party(attachment);
+        let named = cx.settings().remove_finalizer.as_ref();
+        let threshold = match blocked_by {
+            BlockedBy::ItsAttacher | BlockedBy::AnotherAttacher => Threshold::Detach,
+            BlockedBy::ThirdParty | BlockedBy::GarbageCollector | BlockedBy::Nothing => {
+                Threshold::Stuck
+            }
         };
-        let row = Row {
+        let inputs = AttachmentInputs {
             terminating,
-            source,
+            volume: source,
             may_be_attached: facts::may_be_attached(attachment),
-            held,
-            node_gone,
-            pod_there: pod.is_some(),
+            blocked_by,
+            node_missing,
+            pod_exists: pod.is_some(),
             attacher_absent,
-            named: asked.named,
-            word: if word.is_some() { Word::Said } else { Word::Unsaid },
+            named: request.named,
+            consent: Consent::new(named.is_some_and(|it| third_party.contains(&it))),
             waited: cx.older_than(&Age::stamped(attachment.metadata.deleting), threshold),
         };
-        Ok(Self { row, pod, attacher })
+        Ok(Self { inputs, pod, attacher })
     }
 }
 
-/// The finalizers that no attacher and no garbage collector removes.
-fn others(attachment: &Attachment) -> Vec<&Text> {
-    let is_others = |it: &&Text| match facts::owner_of(it) {
+/// Returns the finalizers that neither an attacher nor the garbage collector removes.
+fn third_party(attachment: &Attachment) -> Vec<&Text> {
+    let is_third_party = |it: &&Text| match facts::owner_of(it) {
         FinalizerOwner::Attacher(_) | FinalizerOwner::GarbageCollector => false,
         FinalizerOwner::Provisioner
         | FinalizerOwner::ControllerManager
@@ -156,26 +165,31 @@ fn others(attachment: &Attachment) -> Vec<&Text> {
         | FinalizerOwner::Snapshotter
         | FinalizerOwner::Unknown => true,
     };
-    attachment.metadata.finalizers.iter().filter(is_others).collect()
+    attachment.metadata.finalizers.iter().filter(is_third_party).collect()
 }
 
-fn held(attachment: &Attachment) -> Held {
+/// Returns the finalizer that decides about an attachment.
+fn blocked_by(attachment: &Attachment) -> BlockedBy {
     if own_finalizer(attachment).is_some() {
-        Held::ByItsAttacher
+        BlockedBy::ItsAttacher
     } else if facts::has_attacher_finalizer(&attachment.metadata) {
-        Held::ByAnotherAttacher
-    } else if !others(attachment).is_empty() {
-        Held::ByOthers
+        BlockedBy::AnotherAttacher
+    } else if !third_party(attachment).is_empty() {
+        BlockedBy::ThirdParty
     } else if attachment.metadata.finalizers.is_empty() {
-        Held::Not
+        BlockedBy::Nothing
     } else {
-        Held::ByTheCollector
+        BlockedBy::GarbageCollector
     }
 }
 
-/// A pod that is said to be on the node and names the volume's claim: its machine may run, whatever
-/// became of the node's object.
-fn pod_there(cx: &Cx, attachment: &Attachment, volume: Option<&Volume>) -> Seen<Option<ObjectRef>> {
+/// Returns a pod on the node that uses the volume's claim: the machine may run although its Node
+/// object does not exist.
+fn pod_on_node(
+    cx: &Cx,
+    attachment: &Attachment,
+    volume: Option<&Volume>,
+) -> Seen<Option<ObjectRef>> {
     let Some(claim) = volume.and_then(|it| it.claim_ref.as_ref()) else { return Ok(None) };
     let pods = cx.pods_of(&claim.key)?;
     let there = pods.into_iter().find(|pod| pod.node.as_ref() == Some(&attachment.node));

@@ -1,25 +1,27 @@
-//! What is said about attachments: F80, F81, F82 and R-SUP-1, one case per sentence.
+//! Proposals and refusals for attachments: F80, F81, F82 and R-SUP-1, one case per sentence.
 
 mod promises;
 
-use super::super::stage::{DRIVER, Stage, attachment, claim, metadata, node, pod, said, volume};
+use super::super::fixture::{
+    DRIVER, FinalizerFixture, attachment, claim, metadata, node, pod, said, volume,
+};
 use super::*;
 use crate::model::{Liveness, PodPhase, ReclaimPolicy, Row, Settings};
 
 const OWN: &str = "external-attacher/disk-csi-example-com";
 const FOREIGN: &str = "example.com/audit";
 
-fn alive() -> Stage {
-    Stage { attacher: Liveness::Alive, ..Stage::default() }
+fn alive() -> FinalizerFixture {
+    FinalizerFixture { attacher: Liveness::Alive, ..FinalizerFixture::default() }
 }
 
-fn with_volume(stage: Stage) -> Stage {
-    stage.with(Row::Volume(Box::new(volume(ReclaimPolicy::Delete))))
+fn with_volume(fixture: FinalizerFixture) -> FinalizerFixture {
+    fixture.with(Row::Volume(Box::new(volume(ReclaimPolicy::Delete))))
 }
 
-/// What is said of an attachment.
-fn ask(stage: Stage, row: &Attachment) -> Result<Proposal, String> {
-    said(stage.with(Row::Attachment(Box::new(row.clone()))).ask(propose, row))
+/// Returns the proposal or the refusal for an attachment.
+fn ask(fixture: FinalizerFixture, row: &Attachment) -> Result<Proposal, String> {
+    said(fixture.with(Row::Attachment(Box::new(row.clone()))).ask(propose, row))
 }
 
 fn running(namespace: &str, node: &str) -> Row {
@@ -50,8 +52,9 @@ fn removes(row: &Attachment, finalizer: &str) -> Action {
 fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
     let row = attachment(&[OWN], None);
     for liveness in [Liveness::Alive, Liveness::Unknown] {
-        let stage = with_volume(Stage { attacher: liveness, ..Stage::default() });
-        let proposal = ask(stage, &row).expect("planned");
+        let fixture =
+            with_volume(FinalizerFixture { attacher: liveness, ..FinalizerFixture::default() });
+        let proposal = ask(fixture, &row).expect("planned");
         assert_eq!(proposal.steps, deletes(&row));
         assert_eq!(
             proposal.notices,
@@ -60,10 +63,10 @@ fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
         assert_eq!(proposal.undo, Undo::Never("an attachment that is deleted cannot be kept"));
     }
     refuses(
-        ask(with_volume(Stage::default()), &row),
+        ask(with_volume(FinalizerFixture::default()), &row),
         &["nobody would detach the disk", "is absent", "reinstall the driver"],
     );
-    let many = Stage { named: false, ..with_volume(alive()) };
+    let many = FinalizerFixture { named: false, ..with_volume(alive()) };
     refuses(
         ask(many, &row),
         &["name the attachment: `fix-finalizers volumeattachment/csi-1`", "is alive"],
@@ -80,17 +83,17 @@ fn what_describes_its_volume_itself_is_deleted_too() {
 #[test]
 fn a_pod_that_is_said_to_run_there_keeps_the_disk() {
     let row = attachment(&[OWN], None);
-    let stage = with_volume(alive()).with(Row::Claim(Box::new(claim(&[], None))));
-    let told = ask(stage.clone().with(running("shop", "node-1")), &row);
+    let fixture = with_volume(alive()).with(Row::Claim(Box::new(claim(&[], None))));
+    let told = ask(fixture.clone().with(running("shop", "node-1")), &row);
     refuses(told, &["po/shop/web is said to run there"]);
     for others in [running("elsewhere", "node-1"), running("shop", "node-2")] {
-        assert_eq!(ask(stage.clone().with(others), &row).expect("planned").steps, deletes(&row));
+        assert_eq!(ask(fixture.clone().with(others), &row).expect("planned").steps, deletes(&row));
     }
 }
 
 #[test]
 fn a_volume_that_is_gone_has_to_be_created_again() {
-    for (row, stage) in [
+    for (row, fixture) in [
         (attachment(&[OWN], Some(120)), alive().with(node())),
         (attachment(&[OWN], None), alive().with(node())),
         (attachment(&[OWN], None), alive()),
@@ -100,7 +103,7 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
             "`fix-finalizers volumeattachment/csi-1 --from FILE`",
             "external-attacher/disk-csi-example-com: external-attacher of disk.csi.example.com is alive",
         ];
-        refuses(ask(stage, &row), &words);
+        refuses(ask(fixture, &row), &words);
     }
 }
 
@@ -108,25 +111,28 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
 fn the_last_resort_is_for_a_node_and_a_volume_that_are_gone() {
     let row = attachment(&[OWN], Some(120));
     for liveness in [Liveness::Alive, Liveness::Absent, Liveness::Unknown] {
-        let stage = Stage { attacher: liveness, ..Stage::default() };
-        let proposal = ask(stage.clone(), &row).expect("planned");
+        let fixture = FinalizerFixture { attacher: liveness, ..FinalizerFixture::default() };
+        let proposal = ask(fixture.clone(), &row).expect("planned");
         assert_eq!(proposal.steps, [removes(&row, OWN)]);
         assert!(!proposal.keeps_backend && proposal.notices[0].starts_with("the last resort"));
-        let many = Stage { named: false, ..stage };
+        let many = FinalizerFixture { named: false, ..fixture };
         refuses(
             ask(many, &row),
             &["--from FILE`", "as the last resort", "where the attachment is named"],
         );
     }
-    refuses(ask(Stage::default(), &attachment(&[OWN], Some(5))), &["for 10m yet: wait"]);
+    refuses(ask(FinalizerFixture::default(), &attachment(&[OWN], Some(5))), &["for 10m yet: wait"]);
 }
 
 #[test]
 fn the_finalizer_of_another_attacher_is_not_ours_to_remove() {
     let row = attachment(&["external-attacher/other-example-com"], Some(120));
-    refuses(ask(Stage::default(), &row), &["another attacher than the one it names holds it"]);
+    refuses(
+        ask(FinalizerFixture::default(), &row),
+        &["another attacher than the one it names holds it"],
+    );
     let row = attachment(&[OWN, "external-attacher/other-example-com"], Some(120));
-    let proposal = ask(Stage::default(), &row).expect("planned");
+    let proposal = ask(FinalizerFixture::default(), &row).expect("planned");
     assert_eq!(proposal.steps, [removes(&row, OWN)]);
     assert!(proposal.notices[1].starts_with("external-attacher/other-example-com still"));
 }
@@ -134,27 +140,27 @@ fn the_finalizer_of_another_attacher_is_not_ours_to_remove() {
 #[test]
 fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
     let row = attachment(&[OWN], Some(120));
-    for (stage, words) in [
+    for (fixture, words) in [
         (
             with_volume(alive()).with(node()),
             "the driver has to finish: look at the logs of the attacher",
         ),
         (with_volume(alive()), "its node is gone; the driver has to finish"),
         (
-            with_volume(Stage::default()).with(node()),
+            with_volume(FinalizerFixture::default()).with(node()),
             "is gone: reinstall the driver, and let it detach",
         ),
     ] {
-        refuses(ask(stage, &row), &[words, "external-attacher of disk.csi.example.com is a"]);
+        refuses(ask(fixture, &row), &[words, "external-attacher of disk.csi.example.com is a"]);
     }
 }
 
 #[test]
 fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
     let row = attachment(&[FOREIGN], Some(120));
-    let stage = with_volume(alive()).with(node());
+    let fixture = with_volume(alive()).with(node());
     refuses(
-        ask(stage.clone(), &row),
+        ask(fixture.clone(), &row),
         &[
             "it is not attached any more",
             "needs --remove-finalizer NAME",
@@ -162,34 +168,38 @@ fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
         ],
     );
     let settings = Settings { remove_finalizer: Some(FOREIGN.into()), ..Settings::default() };
-    let stage = Stage { settings, ..stage };
-    let proposal = ask(stage.clone(), &row).expect("planned");
+    let fixture = FinalizerFixture { settings, ..fixture };
+    let proposal = ask(fixture.clone(), &row).expect("planned");
     assert_eq!(
         (proposal.steps, proposal.relies_on),
         (vec![removes(&row, FOREIGN)], vec!["--remove-finalizer"])
     );
-    // Not while the disk may be attached, not to what a filter chose, and not at once.
+    // Not while the volume may be attached, not where a filter chose it, and not immediately.
     refuses(
-        ask(stage.clone(), &attachment(&[OWN, FOREIGN], Some(120))),
+        ask(fixture.clone(), &attachment(&[OWN, FOREIGN], Some(120))),
         &["the driver has to finish"],
     );
-    refuses(ask(Stage { named: false, ..stage.clone() }, &row), &["name the attachment"]);
-    refuses(ask(stage, &attachment(&[FOREIGN], Some(30))), &["for 1h yet: wait"]);
+    refuses(
+        ask(FinalizerFixture { named: false, ..fixture.clone() }, &row),
+        &["name the attachment"],
+    );
+    refuses(ask(fixture, &attachment(&[FOREIGN], Some(30))), &["for 1h yet: wait"]);
 }
 
 #[test]
 fn both_go_one_after_the_other() {
     let row = attachment(&[FOREIGN, OWN], Some(120));
     let settings = Settings { remove_finalizer: Some(FOREIGN.into()), ..Settings::default() };
-    let proposal = ask(Stage { settings, ..Stage::default() }, &row).expect("planned");
+    let proposal =
+        ask(FinalizerFixture { settings, ..FinalizerFixture::default() }, &row).expect("planned");
     assert_eq!(proposal.steps, [removes(&row, OWN), removes(&row, FOREIGN)]);
 }
 
 #[test]
 fn what_nothing_is_wrong_with_is_told_so() {
-    let stage = with_volume(alive()).with(node());
+    let fixture = with_volume(alive()).with(node());
     refuses(
-        ask(stage.clone(), &attachment(&[OWN], None)),
+        ask(fixture.clone(), &attachment(&[OWN], None)),
         &["nothing holds it: it is not being deleted"],
     );
     let mut exempt = attachment(&[OWN], None);
@@ -200,9 +210,9 @@ fn what_nothing_is_wrong_with_is_told_so() {
 
 #[test]
 fn the_command_names_the_attachment() {
-    let stage = with_volume(alive());
-    let (cluster, facts) = (stage.cluster(), std::cell::RefCell::default());
-    let cx = Cx::new(&cluster, &stage.settings, &facts);
+    let fixture = with_volume(alive());
+    let (cluster, facts) = (fixture.cluster(), std::cell::RefCell::default());
+    let cx = Cx::new(&cluster, &fixture.settings, &facts);
     let (_, offer) = REMEDY.verdict(&cx, &attachment(&[OWN], None));
     let command = offer.and_then(|it| it.command);
     assert_eq!(command.as_deref(), Some("kubectl storage fix-finalizers volumeattachment/csi-1"));

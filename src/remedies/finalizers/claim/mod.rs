@@ -1,24 +1,26 @@
-//! The finalizers of claims: F33, F41, F42, F48.
+//! Finalizers of claims: F33, F41, F42, F48.
 //!
-//! A claim that is being deleted goes with the last finalizer that holds it, and with it its data,
-//! where the policy of its volume says so. So whoever uses it is looked for before anything else,
-//! and no word of the user lifts that; and what becomes of the data is asked before the claim is
-//! let go, not after.
+//! A Terminating claim is deleted with its last finalizer, and with it its data where the policy of
+//! its volume is Delete. So its users are checked first, which no flag overrides; and the decision
+//! about the data is made before the last finalizer is removed.
 
-mod decision;
-mod going;
-mod held;
+mod deletion;
+mod finalizer;
+mod table;
 
 use super::super::{Remedy, checks};
-use super::Asked;
-use crate::cluster::{Cx, Seen, Unseen};
+use super::FinalizerRequest;
+use super::decision::FinalizerDecision;
+use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION, Reason, Unsafe};
-use crate::model::{Action, Claim, Effect, Guard, Kind, Proposal, Refusal, Text, Threshold, Undo};
-use decision::{Data, Decision};
-use going::Going;
-use held::Held;
+use crate::model::{
+    Action, Age, Claim, Effect, Guard, Kind, Proposal, Refusal, Text, Threshold, Undo,
+};
+use deletion::ClaimDeletion;
+use finalizer::ClaimFinalizer;
+use table::{DataDecision, Remove};
 
-/// How many of the users of a claim a reason names.
+/// How many users of a claim a reason names at most.
 const NAMED: usize = 3;
 
 const NEEDS: &[Kind] = facts::needs![
@@ -31,48 +33,51 @@ const NEEDS: &[Kind] = facts::needs![
     PartialObjectMetadata
 ];
 
-/// What is done to the finalizers of a claim that is named.
+/// Removes finalizers of a claim that the user names.
 pub static REMEDY: Remedy<Claim> = Remedy {
     id: "fix-claim-finalizers",
     needs: NEEDS,
     writes: &[("patch", "persistentvolumeclaims"), ("patch", "persistentvolumes")],
     command: |cx, claim| Some(command(cx, claim)),
-    propose: |cx, claim| propose(cx, claim, &Asked { named: true, ..Asked::default() }),
+    propose: |cx, claim| propose(cx, claim, &FinalizerRequest::named()),
 };
 
-/// Adds a missing protection to a claim that is named: nothing else is done to one that is not
-/// being deleted.
+/// Adds a missing kubernetes.io/pvc-protection to a claim that the user names: nothing else is done
+/// to a claim that is not Terminating.
 pub static PROTECT: Remedy<Claim> = Remedy {
     id: "protect-claim",
     needs: &[Kind::PersistentVolumeClaim],
     writes: &[("patch", "persistentvolumeclaims")],
     command: |cx, claim| Some(command(cx, claim)),
-    propose: |cx, claim| Ok(protect(cx, claim, &Asked { named: true, ..Asked::default() })),
+    propose: |cx, claim| Ok(protect(cx, claim, &FinalizerRequest::named())),
 };
 
-/// The command that does it, with the flags that it relies on.
+/// Returns the command for the claim, with the danger flags on which the proposal relies.
 fn command(cx: &Cx, claim: &Claim) -> String {
     let mut command = format!("fix-finalizers pvc/{} -n {}", claim.metadata.name, claim.namespace);
-    let asked = Asked { named: true, ..Asked::default() };
-    if let Ok(Ok(proposal)) = propose(cx, claim, &asked) {
-        super::remover::add_flags(cx, &mut command, &proposal.relies_on, None);
+    if let Ok(Ok(proposal)) = propose(cx, claim, &FinalizerRequest::named()) {
+        super::add_flags(cx, &mut command, &proposal.relies_on, None);
     }
     command
 }
 
-/// Proposes or refuses to repair one.
+/// Proposes or refuses steps for a claim.
 ///
 /// # Errors
-/// When something was not seen that the decision needs.
-pub fn propose(cx: &Cx, claim: &Claim, asked: &Asked) -> Seen<Result<Proposal, Refusal>> {
+/// When an object was not read on which the decision rests.
+pub fn propose(
+    cx: &Cx,
+    claim: &Claim,
+    request: &FinalizerRequest,
+) -> Seen<Result<Proposal, Refusal>> {
     if claim.metadata.deleting.is_none() {
-        return Ok(protect(cx, claim, asked));
+        return Ok(protect(cx, claim, request));
     }
-    let held = Held::all(cx, claim);
-    let going = Going::of(cx, claim);
+    let finalizers = ClaimFinalizer::all(cx, claim);
+    let deletion = ClaimDeletion::of(cx, claim);
     let refuse = |reason: String| {
-        let all: Vec<_> = held.iter().collect();
-        Ok(Err(Refusal { reason, effect: going.effect(&all, &[], None) }))
+        let all: Vec<_> = finalizers.iter().collect();
+        Ok(Err(Refusal { reason, effect: deletion.effect(&all, &[], None) }))
     };
     if let Err(reason) = checks::not_exempt(cx, &claim.metadata) {
         return refuse(reason);
@@ -82,13 +87,13 @@ pub fn propose(cx: &Cx, claim: &Claim, asked: &Asked) -> Seen<Result<Proposal, R
     if let Some(unseen) = unseen.into_iter().next().filter(|_| !used) {
         return Err(unseen);
     }
-    let (mut removed, mut stays, mut why) = (Vec::new(), Vec::new(), Vec::new());
-    for it in &held {
-        match it.decide(cx, asked, used)? {
-            Decision::Remove => removed.push(it),
-            Decision::Leave(reason) => {
-                why.push(it.left(cx, reason));
-                stays.push(it);
+    let (mut removed, mut left, mut why) = (Vec::new(), Vec::new(), Vec::new());
+    for it in &finalizers {
+        match it.decide(cx, request, used)? {
+            FinalizerDecision::Do(Remove) => removed.push(it),
+            FinalizerDecision::Leave(reason) => {
+                why.push(it.reason(cx, reason));
+                left.push(it);
             }
         }
     }
@@ -96,15 +101,15 @@ pub fn propose(cx: &Cx, claim: &Claim, asked: &Asked) -> Seen<Result<Proposal, R
         why.insert(0, users(&reasons));
         return refuse(why.join("; "));
     }
-    if held.is_empty() {
+    if finalizers.is_empty() {
         return refuse("no finalizer holds it".to_owned());
     }
     if removed.is_empty() {
         return refuse(why.join("; "));
     }
-    stays.retain(|it| it.whose.holds_unused());
-    match going.decide(cx, stays.is_empty())? {
-        Ok(data) => Ok(Ok(proposal(cx, claim, &going, data, &removed, &stays, why))),
+    left.retain(|it| it.kind.blocks_unused());
+    match deletion.decide(cx, left.is_empty())? {
+        Ok(data) => Ok(Ok(proposal(cx, claim, &deletion, data, &removed, &left, why))),
         Err(reason) => {
             let of_each = removed.iter().map(|it| it.described()).chain(why);
             refuse(std::iter::once(reason).chain(of_each).collect::<Vec<_>>().join("; "))
@@ -112,20 +117,21 @@ pub fn propose(cx: &Cx, claim: &Claim, asked: &Asked) -> Seen<Result<Proposal, R
     }
 }
 
-/// The steps: what becomes of the data first, then one finalizer after the other. What still holds
-/// the claim afterwards is tested with each of them, because nobody was asked about its data.
+/// Returns the steps: first the policy of the volume, then one finalizer after the other. Each
+/// patch tests that the finalizers in `blocking` remain, since nothing was decided about the data
+/// then.
 fn proposal(
     cx: &Cx,
     claim: &Claim,
-    going: &Going,
-    data: Data,
-    removed: &[&Held],
-    holders: &[&Held],
+    deletion: &ClaimDeletion,
+    data: DataDecision,
+    removed: &[&ClaimFinalizer],
+    blocking: &[&ClaimFinalizer],
     notices: Vec<String>,
 ) -> Proposal {
     let guards: Vec<_> =
-        holders.iter().map(|it| Guard::Finalizer(Text::clone(&it.finalizer))).collect();
-    let mut steps: Vec<_> = going.first_step(data).into_iter().collect();
+        blocking.iter().map(|it| Guard::Finalizer(Text::clone(&it.finalizer))).collect();
+    let mut steps: Vec<_> = deletion.first_step(data).into_iter().collect();
     steps.extend(removed.iter().map(|it| Action::RemoveFinalizer {
         object: claim.object(),
         finalizer: Text::clone(&it.finalizer),
@@ -137,8 +143,8 @@ fn proposal(
     relies_on.dedup();
     Proposal {
         steps,
-        effect: going.effect(removed, holders, Some(data)),
-        undo: Undo::Never(match holders.is_empty() {
+        effect: deletion.effect(removed, blocking, Some(data)),
+        undo: Undo::Never(match blocking.is_empty() {
             true => "a claim that went cannot come back",
             false => "the API server allows no new finalizer on a terminating object",
         }),
@@ -148,14 +154,14 @@ fn proposal(
     }
 }
 
-/// Whoever uses the claim, or would use it again: R-PVCP-9 without its last two, of which the one
-/// is the user's choice and the other is about claims that are not being deleted yet. An attachment
-/// counts by its finalizer too (R-SUP-1).
+/// Returns the uses of a claim: R-PVCP-9 without its last two, of which one is the choice of the
+/// user and the other concerns claims that are not Terminating. An attachment counts by its
+/// finalizer too (R-SUP-1).
 fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut found = facts::unsafe_to_delete(cx, claim);
     found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != Reason::Unprotected);
     let attached = claim.volume_name.as_deref().map_or(Ok(Vec::new()), |it| cx.attachments_of(it));
-    // What was not seen is among the others already.
+    // What was not read is reported by `unsafe_to_delete` already.
     for row in attached.unwrap_or_default() {
         let reason = Reason::Attached(row);
         if facts::may_be_attached(row) && !found.reasons.contains(&reason) {
@@ -172,8 +178,8 @@ fn users(reasons: &[Reason]) -> String {
     format!("it is in use, and nothing lifts that: {}{others}", named.join(", "))
 }
 
-/// P-FIN-ADD of the protection (F42), whether or not the claim is in use: then above all.
-fn protect(cx: &Cx, claim: &Claim, asked: &Asked) -> Result<Proposal, Refusal> {
+/// Proposes kubernetes.io/pvc-protection (P-FIN-ADD, F42), whether or not the claim is in use.
+fn protect(cx: &Cx, claim: &Claim, request: &FinalizerRequest) -> Result<Proposal, Refusal> {
     let effect = Effect {
         what: format!("adds finalizer {PVC_PROTECTION}, which keeps the claim while pods use it"),
         risk: "none while kube-controller-manager runs; without it, deleting the claim will hang"
@@ -190,8 +196,8 @@ fn protect(cx: &Cx, claim: &Claim, asked: &Asked) -> Result<Proposal, Refusal> {
         let left = "nothing is removed from a claim that is not";
         return refuse(format!("nothing holds it: it is not being deleted, and {left}"));
     }
-    let age = crate::model::Age::stamped(claim.metadata.created);
-    if !asked.named && !cx.older_than(&age, Threshold::ClaimProtection) {
+    let age = Age::stamped(claim.metadata.created);
+    if !request.named && !cx.older_than(&age, Threshold::ClaimProtection) {
         return refuse("kube-controller-manager may be about to add its protection".to_owned());
     }
     Ok(Proposal {
@@ -207,11 +213,6 @@ fn protect(cx: &Cx, claim: &Claim, asked: &Asked) -> Result<Proposal, Refusal> {
         relies_on: Vec::new(),
         keeps_backend: false,
     })
-}
-
-/// What was not seen of a claim's volume.
-fn unseen_volume(reason: String) -> Unseen {
-    Unseen { kind: Kind::PersistentVolume, namespace: None, reason }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What is said about claims: F33, F41, F42, F48 and R-PVCP-9, one case per sentence.
+//! Proposals and refusals for claims: F33, F41, F42, F48 and R-PVCP-9, one case per sentence.
 
 mod promises;
 
-use super::super::stage::{
-    DRIVER, Stage, ago, attachment, claim, copy, pod, said, snapshot, volume, workload,
+use super::super::fixture::{
+    DRIVER, FinalizerFixture, ago, attachment, claim, copy, pod, said, snapshot, volume, workload,
 };
 use super::*;
 use crate::facts::{CLONE_SOURCE, SNAPSHOT_SOURCE};
@@ -18,10 +18,14 @@ fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     settings
 }
 
-/// What is said of a claim that has been terminating for two hours, with these finalizers.
-fn ask(stage: Stage, finalizers: &[&str], volume: &Volume) -> Result<Proposal, String> {
+/// Returns the proposal or the refusal for a claim that has been Terminating for two hours.
+fn ask(
+    fixture: FinalizerFixture,
+    finalizers: &[&str],
+    volume: &Volume,
+) -> Result<Proposal, String> {
     let claim = claim(finalizers, Some(120));
-    said(stage.of_claim(&claim, Some(volume)).ask(propose, &claim))
+    said(fixture.of_claim(&claim, Some(volume)).ask(propose, &claim))
 }
 
 fn kept() -> Volume {
@@ -48,16 +52,16 @@ fn refuses(said: Result<Proposal, String>, words: &[&str]) {
     }
 }
 
-/// Who would have to be asked is the driver that an in-tree provisioner was migrated to.
+/// An in-tree provisioner counts as the driver to which it was migrated.
 #[test]
 fn the_copier_of_a_claim_without_a_volume_is_the_driver_of_its_provisioner() {
     for (provisioner, driver) in [("kubernetes.io/aws-ebs", "ebs.csi.aws.com"), (DRIVER, DRIVER)] {
         let mut claim = claim(&[CLONE_SOURCE], Some(120));
         claim.volume_name = None;
         claim.provisioner = Some(provisioner.into());
-        let stage = Stage::default().of_claim(&claim, None);
-        let (cluster, facts) = (stage.cluster(), std::cell::RefCell::default());
-        let cx = Cx::new(&cluster, &stage.settings, &facts);
+        let fixture = FinalizerFixture::default().of_claim(&claim, None);
+        let (cluster, facts) = (fixture.cluster(), std::cell::RefCell::default());
+        let cx = Cx::new(&cluster, &fixture.settings, &facts);
         let copier = crate::facts::copier_of(&cx, &claim);
         assert_eq!(copier.as_deref(), Some(driver), "{provisioner}");
     }
@@ -66,7 +70,7 @@ fn the_copier_of_a_claim_without_a_volume_is_the_driver_of_its_provisioner() {
 #[test]
 fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() {
     let all = [PVC_PROTECTION, SNAPSHOT_SOURCE, CLONE_SOURCE];
-    let proposal = ask(Stage::default(), &all, &kept()).expect("planned");
+    let proposal = ask(FinalizerFixture::default(), &all, &kept()).expect("planned");
     assert_eq!(steps(&proposal), [CLONE_SOURCE, SNAPSHOT_SOURCE, PVC_PROTECTION]);
     assert_eq!(proposal.undo, Undo::Never("a claim that went cannot come back"));
     assert_eq!((proposal.relies_on, proposal.notices), (vec![], vec![]));
@@ -104,13 +108,13 @@ fn a_finalizer_is_left_to_its_controller_with_the_evidence_and_what_to_do() {
                 [format!("{finalizer}: whether {who} is there is unknown ("), flag.to_owned()],
             ),
         ] {
-            let stage = Stage {
+            let fixture = FinalizerFixture {
                 manager: liveness,
                 provisioner: liveness,
                 snapshotter: liveness,
-                ..Stage::default()
+                ..FinalizerFixture::default()
             };
-            refuses(ask(stage, &[finalizer], &kept()), &[&words[0], &words[1]]);
+            refuses(ask(fixture, &[finalizer], &kept()), &[&words[0], &words[1]]);
         }
     }
 }
@@ -122,12 +126,12 @@ fn the_users_word_that_a_controller_is_gone_counts_where_nothing_of_it_is_found(
         (CLONE_SOURCE, DRIVER),
         (SNAPSHOT_SOURCE, "snapshot-controller"),
     ] {
-        let of = |liveness| Stage {
+        let of = |liveness| FinalizerFixture {
             manager: liveness,
             provisioner: liveness,
             snapshotter: liveness,
             settings: settings(|it| it.absent_drivers = [name.into()].into()),
-            ..Stage::default()
+            ..FinalizerFixture::default()
         };
         let proposal = ask(of(Liveness::Unknown), &[finalizer], &kept()).expect("planned");
         assert_eq!(proposal.relies_on, ["--driver-absent"], "{name}");
@@ -137,7 +141,7 @@ fn the_users_word_that_a_controller_is_gone_counts_where_nothing_of_it_is_found(
 
 #[test]
 fn every_finalizer_is_told_who_should_remove_it() {
-    let stage = Stage { manager: Liveness::Alive, ..Stage::default() };
+    let fixture = FinalizerFixture { manager: Liveness::Alive, ..FinalizerFixture::default() };
     let all = [PVC_PROTECTION, "foregroundDeletion", FOREIGN];
     let words = [
         "kubernetes.io/pvc-protection: kube-controller-manager is alive",
@@ -145,16 +149,16 @@ fn every_finalizer_is_told_who_should_remove_it() {
         "example.com/backup: whoever set it should remove it, and nothing tells whether they are there",
         "needs --remove-finalizer example.com/backup",
     ];
-    refuses(ask(stage.clone(), &all, &kept()), &words);
-    // Where it is in use as well.
-    let used = stage.with(pod("shop", PodPhase::Running, Some("node-1")));
+    refuses(ask(fixture.clone(), &all, &kept()), &words);
+    // Also where the claim is in use.
+    let used = fixture.with(pod("shop", PodPhase::Running, Some("node-1")));
     refuses(ask(used, &all, &kept()), &words[..3]);
 }
 
 #[test]
 fn what_is_removed_now_leaves_the_rest_with_its_reason() {
-    let stage = Stage { manager: Liveness::Alive, ..Stage::default() };
-    let proposal = ask(stage, &[PVC_PROTECTION, CLONE_SOURCE], &kept()).expect("planned");
+    let fixture = FinalizerFixture { manager: Liveness::Alive, ..FinalizerFixture::default() };
+    let proposal = ask(fixture, &[PVC_PROTECTION, CLONE_SOURCE], &kept()).expect("planned");
     assert_eq!(steps(&proposal), [CLONE_SOURCE]);
     let [notice] = &*proposal.notices else { panic!("{:?}", proposal.notices) };
     assert!(notice.starts_with("kubernetes.io/pvc-protection: kube-controller-manager is alive"));
@@ -185,25 +189,27 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
         (copy(ClaimPhase::Pending), "pvc/shop/copy is being filled from it"),
         (snapshot(false), "of it is not ready"),
         (Row::Attachment(Box::new(attachment(&[], None))), "attached to node node-1"),
-        // By its finalizer alone (R-SUP-1).
+        // Only by its finalizer (R-SUP-1).
         (Row::Attachment(Box::new(going)), "attached to node node-1"),
     ] {
         for finalizers in [&[PVC_PROTECTION][..], &[CLONE_SOURCE], &[PVC_PROTECTION, FOREIGN]] {
-            let stage = Stage { settings: word.clone(), ..Stage::default() }.with(row.clone());
-            let told = ask(stage, finalizers, &volume(ReclaimPolicy::Delete));
+            let fixture =
+                FinalizerFixture { settings: word.clone(), ..FinalizerFixture::default() }
+                    .with(row.clone());
+            let told = ask(fixture, finalizers, &volume(ReclaimPolicy::Delete));
             refuses(told, &["it is in use, and nothing lifts that", words]);
         }
     }
-    let stage = Stage { settings: word, ..Stage::default() };
+    let fixture = FinalizerFixture { settings: word, ..FinalizerFixture::default() };
     let claim = Claim { conditions: [resizing].into(), ..claim(&[PVC_PROTECTION], Some(120)) };
-    let told = said(stage.of_claim(&claim, Some(&kept())).ask(propose, &claim));
+    let told = said(fixture.of_claim(&claim, Some(&kept())).ask(propose, &claim));
     refuses(told, &["condition Resizing holds"]);
 }
 
 #[test]
 fn copies_that_are_done_hold_nothing() {
-    let stage = Stage::default().with(copy(ClaimPhase::Bound)).with(snapshot(true));
-    let proposal = ask(stage, &[CLONE_SOURCE, SNAPSHOT_SOURCE], &kept()).expect("planned");
+    let fixture = FinalizerFixture::default().with(copy(ClaimPhase::Bound)).with(snapshot(true));
+    let proposal = ask(fixture, &[CLONE_SOURCE, SNAPSHOT_SOURCE], &kept()).expect("planned");
     assert_eq!(steps(&proposal), [CLONE_SOURCE, SNAPSHOT_SOURCE]);
 }
 
@@ -211,7 +217,7 @@ fn copies_that_are_done_hold_nothing() {
 fn the_last_finalizer_needs_a_word_about_the_data() {
     let gone = volume(ReclaimPolicy::Delete);
     refuses(
-        ask(Stage::default(), &[PVC_PROTECTION], &gone),
+        ask(FinalizerFixture::default(), &[PVC_PROTECTION], &gone),
         &[
             "needs --keep-data or --destroy-data: the policy of pv/pv-1 is Delete",
             "the data is destroyed when the claim goes",
@@ -220,14 +226,17 @@ fn the_last_finalizer_needs_a_word_about_the_data() {
     );
     let recycled = volume(ReclaimPolicy::Recycle);
     refuses(
-        ask(Stage::default(), &[PVC_PROTECTION], &recycled),
+        ask(FinalizerFixture::default(), &[PVC_PROTECTION], &recycled),
         &["needs --keep-data", "scrubbed"],
     );
 }
 
 #[test]
 fn keeping_the_data_changes_the_policy_before_anything_goes() {
-    let keep = Stage { settings: settings(|it| it.keep_data = true), ..Stage::default() };
+    let keep = FinalizerFixture {
+        settings: settings(|it| it.keep_data = true),
+        ..FinalizerFixture::default()
+    };
     let all = [PVC_PROTECTION, CLONE_SOURCE];
     let proposal = ask(keep.clone(), &all, &volume(ReclaimPolicy::Delete)).expect("planned");
     assert_eq!(steps(&proposal), ["set-reclaim-policy", CLONE_SOURCE, PVC_PROTECTION]);
@@ -243,7 +252,7 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     assert_eq!(of.to_string(), "pv/pv-1");
     assert_eq!(proposal.relies_on, ["--keep-data"]);
     assert!(proposal.effect.what.ends_with("the volume and its data stay"));
-    // Where it is Retain already, nobody needs to say anything.
+    // With policy Retain, no flag is required.
     let proposal = ask(keep, &all, &kept()).expect("planned");
     assert_eq!(
         (steps(&proposal), proposal.relies_on.len()),
@@ -253,7 +262,10 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
 
 #[test]
 fn destroying_the_data_is_said_and_done_without_touching_the_policy() {
-    let destroy = Stage { settings: settings(|it| it.destroy_data = true), ..Stage::default() };
+    let destroy = FinalizerFixture {
+        settings: settings(|it| it.destroy_data = true),
+        ..FinalizerFixture::default()
+    };
     let proposal =
         ask(destroy.clone(), &[PVC_PROTECTION], &volume(ReclaimPolicy::Delete)).expect("planned");
     assert_eq!(steps(&proposal), [PVC_PROTECTION]);
@@ -275,9 +287,12 @@ fn destroying_the_data_is_said_and_done_without_touching_the_policy() {
 
 #[test]
 fn a_claim_that_others_still_hold_is_asked_nothing_and_the_patch_tests_that_they_do() {
-    let proposal =
-        ask(Stage::default(), &[PVC_PROTECTION, FOREIGN], &volume(ReclaimPolicy::Delete))
-            .expect("planned");
+    let proposal = ask(
+        FinalizerFixture::default(),
+        &[PVC_PROTECTION, FOREIGN],
+        &volume(ReclaimPolicy::Delete),
+    )
+    .expect("planned");
     assert_eq!((steps(&proposal), proposal.relies_on.len()), (vec![PVC_PROTECTION], 0));
     let [Action::RemoveFinalizer { guards, .. }] = &*proposal.steps else { panic!() };
     assert_eq!(*guards, [Guard::Finalizer(FOREIGN.into())]);
@@ -285,23 +300,27 @@ fn a_claim_that_others_still_hold_is_asked_nothing_and_the_patch_tests_that_they
 
 #[test]
 fn what_its_controller_takes_off_next_holds_no_claim() {
-    // Without the copy's finalizer, kube-controller-manager lets it go within seconds.
+    // Without the finalizer of csi-provisioner, kube-controller-manager removes its own within
+    // seconds.
     for manager in [Liveness::Alive, Liveness::Unknown] {
-        let stage = Stage { manager, ..Stage::default() };
-        let told = ask(stage, &[PVC_PROTECTION, CLONE_SOURCE], &volume(ReclaimPolicy::Delete));
+        let fixture = FinalizerFixture { manager, ..FinalizerFixture::default() };
+        let told = ask(fixture, &[PVC_PROTECTION, CLONE_SOURCE], &volume(ReclaimPolicy::Delete));
         refuses(told, &["needs --keep-data or --destroy-data"]);
     }
 }
 
 #[test]
 fn a_volume_that_goes_with_the_claim_keeps_it() {
-    let keep = Stage { settings: settings(|it| it.keep_data = true), ..Stage::default() };
+    let keep = FinalizerFixture {
+        settings: settings(|it| it.keep_data = true),
+        ..FinalizerFixture::default()
+    };
     let mut going = volume(ReclaimPolicy::Delete);
     going.metadata.deleting = Some(ago(60));
     refuses(ask(keep.clone(), &[PVC_PROTECTION], &going), &["pv/pv-1 is terminating too"]);
     going.reclaim_policy = ReclaimPolicy::Retain;
     refuses(
-        ask(Stage::default(), &[PVC_PROTECTION], &going),
+        ask(FinalizerFixture::default(), &[PVC_PROTECTION], &going),
         &["nobody would know its backend volume, disk.csi.example.com"],
     );
     let mut released = volume(ReclaimPolicy::Delete);
@@ -316,7 +335,7 @@ fn a_volume_of_another_claim_is_nobodys_data_here() {
         of.key.name = "other".into();
         of.uid = crate::model::Uid::parse("other-uid");
     }
-    let proposal = ask(Stage::default(), &[PVC_PROTECTION], &others).expect("planned");
+    let proposal = ask(FinalizerFixture::default(), &[PVC_PROTECTION], &others).expect("planned");
     assert!(proposal.effect.what.contains("no volume goes with it"), "{}", proposal.effect.what);
 }
 
@@ -324,16 +343,18 @@ fn a_volume_of_another_claim_is_nobodys_data_here() {
 fn exemptions_of_the_claim_and_of_the_volume_prevent() {
     let mut exempt = claim(&[PVC_PROTECTION], Some(120));
     exempt.metadata.ignore = Some("all: mine".into());
-    let told = said(Stage::default().of_claim(&exempt, Some(&kept())).ask(propose, &exempt));
+    let told =
+        said(FinalizerFixture::default().of_claim(&exempt, Some(&kept())).ask(propose, &exempt));
     refuses(told, &["annotation storage.kubectl.dev/ignore"]);
     let mut kept_until = volume(ReclaimPolicy::Delete);
     kept_until.metadata.keep_until = Some("2099-01-01".into());
     for change in
         [|it: &mut Settings| it.keep_data = true, |it: &mut Settings| it.destroy_data = true]
     {
-        let stage = Stage { settings: settings(change), ..Stage::default() };
+        let fixture =
+            FinalizerFixture { settings: settings(change), ..FinalizerFixture::default() };
         refuses(
-            ask(stage, &[PVC_PROTECTION], &kept_until),
+            ask(fixture, &[PVC_PROTECTION], &kept_until),
             &["pv/pv-1 has annotation storage.kubectl.dev/keep-until"],
         );
     }
@@ -342,16 +363,16 @@ fn exemptions_of_the_claim_and_of_the_volume_prevent() {
 #[test]
 fn a_finalizer_of_others_goes_by_its_name_from_a_claim_that_is_named() {
     let word = settings(|it| it.remove_finalizer = Some(FOREIGN.into()));
-    let stage = Stage { settings: word, ..Stage::default() };
-    let proposal = ask(stage.clone(), &[OTHER, FOREIGN], &kept()).expect("planned");
+    let fixture = FinalizerFixture { settings: word, ..FinalizerFixture::default() };
+    let proposal = ask(fixture.clone(), &[OTHER, FOREIGN], &kept()).expect("planned");
     assert_eq!(
         (steps(&proposal), &*proposal.relies_on),
         (vec![FOREIGN], &["--remove-finalizer"][..])
     );
-    let many = Stage { named: false, ..stage.clone() };
+    let many = FinalizerFixture { named: false, ..fixture.clone() };
     refuses(ask(many, &[FOREIGN], &kept()), &["only for a claim that is named"]);
     let young = claim(&[FOREIGN], Some(30));
-    let told = said(stage.of_claim(&young, Some(&kept())).ask(propose, &young));
+    let told = said(fixture.of_claim(&young, Some(&kept())).ask(propose, &young));
     refuses(told, &["has not been terminating for 1h yet: wait"]);
 }
 
@@ -363,16 +384,19 @@ fn a_protection_that_is_missing_is_added_in_use_or_not() {
     }];
     for named in [false, true] {
         let live = claim(&[FOREIGN], None);
-        let stage =
-            Stage { named, ..Stage::default() }.with(pod("shop", PodPhase::Running, Some("n")));
-        let proposal = said(stage.of_claim(&live, Some(&kept())).ask(propose, &live));
+        let fixture = FinalizerFixture { named, ..FinalizerFixture::default() }.with(pod(
+            "shop",
+            PodPhase::Running,
+            Some("n"),
+        ));
+        let proposal = said(fixture.of_claim(&live, Some(&kept())).ask(propose, &live));
         assert_eq!(proposal.expect("planned").steps, add);
     }
     let mut young = claim(&[], None);
     young.metadata.created = Some(ago(1));
-    let many = Stage { named: false, ..Stage::default() };
+    let many = FinalizerFixture { named: false, ..FinalizerFixture::default() };
     refuses(said(many.ask(propose, &young)), &["may be about to add its protection"]);
-    assert_eq!(said(Stage::default().ask(propose, &young)).expect("planned").steps, add);
+    assert_eq!(said(FinalizerFixture::default().ask(propose, &young)).expect("planned").steps, add);
 }
 
 #[test]
@@ -382,8 +406,9 @@ fn nothing_is_removed_from_a_claim_that_is_not_being_deleted() {
         it.destroy_data = true;
     });
     let live = claim(&[PVC_PROTECTION, FOREIGN, CLONE_SOURCE], None);
-    let stage = Stage { settings: word, ..Stage::default() }.of_claim(&live, Some(&kept()));
-    refuses(said(stage.ask(propose, &live)), &["nothing holds it: it is not being deleted"]);
+    let fixture = FinalizerFixture { settings: word, ..FinalizerFixture::default() }
+        .of_claim(&live, Some(&kept()));
+    refuses(said(fixture.ask(propose, &live)), &["nothing holds it: it is not being deleted"]);
 }
 
 #[test]
@@ -394,10 +419,14 @@ fn the_command_names_the_claim_and_the_flags_that_it_relies_on() {
         it.absent_drivers = [DRIVER.into()].into();
     });
     let claim = claim(&[FOREIGN, CLONE_SOURCE], Some(120));
-    let stage = Stage { settings: word, provisioner: Liveness::Unknown, ..Stage::default() };
-    let stage = stage.of_claim(&claim, Some(&volume(ReclaimPolicy::Delete)));
-    let (cluster, facts) = (stage.cluster(), std::cell::RefCell::default());
-    let (_, offer) = REMEDY.verdict(&Cx::new(&cluster, &stage.settings, &facts), &claim);
+    let fixture = FinalizerFixture {
+        settings: word,
+        provisioner: Liveness::Unknown,
+        ..FinalizerFixture::default()
+    };
+    let fixture = fixture.of_claim(&claim, Some(&volume(ReclaimPolicy::Delete)));
+    let (cluster, facts) = (fixture.cluster(), std::cell::RefCell::default());
+    let (_, offer) = REMEDY.verdict(&Cx::new(&cluster, &fixture.settings, &facts), &claim);
     assert_eq!(
         offer.and_then(|it| it.command).as_deref(),
         Some(

@@ -1,15 +1,15 @@
-//! What would help where a controller that is there does not finish: that is repaired, and not the
+//! Advice for a controller that is running but does not finish: the cause is to be fixed, not the
 //! volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect, Obstacle, Owner};
 use crate::model::{ClaimedVersion, ControllerState, Text, Volume};
 
-/// What keeps a volume from being deleted, and what to do about it. `None` where everything was
-/// seen and nothing explains it.
+/// Returns what blocks the deletion of a volume, and what helps; `None` where everything was read
+/// and the cause is unknown.
 ///
 /// # Errors
-/// When nothing that was seen explains it, and something was not seen.
+/// When the cause is unknown, and an object that may explain it was not read.
 pub(super) fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<String>> {
     if let Some(driver) = facts::owner(volume).csi()
         && let Some(old) = with(cx, driver, Defect::TooOld)
@@ -20,11 +20,11 @@ pub(super) fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<String>> {
     Ok(found.map(|it| format!("{}: {}", it.describe(), fix(cx, volume, &it))))
 }
 
-/// What keeps a provisioner that is there from removing its finalizer from a volume that it is not
-/// to delete.
+/// Returns why a running csi-provisioner does not remove its finalizer from a volume that it does
+/// not delete.
 ///
 /// # Errors
-/// When something was not seen that would tell.
+/// When an object that may explain it was not read.
 pub(super) fn fault(cx: &Cx, driver: &Text) -> Seen<Option<String>> {
     for claimed in facts::claimed_versions(cx, driver) {
         match facts::defect(&claimed) {
@@ -104,7 +104,7 @@ fn denied(namespace: &Text, account: &Text) -> String {
     )
 }
 
-/// What to do about a controller that is neither seen at work nor proven gone.
+/// Advises what to do about a controller that is neither running nor proven absent.
 pub(super) fn unknown(state: &ControllerState, driver: &str) -> String {
     match (&state.scaled_to_zero, state.runs_in.first(), state.all_negative) {
         (Some(workload), ..) => format!("{workload} has no replicas: scale it up"),

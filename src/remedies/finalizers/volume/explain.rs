@@ -1,18 +1,22 @@
-//! Of every finalizer that is left: who should remove it, what is known of them, and what would help.
+//! Why each finalizer of a volume is left: which controller should remove it, its state, and what
+//! helps.
 
-use super::super::Asked;
-use super::situation::{self, Case};
-use super::table::{Decision, Life, Policy, Stage, Which, Why, decide};
+use super::super::FinalizerRequest;
+use super::super::decision::FinalizerDecision;
+use super::finalizer::{self, VolumeFinalizer};
+use super::table::{
+    Lifecycle, VolumeFinalizerKind, VolumePhase, VolumePolicy, VolumeReason, decide,
+};
 use super::{advice, reason};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, IN_TREE, PV_PROTECTION};
 use crate::model::{Phase, Volume};
 
-/// How many of many finalizers a reason names.
+/// How many finalizers a reason names at most.
 const NAMED: usize = 5;
 
-/// Why nothing at all is done to a volume.
-pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, asked: &Asked) -> String {
+/// Explains why nothing is done to a volume.
+pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, request: &FinalizerRequest) -> String {
     let mut said = Vec::new();
     if let Some(name) = &cx.settings().remove_finalizer
         && !volume.metadata.has_finalizer(name)
@@ -25,20 +29,24 @@ pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, asked: &Asked) -> Strin
             volume.object()
         ));
     }
-    let mut foreign = Vec::new();
+    let mut third_party = Vec::new();
     for finalizer in volume.metadata.finalizers.iter() {
-        match situation::which(finalizer) {
-            Some(Which::Foreign) => foreign.push(&**finalizer),
-            Some(which @ (Which::External | Which::InTree | Which::Attacher)) => {
-                said.push(format!("{finalizer}: {}", left(cx, volume, finalizer, which, asked)));
+        match finalizer::kind(finalizer) {
+            Some(VolumeFinalizerKind::ThirdParty) => third_party.push(&**finalizer),
+            Some(
+                kind @ (VolumeFinalizerKind::External
+                | VolumeFinalizerKind::InTree
+                | VolumeFinalizerKind::Attacher),
+            ) => {
+                said.push(format!("{finalizer}: {}", left(cx, volume, finalizer, kind, request)));
             }
             None if **finalizer == *PV_PROTECTION => {
                 said.push(format!("{finalizer}: {}", protection(cx, volume)));
             }
-            None => said.push(format!("{finalizer}: {}", of_others_in_kubernetes(finalizer))),
+            None => said.push(format!("{finalizer}: {}", of_other_controllers(finalizer))),
         }
     }
-    said.extend(of_others(volume, &foreign));
+    said.extend(of_third_parties(volume, &third_party));
     let unprotected =
         volume.metadata.deleting.is_none() && !volume.metadata.has_finalizer(PV_PROTECTION);
     if unprotected {
@@ -47,21 +55,21 @@ pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, asked: &Asked) -> Strin
     if said.is_empty() { "it has no finalizer".to_owned() } else { said.join("; ") }
 }
 
-/// F35: the controller manager gets stuck on a volume that is being deleted without its finalizer.
+/// F35: kube-controller-manager cannot handle a Terminating volume that lacks its finalizer.
 fn is_deadlocked(volume: &Volume) -> bool {
     volume.metadata.deleting.is_some()
         && facts::expects_in_tree_finalizer(volume)
         && !volume.metadata.has_finalizer(IN_TREE)
 }
 
-/// Finalizers that are not Kubernetes' own, each with who set it.
-fn of_others(volume: &Volume, foreign: &[&str]) -> Option<String> {
-    let first = foreign.first()?;
+/// Names third-party finalizers, each with the field manager that set it.
+fn of_third_parties(volume: &Volume, third_party: &[&str]) -> Option<String> {
+    let first = third_party.first()?;
     let set_by = |it: &&str| match &facts::managers_of(&volume.metadata, it)[..] {
         [] => (*it).to_owned(),
         managers => format!("{it} (set by {})", managers.join(", ")),
     };
-    let all: Vec<_> = foreign.iter().map(set_by).collect();
+    let all: Vec<_> = third_party.iter().map(set_by).collect();
     let needs = match volume.metadata.deleting {
         Some(_) => {
             format!(
@@ -73,81 +81,98 @@ fn of_others(volume: &Volume, foreign: &[&str]) -> Option<String> {
     Some(format!("{}: not Kubernetes' own: whoever set it should remove it{needs}", all.join(", ")))
 }
 
-/// One finalizer about which the table decides.
-fn left(cx: &Cx, volume: &Volume, finalizer: &str, which: Which, asked: &Asked) -> String {
-    let case = Case::of(cx, volume, finalizer, which, asked);
-    match decide(&case.situation) {
-        Decision::Refuse(why) => {
+/// Explains why a finalizer about which the table decides is left.
+fn left(
+    cx: &Cx,
+    volume: &Volume,
+    finalizer: &str,
+    kind: VolumeFinalizerKind,
+    request: &FinalizerRequest,
+) -> String {
+    let case = VolumeFinalizer::of(cx, volume, finalizer, kind, request);
+    match decide(&case.inputs) {
+        Ok(FinalizerDecision::Leave(why)) => {
             let said = reason::reason(cx, &case, why);
             helped(cx, &case, why, &said).unwrap_or(said)
         }
-        // Neither comes here: what is done is proposed, and what is unseen is said first.
-        Decision::Do(_) | Decision::Unseen(_) => "it was not decided about".to_owned(),
+        // Steps are proposed and gaps are reported before.
+        Ok(FinalizerDecision::Do(_)) | Err(_) => "it was not decided about".to_owned(),
     }
 }
 
-/// The reason with what would help, where something does.
-fn helped(cx: &Cx, case: &Case, why: Why, said: &str) -> Option<String> {
-    let it = &case.situation;
-    let to_be_deleted = it.life == Life::Terminating
-        && it.policy == Policy::Delete
-        && matches!(it.stage, Stage::Released | Stage::Failed);
-    match (why, it.which, to_be_deleted) {
-        (Why::RemoverAlive, Which::External, true) => Some(still_deleting(cx, case)),
-        (Why::ManagerHonors | Why::DeletionMayGoOn, Which::InTree, true) => {
+/// Adds to a reason what helps, where something does.
+fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Option<String> {
+    let it = &case.inputs;
+    let to_be_deleted = it.lifecycle == Lifecycle::Terminating
+        && it.policy == VolumePolicy::Delete
+        && matches!(it.phase, VolumePhase::Released | VolumePhase::Failed);
+    match (why, it.kind, to_be_deleted) {
+        (VolumeReason::ControllerAlive, VolumeFinalizerKind::External, true) => {
+            Some(still_deleting(cx, case))
+        }
+        (
+            VolumeReason::ManagerHonors | VolumeReason::DeletionMayGoOn,
+            VolumeFinalizerKind::InTree,
+            true,
+        ) => {
             let found = in_words(advice::obstacle(cx, case.volume));
             Some(format!("{} may still be deleting it: {found}: leave it", case.who))
         }
-        (Why::RemoverAlive, Which::External, false) => {
+        (VolumeReason::ControllerAlive, VolumeFinalizerKind::External, false) => {
             let fault = case.driver.as_ref().map(|driver| advice::fault(cx, driver));
             let Some(Ok(Some(fault))) = fault else { return None };
             Some(format!("{} is alive, and should remove it itself: {fault}", case.who))
         }
-        (Why::RemoverUnknown, ..) => {
+        (VolumeReason::ControllerUnknown, ..) => {
             let (state, driver) = (case.state.as_ref()?, case.driver.as_ref()?);
             Some(format!("{said}: {}", advice::unknown(state, driver)))
         }
-        (Why::Used, ..) => Some(match facts_of_attachment(cx, case.volume) {
+        (VolumeReason::InUse, ..) => Some(match first_attachment(cx, case.volume) {
             Some(name) => format!(
                 "{said}: fix the attachment first, see `kubectl storage fix-finalizers volumeattachment/{name}`"
             ),
             None => said.to_owned(),
         }),
         (
-            Why::RemoverAlive | Why::ManagerHonors | Why::DeletionMayGoOn,
-            Which::External | Which::InTree | Which::Attacher | Which::Foreign,
+            VolumeReason::ControllerAlive
+            | VolumeReason::ManagerHonors
+            | VolumeReason::DeletionMayGoOn,
+            VolumeFinalizerKind::External
+            | VolumeFinalizerKind::InTree
+            | VolumeFinalizerKind::Attacher
+            | VolumeFinalizerKind::ThirdParty,
             _,
         )
         | (
-            Why::ReclaimerUnknown
-            | Why::RemoverNameless
-            | Why::ManagerUnversioned
-            | Why::NeedsRolledBack
-            | Why::SlowDeletionLooksTheSame
-            | Why::OnlyWhenNamed
-            | Why::NotByName
-            | Why::TooSoon
-            | Why::AttacherKeepsItWhileLive
-            | Why::HoldsUpNothing
-            | Why::ReinstallDriver
-            | Why::Bound
-            | Why::BoundUnprotected
-            | Why::LastGuard
-            | Why::NothingElseProtects
-            | Why::NeedsWord
-            | Why::NeedsAcceptLeak
-            | Why::NeverReleased
-            | Why::PolicyUnknown,
+            VolumeReason::ReclaimingControllerUnknown
+            | VolumeReason::ControllerNameless
+            | VolumeReason::ManagerUnversioned
+            | VolumeReason::NeedsRolledBack
+            | VolumeReason::SlowDeletionLooksTheSame
+            | VolumeReason::NeedsObjectName
+            | VolumeReason::NeedsFinalizerName
+            | VolumeReason::TooSoon
+            | VolumeReason::AttacherWaitsForDeletion
+            | VolumeReason::NotTerminating
+            | VolumeReason::ReinstallDriver
+            | VolumeReason::Bound
+            | VolumeReason::BoundUnprotected
+            | VolumeReason::LastDeletionProtection
+            | VolumeReason::NothingElseProtects
+            | VolumeReason::NeedsLeakChoice
+            | VolumeReason::NeedsAcceptLeak
+            | VolumeReason::NeverReleased
+            | VolumeReason::PolicyUnknown,
             ..,
         ) => None,
     }
 }
 
-/// F25: hands off.
-fn still_deleting(cx: &Cx, case: &Case) -> String {
+/// F25: csi-provisioner is running and may still delete the backend volume.
+fn still_deleting(cx: &Cx, case: &VolumeFinalizer) -> String {
     let who = &case.who;
-    if case.situation.stage == Stage::Failed {
-        // External provisioners never look at such a volume again (R-2644-19).
+    if case.inputs.phase == VolumePhase::Failed {
+        // External provisioners do not retry such a volume (R-2644-19).
         return format!(
             "{who} is alive, but tries no volume again whose phase is Failed: `kubectl storage retain {}` keeps the backend volume and lets the object go",
             case.volume.object()
@@ -165,12 +190,12 @@ fn in_words(found: Seen<Option<String>>) -> String {
     }
 }
 
-fn facts_of_attachment(cx: &Cx, volume: &Volume) -> Option<Box<str>> {
+fn first_attachment(cx: &Cx, volume: &Volume) -> Option<Box<str>> {
     let attachments = cx.attachments_of(volume.name()).ok()?;
     attachments.first().map(|it| it.metadata.name.clone())
 }
 
-/// The finalizer that every volume has.
+/// Explains why kubernetes.io/pv-protection is left.
 fn protection(cx: &Cx, volume: &Volume) -> String {
     let state = || facts::controller_manager(cx).describe();
     match (volume.metadata.deleting, &volume.phase) {
@@ -185,8 +210,8 @@ fn protection(cx: &Cx, volume: &Volume) -> String {
     }
 }
 
-/// Those of Kubernetes' own finalizers that are never removed from a volume.
-pub(super) fn of_others_in_kubernetes(finalizer: &str) -> String {
+/// Names the controller that removes a finalizer of Kubernetes that this tool does not remove.
+pub(super) fn of_other_controllers(finalizer: &str) -> String {
     match facts::owner_of(finalizer) {
         FinalizerOwner::GarbageCollector => "the garbage collector removes it",
         FinalizerOwner::Cloning => "csi-provisioner removes it once the copy is made",
@@ -199,7 +224,7 @@ pub(super) fn of_others_in_kubernetes(finalizer: &str) -> String {
     .to_owned()
 }
 
-/// Some of many names.
+/// Lists the first names, and how many others there are.
 pub(super) fn listed(names: &[&str]) -> String {
     let some = names.get(..NAMED).unwrap_or(names).join(", ");
     if names.len() > NAMED { format!("{some} and {} others", names.len() - NAMED) } else { some }

@@ -1,27 +1,27 @@
-//! What is done about the finalizers of a volume: P-FIN-DEL of those that nobody is left to remove,
-//! one at a time, by position and name, and P-TOMBSTONE of a backend volume that would be leaked.
+//! Finalizers of volumes: P-FIN-DEL of those whose controllers are absent, one at a time, by
+//! position and name, and P-TOMBSTONE of a backend volume that would leak.
 //!
-//! [`table`] decides about one finalizer. What is done to a volume is those decisions one after the
-//! other, in one order, each on the volume as the one before leaves it.
+//! [`table`] decides about one finalizer. The proposal for a volume is the sequence of these
+//! decisions, in a fixed order, each for the volume as the step before leaves it.
 
 mod advice;
 mod explain;
-mod outcome;
+mod finalizer;
 mod reason;
-mod situation;
+mod removal;
 mod table;
 
 use super::super::{Remedy, checks};
-use super::{ADD_PROTECTION, Asked};
-use crate::cluster::{Cx, Seen, Unseen};
+use super::decision::FinalizerDecision;
+use super::{ADD_PROTECTION, FinalizerRequest};
+use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, Owner, PV_PROTECTION};
 use crate::model::{Kind, Proposal, ReclaimPolicy, Refusal, Text, Volume};
-use outcome::Removal;
-use situation::Case;
-use table::{Blind, Decision, Which, decide};
+use finalizer::VolumeFinalizer;
+use removal::FinalizerRemoval;
+use table::{VolumeFinalizerKind, decide};
 
-/// What removals write. No report asks for `--reclaim`, which also looks at whatever tells whether a
-/// backend volume may be destroyed.
+/// What removals write. No report proposes `--reclaim`, which rests on further kinds.
 const WRITES: &[(&str, &str)] = &[("patch", "persistentvolumes"), ("create", "persistentvolumes")];
 
 /// Removes the finalizer of csi-provisioner.
@@ -56,171 +56,174 @@ pub static ATTACHER: Remedy = Remedy {
     propose: |cx, volume| remove(cx, volume, of_attacher(volume)),
 };
 
-/// Removes a finalizer that is not one of Kubernetes' own: the one that the user names.
-pub static FOREIGN: Remedy = Remedy {
+/// Removes a third-party finalizer: the one that the user names.
+pub static THIRD_PARTY: Remedy = Remedy {
     id: "remove-foreign-finalizer",
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment],
     writes: WRITES,
-    command: |cx, volume| command(cx, volume, &of_others(cx, volume)),
-    propose: |cx, volume| remove(cx, volume, &of_others(cx, volume)),
+    command: |cx, volume| command(cx, volume, &third_party(cx, volume)),
+    propose: |cx, volume| remove(cx, volume, &third_party(cx, volume)),
 };
 
 fn of_attacher(volume: &Volume) -> &str {
     facts::set_by_attacher(&volume.metadata).map_or("external-attacher/", |it| &**it)
 }
 
-/// The one that was asked for, or the first that could be.
-fn of_others(cx: &Cx, volume: &Volume) -> Text {
-    let foreign = |it: &&Text| facts::owner_of(it) == FinalizerOwner::Unknown;
-    let first = volume.metadata.finalizers.iter().find(foreign);
-    let asked = cx.settings().remove_finalizer.as_ref();
-    asked.or(first).map_or_else(|| "of others".into(), Text::clone)
+/// Returns the third-party finalizer that the user names, or the first one.
+fn third_party(cx: &Cx, volume: &Volume) -> Text {
+    let third_party = |it: &&Text| facts::owner_of(it) == FinalizerOwner::Unknown;
+    let first = volume.metadata.finalizers.iter().find(third_party);
+    let named = cx.settings().remove_finalizer.as_ref();
+    named.or(first).map_or_else(|| "of others".into(), Text::clone)
 }
 
 /// Proposes or refuses to remove one finalizer of a volume that the user names.
 fn remove(cx: &Cx, volume: &Volume, finalizer: &str) -> Seen<Result<Proposal, Refusal>> {
-    let asked = Asked { named: true, ..Asked::default() };
+    let request = FinalizerRequest::named();
     let refuse =
-        |reason| Ok(Err(Refusal { reason, effect: outcome::effect_of(volume, finalizer) }));
+        |reason| Ok(Err(Refusal { reason, effect: removal::effect_of(volume, finalizer) }));
     if !volume.metadata.has_finalizer(finalizer) {
         return refuse(format!("it has no finalizer {finalizer}"));
     }
     if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
         return refuse(reason);
     }
-    let Some(which) = situation::which(finalizer) else {
-        return refuse(explain::of_others_in_kubernetes(finalizer));
+    let Some(kind) = finalizer::kind(finalizer) else {
+        return refuse(explain::of_other_controllers(finalizer));
     };
-    match judge(cx, volume, finalizer, which, &asked) {
-        Judged::Removed(removal) => {
+    match judge(cx, volume, finalizer, kind, &request)? {
+        FinalizerDecision::Do(removal) => {
             let mut after = volume.clone();
-            take_off(&mut after, finalizer);
-            outcome::conclude(cx, volume, &after, vec![removal], &asked)
+            remove_from(&mut after, finalizer);
+            removal::conclude(cx, volume, &after, vec![removal], &request)
         }
-        Judged::Left(reason) => refuse(reason),
-        Judged::Unseen(unseen) => Err(unseen),
+        FinalizerDecision::Leave(reason) => refuse(reason),
     }
 }
 
-/// What was decided about one finalizer.
-enum Judged {
-    Removed(Removal),
-    Left(String),
-    Unseen(Unseen),
-}
-
-fn judge(cx: &Cx, volume: &Volume, finalizer: &str, which: Which, asked: &Asked) -> Judged {
-    let case = Case::of(cx, volume, finalizer, which, asked);
-    match decide(&case.situation) {
-        Decision::Do(act) => Judged::Removed(Removal::of(cx, &case, act)),
-        Decision::Refuse(why) => Judged::Left(reason::reason(cx, &case, why)),
-        Decision::Unseen(blind) => {
-            let unseen = match blind {
-                Blind::Remover => case.unseen_remover(),
-                Blind::Usage => case.unseen_usage(),
-            };
-            match unseen {
-                Some(unseen) => Judged::Unseen(unseen.clone()),
-                None => Judged::Left("what this rests on was not seen".to_owned()),
-            }
+/// Decides about one finalizer of a volume, and returns its removal or why it is left.
+fn judge(
+    cx: &Cx,
+    volume: &Volume,
+    finalizer: &str,
+    kind: VolumeFinalizerKind,
+    request: &FinalizerRequest,
+) -> Seen<FinalizerDecision<FinalizerRemoval, String>> {
+    let case = VolumeFinalizer::of(cx, volume, finalizer, kind, request);
+    match decide(&case.inputs) {
+        Ok(FinalizerDecision::Do(step)) => {
+            Ok(FinalizerDecision::Do(FinalizerRemoval::of(cx, &case, step)))
         }
+        Ok(FinalizerDecision::Leave(why)) => {
+            Ok(FinalizerDecision::Leave(reason::reason(cx, &case, why)))
+        }
+        Err(unread) => match case.gap(unread) {
+            Some(unseen) => Err(unseen.clone()),
+            None => Ok(FinalizerDecision::Leave("what this rests on was not seen".to_owned())),
+        },
     }
 }
 
-/// The command that does it, with the danger flags on which it relies.
+/// Returns the command that removes it, with the danger flags on which the removal relies.
 fn command(cx: &Cx, volume: &Volume, finalizer: &str) -> Option<String> {
     let proposal = remove(cx, volume, finalizer).ok()?.ok()?;
     let mut command = format!("fix-finalizers {}", volume.object());
-    let remover = remover_of(volume, finalizer);
-    super::remover::add_flags(cx, &mut command, &proposal.relies_on, remover.as_ref());
+    let driver = driver_of(volume, finalizer);
+    super::add_flags(cx, &mut command, &proposal.relies_on, driver.as_ref());
     Some(command)
 }
 
-/// The driver whose sidecar should remove a finalizer.
-fn remover_of(volume: &Volume, finalizer: &str) -> Option<Text> {
+/// Returns the driver whose sidecar should remove a finalizer.
+fn driver_of(volume: &Volume, finalizer: &str) -> Option<Text> {
     if finalizer == EXTERNAL_PROVISIONER {
         return facts::owner(volume).csi().cloned();
     }
     facts::attacher_with(volume, finalizer)
 }
 
-/// Proposes everything that is to be done to one volume, or says of every finalizer on it why it is
-/// left.
+/// Proposes all steps for one volume, or explains for each of its finalizers why it is left.
 ///
 /// # Errors
-/// When something was not seen that the decision needs.
-pub fn fix(cx: &Cx, volume: &Volume, asked: &Asked) -> Seen<Result<Proposal, Refusal>> {
-    let refuse = |reason| Ok(Err(Refusal { reason, effect: outcome::effect_of_all() }));
+/// When an object was not read on which the decision rests.
+pub fn fix(
+    cx: &Cx,
+    volume: &Volume,
+    request: &FinalizerRequest,
+) -> Seen<Result<Proposal, Refusal>> {
+    let refuse = |reason| Ok(Err(Refusal { reason, effect: removal::effect_of_all() }));
     if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
         return refuse(reason);
     }
-    if let Some(asked) = &cx.settings().remove_finalizer
-        && situation::which(asked) != Some(Which::Foreign)
+    if let Some(named) = &cx.settings().remove_finalizer
+        && finalizer::kind(named) != Some(VolumeFinalizerKind::ThirdParty)
     {
         return refuse(format!(
-            "{asked} is one of Kubernetes' own, and not removed because somebody names it: leave out --remove-finalizer"
+            "{named} is one of Kubernetes' own, and not removed because somebody names it: leave out --remove-finalizer"
         ));
     }
     let (mut after, mut removals, mut unseen) = (volume.clone(), Vec::new(), None);
-    for (which, finalizer) in in_order(cx, volume) {
-        match judge(cx, &after, &finalizer, which, asked) {
-            Judged::Removed(removal) => {
+    for (kind, finalizer) in in_order(cx, volume) {
+        // Without the finalizer that the user names, nothing is removed.
+        let is_named = kind == VolumeFinalizerKind::ThirdParty;
+        match judge(cx, &after, &finalizer, kind, request) {
+            Ok(FinalizerDecision::Do(removal)) => {
                 removals.push(removal);
-                take_off(&mut after, &finalizer);
+                remove_from(&mut after, &finalizer);
             }
-            // What was asked for by its name is done, or nothing is.
-            Judged::Left(reason) if which == Which::Foreign => {
+            Ok(FinalizerDecision::Leave(reason)) if is_named => {
                 return refuse(format!("{finalizer}: {reason}"));
             }
-            Judged::Left(_) => {}
-            Judged::Unseen(missed) if which == Which::Foreign => return Err(missed),
-            Judged::Unseen(missed) => unseen = unseen.or(Some(missed)),
+            Ok(FinalizerDecision::Leave(_)) => {}
+            Err(missed) if is_named => return Err(missed),
+            Err(missed) => unseen = unseen.or(Some(missed)),
         }
     }
     if !removals.is_empty() {
-        return outcome::conclude(cx, volume, &after, removals, asked);
+        return removal::conclude(cx, volume, &after, removals, request);
     }
     if let Some(unseen) = unseen {
         return Err(unseen);
     }
     let unprotected =
         volume.metadata.deleting.is_none() && !volume.metadata.has_finalizer(PV_PROTECTION);
-    if unprotected && asked.named && cx.settings().remove_finalizer.is_none() {
+    if unprotected && request.named && cx.settings().remove_finalizer.is_none() {
         return (ADD_PROTECTION.propose)(cx, volume);
     }
-    refuse(explain::why_all_are_left(cx, volume, asked))
+    refuse(explain::why_all_are_left(cx, volume, request))
 }
 
-/// The finalizers about which the table decides, in the order in which they are removed: first the
-/// stale one of the two that guard backend volumes, which the other one outlives; then the guard,
-/// the attachers', and the foreign one that was asked for.
-fn in_order(cx: &Cx, volume: &Volume) -> Vec<(Which, Text)> {
-    let asked = cx.settings().remove_finalizer.as_deref();
-    let guard_first = match facts::owner(volume) {
-        Owner::InTree(_) => [Which::External, Which::InTree],
+/// Returns the finalizers about which the table decides, in the order in which they are removed:
+/// first the stale one of the two that protect backend volumes, then the deletion-protection
+/// finalizer, those of external-attachers, and the third-party one that the user names.
+fn in_order(cx: &Cx, volume: &Volume) -> Vec<(VolumeFinalizerKind, Text)> {
+    let named = cx.settings().remove_finalizer.as_deref();
+    let stale_first = match facts::owner(volume) {
+        Owner::InTree(_) => [VolumeFinalizerKind::External, VolumeFinalizerKind::InTree],
         Owner::Csi(_) | Owner::External(_) | Owner::StaticInTree(_) => {
-            [Which::InTree, Which::External]
+            [VolumeFinalizerKind::InTree, VolumeFinalizerKind::External]
         }
     };
-    let place = |which: Which| match which {
-        Which::External | Which::InTree => usize::from(which != guard_first[0]),
-        Which::Attacher => 2,
-        Which::Foreign => 3,
+    let place = |kind: VolumeFinalizerKind| match kind {
+        VolumeFinalizerKind::External | VolumeFinalizerKind::InTree => {
+            usize::from(kind != stale_first[0])
+        }
+        VolumeFinalizerKind::Attacher => 2,
+        VolumeFinalizerKind::ThirdParty => 3,
     };
     let mut all: Vec<_> = volume
         .metadata
         .finalizers
         .iter()
-        .filter_map(|it| Some((situation::which(it)?, Text::clone(it))))
-        .filter(|(which, it)| *which != Which::Foreign || asked == Some(&**it))
+        .filter_map(|it| Some((finalizer::kind(it)?, Text::clone(it))))
+        .filter(|(kind, it)| *kind != VolumeFinalizerKind::ThirdParty || named == Some(&**it))
         .collect();
-    // Whoever reorders the finalizers of an object reorders no plan.
+    // The order of the finalizers on the object does not change the plan.
     all.sort_by(|(a, name), (b, other)| (place(*a), name).cmp(&(place(*b), other)));
     all
 }
 
-/// The volume without one of its finalizers.
-fn take_off(volume: &mut Volume, finalizer: &str) {
+/// Removes one finalizer from a volume.
+fn remove_from(volume: &mut Volume, finalizer: &str) {
     let mut left = volume.metadata.finalizers.to_vec();
     if let Some(at) = left.iter().position(|it| **it == *finalizer) {
         left.remove(at);
@@ -228,7 +231,7 @@ fn take_off(volume: &mut Volume, finalizer: &str) {
     volume.metadata.finalizers = left.into();
 }
 
-/// Whether the policy keeps the backend volume.
+/// Whether the reclaim policy keeps the backend volume.
 const fn is_kept(volume: &Volume) -> bool {
     match volume.reclaim_policy {
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle => true,

@@ -1,92 +1,104 @@
-//! Why a finalizer is left, in words: every refusal of the table in one place.
+//! The sentences for the reasons of the table.
 
-use super::situation::Case;
-use super::table::{Policy, Which, Why};
+use super::finalizer::VolumeFinalizer;
+use super::table::{VolumeFinalizerKind, VolumePolicy, VolumeReason};
 use crate::cluster::Cx;
 use crate::facts::{EXTERNAL_PROVISIONER, IN_TREE};
 use crate::model::{Threshold, format_duration};
 
-/// The words of a refusal, as a sentence without a full stop.
-pub(super) fn reason(cx: &Cx, case: &Case, why: Why) -> String {
+/// Returns the sentence for a reason, without a full stop.
+pub(super) fn reason(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason) -> String {
     let (who, volume) = (&case.who, case.volume);
     let said: &str = match why {
-        Why::ReclaimerUnknown => return format!("who should remove it is not known: {who}"),
-        Why::RemoverAlive => return format!("{who} is alive: it removes its finalizer itself"),
-        Why::RemoverUnknown => {
+        VolumeReason::ReclaimingControllerUnknown => {
+            return format!("who should remove it is not known: {who}");
+        }
+        VolumeReason::ControllerAlive => {
+            return format!("{who} is alive: it removes its finalizer itself");
+        }
+        VolumeReason::ControllerUnknown => {
             let because = case.state.as_ref().map_or("nothing tells", |it| &*it.because);
             return format!("whether {who} is gone is unknown: {because}");
         }
-        Why::RemoverNameless => "whose attacher set it is not known",
-        Why::ManagerHonors => "kube-controller-manager removes it itself: look why it does not",
-        Why::ManagerUnversioned => {
+        VolumeReason::ControllerNameless => "whose attacher set it is not known",
+        VolumeReason::ManagerHonors => {
+            "kube-controller-manager removes it itself: look why it does not"
+        }
+        VolumeReason::ManagerUnversioned => {
             "whether kube-controller-manager removes it itself is not known: the server's version was not seen"
         }
-        Why::NeedsRolledBack => {
+        VolumeReason::NeedsRolledBack => {
             "needs --rolled-back, the admin's word that HonorPVReclaimPolicy is off in the controller manager"
         }
-        Why::SlowDeletionLooksTheSame => {
+        VolumeReason::SlowDeletionLooksTheSame => {
             "a slow deletion looks the same: needs --rolled-back, the admin's word that HonorPVReclaimPolicy is off in the controller manager"
         }
-        Why::DeletionMayGoOn => "its deletion may still be going on",
-        Why::OnlyWhenNamed => "removed only where the volume is named",
-        Why::NotByName => {
+        VolumeReason::DeletionMayGoOn => "its deletion may still be going on",
+        VolumeReason::NeedsObjectName => "removed only where the volume is named",
+        VolumeReason::NeedsFinalizerName => {
             return format!(
                 "whoever set it should remove it, and may have something to finish first: skipping that needs --remove-finalizer {}",
                 case.finalizer
             );
         }
-        Why::TooSoon => {
+        VolumeReason::TooSoon => {
             let stuck = format_duration(cx.settings().thresholds.get(Threshold::Stuck));
             return format!(
                 "it has been terminating for less than {stuck}: whoever set it may still be at work"
             );
         }
-        Why::AttacherKeepsItWhileLive => {
+        VolumeReason::AttacherWaitsForDeletion => {
             "it is not terminating: the attacher keeps its finalizer until then"
         }
-        Why::HoldsUpNothing => "it is not being deleted: the finalizer holds up nothing",
-        Why::ReinstallDriver => "its policy is Delete: reinstall the driver, which then deletes it",
-        Why::Bound => "it is bound: this finalizer is not what holds it",
-        Why::BoundUnprotected => {
+        VolumeReason::NotTerminating => "it is not being deleted: the finalizer holds up nothing",
+        VolumeReason::ReinstallDriver => {
+            "its policy is Delete: reinstall the driver, which then deletes it"
+        }
+        VolumeReason::Bound => "it is bound: this finalizer is not what holds it",
+        VolumeReason::BoundUnprotected => {
             "it is bound, and nothing else keeps the object: its claim would be lost"
         }
-        Why::Used => return case.used.clone().unwrap_or_else(|| "it is in use".to_owned()),
-        Why::LastGuard => {
-            let needs = match case.situation.policy {
-                Policy::Delete => ": needs --accept-leak or --reclaim",
-                Policy::Retain | Policy::Recycle | Policy::Other => "",
+        VolumeReason::InUse => {
+            return case.used.clone().unwrap_or_else(|| "it is in use".to_owned());
+        }
+        VolumeReason::LastDeletionProtection => {
+            let needs = match case.inputs.policy {
+                VolumePolicy::Delete => ": needs --accept-leak or --reclaim",
+                VolumePolicy::Retain | VolumePolicy::Recycle | VolumePolicy::Other => "",
             };
             return format!(
                 "it is the last guard of the backend volume: {EXTERNAL_PROVISIONER} is absent and the policy is {}{needs}",
                 volume.reclaim_policy
             );
         }
-        Why::NothingElseProtects => {
+        VolumeReason::NothingElseProtects => {
             return format!(
                 "nothing else protects the backend volume: {IN_TREE} is absent and the policy is {}; `kubectl storage retain {}` keeps it first",
                 volume.reclaim_policy,
                 volume.object()
             );
         }
-        Why::NeedsWord => match case.situation.which {
-            Which::External => {
+        VolumeReason::NeedsLeakChoice => match case.inputs.kind {
+            VolumeFinalizerKind::External => {
                 "the backend volume would be leaked: needs --accept-leak or --reclaim; or reinstall the driver, which then deletes it"
             }
-            Which::InTree => "the backend volume may be leaked: needs --accept-leak or --reclaim",
-            Which::Attacher | Which::Foreign => {
+            VolumeFinalizerKind::InTree => {
+                "the backend volume may be leaked: needs --accept-leak or --reclaim"
+            }
+            VolumeFinalizerKind::Attacher | VolumeFinalizerKind::ThirdParty => {
                 "the backend volume will not be deleted by anyone once this goes: needs --accept-leak or --reclaim"
             }
         },
-        Why::NeedsAcceptLeak => {
+        VolumeReason::NeedsAcceptLeak => {
             "its policy is Recycle, and whether its data was scrubbed is not known: needs --accept-leak"
         }
-        Why::NeverReleased => {
+        VolumeReason::NeverReleased => {
             return format!(
                 "its phase is {}: its policy never said to delete its data, so --reclaim does not; --accept-leak leaves the backend volume behind",
                 volume.phase
             );
         }
-        Why::PolicyUnknown => {
+        VolumeReason::PolicyUnknown => {
             return format!("what its policy {} means is not known", volume.reclaim_policy);
         }
     };

@@ -1,44 +1,44 @@
-//! What may be done about one finalizer of a volume: SEMANTICS F23-F25, F27, F30, F31, F33 and F39
-//! as one table. Nothing in it looks at a cluster, and nothing in it is left to a default.
+//! The decision table for one finalizer of a volume: SEMANTICS F23-F25, F27, F30, F31, F33 and F39.
+//! It reads no cluster, and no match in it has a default arm.
 
-use Decision::{Do, Refuse, Unseen};
+use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
 
-/// Whose finalizer it is.
+/// Which controller sets and removes a finalizer of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
-    /// That of csi-provisioner.
+pub(super) enum VolumeFinalizerKind {
+    /// csi-provisioner.
     External,
-    /// That of the controller manager's volume controller.
+    /// The volume controller of kube-controller-manager.
     InTree,
-    /// That of an external-attacher.
+    /// external-attacher.
     Attacher,
-    /// That of nobody in Kubernetes.
-    Foreign,
+    /// None of Kubernetes.
+    ThirdParty,
 }
 
-/// Who would delete the backend volume (R-2644-1).
+/// The reclaiming controller: the one that would delete the backend volume (R-2644-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reclaimer {
-    /// The csi-provisioner of a driver; its finalizer is the guard.
+pub(super) enum ReclaimingController {
+    /// csi-provisioner; its finalizer is the deletion-protection finalizer.
     Provisioner,
-    /// The controller manager; the in-tree finalizer is the guard.
+    /// kube-controller-manager; the in-tree finalizer is the deletion-protection finalizer.
     ControllerManager,
-    /// Nobody who could be asked whether they are there.
+    /// A controller whose state cannot be determined, or none.
     Unknown,
 }
 
-/// What the reclaim policy says of the backend volume.
+/// The reclaim policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(super) enum VolumePolicy {
     Retain,
     Recycle,
     Delete,
     Other,
 }
 
-/// How far the volume has come.
+/// The phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum VolumePhase {
     /// Pending or Available.
     Unbound,
     Bound,
@@ -47,308 +47,316 @@ pub(super) enum Stage {
     Other,
 }
 
-/// Whether it is being deleted.
+/// Whether the volume has a deletion timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Lifecycle {
     Live,
     Terminating,
 }
 
-/// What keeps the object besides this finalizer.
+/// Which other finalizers block the deletion of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// The finalizer of whoever deletes the backend volume.
-    Guard,
-    /// Only the one that keeps it while it is bound.
-    Protection,
-    /// Nothing of these.
-    Nothing,
+pub(super) enum OtherFinalizers {
+    /// The deletion-protection finalizer of the reclaiming controller.
+    DeletionProtection,
+    /// kubernetes.io/pv-protection, without the above.
+    PvProtection,
+    /// Neither of them.
+    Neither,
 }
 
-/// What is known of whoever should remove it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remover {
-    /// At work; of the controller manager: it always honours the reclaim policy.
-    Alive,
-    /// What it does before it removes the finalizer may still be going on.
-    Working,
-    /// Proven gone; of the controller manager: it can be one that removes no finalizers.
-    Absent,
-    /// Neither.
-    Unknown,
-    /// Whose it is cannot be told.
-    Nameless,
-    /// Something was not seen that this rests on.
-    Unseen,
-}
-
-/// Whether anybody has to do with the volume.
+/// Whether a claim or an attachment uses the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
     Free,
     Used,
-    Unseen,
+    Unread,
 }
 
-/// What the user said of a backend volume that nobody would delete.
+/// What the user chose for a backend volume that no controller would delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
-    None,
+pub(super) enum LeakChoice {
+    /// Nothing.
+    Unsaid,
+    /// `--accept-leak`.
     AcceptLeak,
+    /// `--reclaim`.
     Reclaim,
 }
 
-/// One finalizer of one volume.
+/// The inputs of the table for one finalizer of one volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Situation {
-    pub(super) which: Which,
-    pub(super) reclaimer: Reclaimer,
-    pub(super) policy: Policy,
-    pub(super) stage: Stage,
-    pub(super) life: Life,
-    pub(super) beside: Beside,
-    pub(super) remover: Remover,
+pub(super) struct VolumeInputs {
+    pub(super) kind: VolumeFinalizerKind,
+    pub(super) reclaimed_by: ReclaimingController,
+    pub(super) policy: VolumePolicy,
+    pub(super) phase: VolumePhase,
+    pub(super) lifecycle: Lifecycle,
+    pub(super) others: OtherFinalizers,
+    pub(super) controller: ControllerLiveness,
     pub(super) usage: Usage,
-    pub(super) word: Word,
+    pub(super) leak: LeakChoice,
     /// `--rolled-back`.
     pub(super) rolled_back: bool,
-    /// Whether the volume was named.
+    /// Whether the user named the volume, instead of a filter.
     pub(super) named: bool,
-    /// Whether `--remove-finalizer` names it.
-    pub(super) by_name: bool,
+    pub(super) consent: Consent,
 }
 
-/// What is done.
+/// What is done about a finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
-    /// The volume is not being deleted: the finalizer goes, and nothing else.
-    TakeOff,
-    /// The finalizer of whoever deletes the backend volume still holds the object.
-    LeaveToGuard,
-    /// The object may go, and its backend volume stays, as its policy says.
-    LetGoKept,
-    /// The object may go, and its backend volume is left behind, on the user's word.
-    LetGoLeaked,
-    /// The object may go, and then its driver is told to delete the backend volume.
-    LetGoReclaimed,
+pub(super) enum VolumeStep {
+    /// It is removed from a volume that is not Terminating.
+    Remove,
+    /// It is removed; the deletion-protection finalizer still blocks the deletion.
+    RemoveWhileProtected,
+    /// The volume is deleted with it, and the policy keeps the backend volume.
+    RemoveLastKept,
+    /// The volume is deleted with it, and the user accepts that the backend volume leaks.
+    RemoveLastLeaked,
+    /// The volume is deleted with it, and then its driver deletes the backend volume.
+    RemoveLastReclaimed,
 }
 
-/// Why nothing is done.
+/// Why a finalizer of a volume is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Why {
-    ReclaimerUnknown,
-    RemoverAlive,
-    RemoverUnknown,
-    RemoverNameless,
+pub(super) enum VolumeReason {
+    ReclaimingControllerUnknown,
+    ControllerAlive,
+    ControllerUnknown,
+    ControllerNameless,
     ManagerHonors,
     ManagerUnversioned,
     NeedsRolledBack,
     SlowDeletionLooksTheSame,
     DeletionMayGoOn,
-    OnlyWhenNamed,
-    NotByName,
+    NeedsObjectName,
+    NeedsFinalizerName,
     TooSoon,
-    AttacherKeepsItWhileLive,
-    HoldsUpNothing,
+    AttacherWaitsForDeletion,
+    NotTerminating,
     ReinstallDriver,
     Bound,
     BoundUnprotected,
-    Used,
-    LastGuard,
+    InUse,
+    LastDeletionProtection,
     NothingElseProtects,
-    NeedsWord,
+    NeedsLeakChoice,
     NeedsAcceptLeak,
     NeverReleased,
     PolicyUnknown,
 }
 
-/// What was not seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Blind {
-    Remover,
-    Usage,
+/// A decision, or what was not read of its inputs.
+pub(super) type VolumeDecision = Result<FinalizerDecision<VolumeStep, VolumeReason>, NotRead>;
+
+#[expect(clippy::unnecessary_wraps, reason = "what every table returns")]
+pub(super) const fn step(step: VolumeStep) -> VolumeDecision {
+    Ok(FinalizerDecision::Do(step))
 }
 
-/// The answer of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
-    Do(Act),
-    Refuse(Why),
-    Unseen(Blind),
+#[expect(clippy::unnecessary_wraps, reason = "what every table returns")]
+pub(super) const fn leave(reason: VolumeReason) -> VolumeDecision {
+    Ok(FinalizerDecision::Leave(reason))
 }
 
-/// Decides about one finalizer.
-pub(super) const fn decide(it: &Situation) -> Decision {
-    match (it.which, it.reclaimer) {
-        (Which::External, Reclaimer::Provisioner) => external_of_csi(it),
-        (Which::External, Reclaimer::ControllerManager) => external_of_in_tree(it),
-        (Which::InTree, Reclaimer::Provisioner) => in_tree_of_csi(it),
-        (Which::InTree, Reclaimer::ControllerManager) => in_tree_of_in_tree(it),
-        (Which::External | Which::InTree, Reclaimer::Unknown) => Refuse(Why::ReclaimerUnknown),
-        (Which::Attacher, _) => attacher(it),
-        (Which::Foreign, _) => foreign(it),
-    }
-}
-
-/// F23, F24, F25: its provisioner removes it, or finishes the deletion and then removes it.
-const fn external_of_csi(it: &Situation) -> Decision {
-    use Life::{Live, Terminating};
-    use Policy::{Delete, Other, Recycle, Retain};
-    match (it.remover, it.policy, it.stage, it.life) {
-        (Remover::Alive | Remover::Working, ..) => Refuse(Why::RemoverAlive),
-        (Remover::Unknown | Remover::Nameless, ..) => Refuse(Why::RemoverUnknown),
-        (Remover::Unseen, ..) => Unseen(Blind::Remover),
-        (Remover::Absent, Other, ..) => Refuse(Why::PolicyUnknown),
-        (Remover::Absent, Retain | Recycle, _, Live) => Do(Act::TakeOff),
-        (Remover::Absent, Delete, Stage::Bound, _) => Refuse(Why::Bound),
-        (Remover::Absent, Delete, Stage::Released, Live) => Refuse(Why::ReinstallDriver),
-        (Remover::Absent, Delete, Stage::Unbound | Stage::Failed | Stage::Other, Live) => {
-            Refuse(Why::HoldsUpNothing)
+/// Decides about one finalizer of a volume.
+pub(super) const fn decide(it: &VolumeInputs) -> VolumeDecision {
+    match (it.kind, it.reclaimed_by) {
+        (VolumeFinalizerKind::External, ReclaimingController::Provisioner) => external_of_csi(it),
+        (VolumeFinalizerKind::External, ReclaimingController::ControllerManager) => {
+            external_of_in_tree(it)
         }
-        (Remover::Absent, Retain | Recycle, _, Terminating)
-        | (
-            Remover::Absent,
-            Delete,
-            Stage::Unbound | Stage::Released | Stage::Failed | Stage::Other,
-            Terminating,
-        ) => let_go(it, Why::NeedsWord),
+        (VolumeFinalizerKind::InTree, ReclaimingController::Provisioner) => in_tree_of_csi(it),
+        (VolumeFinalizerKind::InTree, ReclaimingController::ControllerManager) => {
+            in_tree_of_in_tree(it)
+        }
+        (
+            VolumeFinalizerKind::External | VolumeFinalizerKind::InTree,
+            ReclaimingController::Unknown,
+        ) => leave(VolumeReason::ReclaimingControllerUnknown),
+        (VolumeFinalizerKind::Attacher, _) => attacher(it),
+        (VolumeFinalizerKind::ThirdParty, _) => third_party(it),
     }
 }
 
-/// F30: a controller manager that honours the reclaim policy replaces it by its own.
-const fn external_of_in_tree(it: &Situation) -> Decision {
-    use Beside::{Guard, Nothing, Protection};
-    use Life::{Live, Terminating};
-    use Policy::{Delete, Other, Recycle, Retain};
-    match (it.remover, it.rolled_back) {
-        (Remover::Alive, _) => Refuse(Why::ManagerHonors),
-        (Remover::Unknown | Remover::Nameless, _) => Refuse(Why::ManagerUnversioned),
-        (Remover::Unseen, _) => Unseen(Blind::Remover),
-        (Remover::Working | Remover::Absent, false) => Refuse(Why::NeedsRolledBack),
-        (Remover::Working | Remover::Absent, true) => match (it.beside, it.policy, it.life) {
-            (Guard, _, Live) | (Protection | Nothing, Retain, Live) => Do(Act::TakeOff),
-            (Guard, _, Terminating) => Do(Act::LeaveToGuard),
-            (Protection | Nothing, Retain, Terminating) => kept(it),
-            // `retain` is the way out: then its policy keeps the backend volume.
-            (Protection | Nothing, Delete | Recycle | Other, _) => Refuse(Why::NothingElseProtects),
+/// F23, F24, F25: csi-provisioner removes it, at once or after it has deleted the backend volume.
+const fn external_of_csi(it: &VolumeInputs) -> VolumeDecision {
+    use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
+    use Lifecycle::{Live, Terminating};
+    use VolumePhase::{Bound, Failed, Released, Unbound};
+    use VolumePolicy::{Delete, Other, Recycle, Retain};
+    match (it.controller, it.policy, it.phase, it.lifecycle) {
+        (Alive | Working, ..) => leave(VolumeReason::ControllerAlive),
+        (Unknown | Nameless, ..) => leave(VolumeReason::ControllerUnknown),
+        (Unread, ..) => Err(NotRead::Controller),
+        (Absent, Other, ..) => leave(VolumeReason::PolicyUnknown),
+        (Absent, Retain | Recycle, _, Live) => step(VolumeStep::Remove),
+        (Absent, Delete, Bound, _) => leave(VolumeReason::Bound),
+        (Absent, Delete, Released, Live) => leave(VolumeReason::ReinstallDriver),
+        (Absent, Delete, Unbound | Failed | VolumePhase::Other, Live) => {
+            leave(VolumeReason::NotTerminating)
+        }
+        (Absent, Retain | Recycle, _, Terminating)
+        | (Absent, Delete, Unbound | Released | Failed | VolumePhase::Other, Terminating) => {
+            remove_last(it, VolumeReason::NeedsLeakChoice)
+        }
+    }
+}
+
+/// F30: a kube-controller-manager that honors the reclaim policy replaces it by its own.
+const fn external_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
+    use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
+    use Lifecycle::{Live, Terminating};
+    use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
+    use VolumePolicy::{Delete, Other, Recycle, Retain};
+    match (it.controller, it.rolled_back) {
+        (Alive, _) => leave(VolumeReason::ManagerHonors),
+        (Unknown | Nameless, _) => leave(VolumeReason::ManagerUnversioned),
+        (Unread, _) => Err(NotRead::Controller),
+        (Working | Absent, false) => leave(VolumeReason::NeedsRolledBack),
+        (Working | Absent, true) => match (it.others, it.policy, it.lifecycle) {
+            (DeletionProtection, _, Live) | (PvProtection | Neither, Retain, Live) => {
+                step(VolumeStep::Remove)
+            }
+            (DeletionProtection, _, Terminating) => step(VolumeStep::RemoveWhileProtected),
+            (PvProtection | Neither, Retain, Terminating) => remove_last_kept(it),
+            // `retain` first: then the policy keeps the backend volume.
+            (PvProtection | Neither, Delete | Recycle | Other, _) => {
+                leave(VolumeReason::NothingElseProtects)
+            }
         },
     }
 }
 
-/// F27, T12: nobody removes it from a volume that is CSI, and it may be all that is left to name
-/// the backend volume.
-const fn in_tree_of_csi(it: &Situation) -> Decision {
-    use Beside::{Guard, Nothing, Protection};
-    use Life::{Live, Terminating};
-    use Policy::{Delete, Other, Recycle, Retain};
-    match (it.life, it.beside, it.policy) {
-        (Live, ..) => Do(Act::TakeOff),
-        (Terminating, Guard, _) => Do(Act::LeaveToGuard),
-        (Terminating, Protection | Nothing, Retain) => kept(it),
-        (Terminating, Protection | Nothing, Delete) => unreclaimed(it, Why::LastGuard),
-        (Terminating, Protection | Nothing, Recycle | Other) => Refuse(Why::LastGuard),
+/// F27, T12: no controller removes it from a CSI volume, and the object may be the last that
+/// references the backend volume.
+const fn in_tree_of_csi(it: &VolumeInputs) -> VolumeDecision {
+    use Lifecycle::{Live, Terminating};
+    use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
+    use VolumePolicy::{Delete, Other, Recycle, Retain};
+    match (it.lifecycle, it.others, it.policy) {
+        (Live, ..) => step(VolumeStep::Remove),
+        (Terminating, DeletionProtection, _) => step(VolumeStep::RemoveWhileProtected),
+        (Terminating, PvProtection | Neither, Retain) => remove_last_kept(it),
+        (Terminating, PvProtection | Neither, Delete) => {
+            remove_last_unreclaimed(it, VolumeReason::LastDeletionProtection)
+        }
+        (Terminating, PvProtection | Neither, Recycle | Other) => {
+            leave(VolumeReason::LastDeletionProtection)
+        }
     }
 }
 
-/// F39: only a controller manager that was rolled back leaves it there, and a slow one looks the
-/// same.
-const fn in_tree_of_in_tree(it: &Situation) -> Decision {
-    use Life::{Live, Terminating};
-    use Policy::{Delete, Other, Recycle, Retain};
-    match (it.remover, it.rolled_back, it.life) {
-        (Remover::Alive, ..) => Refuse(Why::ManagerHonors),
-        (_, false, _) => Refuse(Why::SlowDeletionLooksTheSame),
-        (Remover::Unknown | Remover::Nameless, true, _) => Refuse(Why::ManagerUnversioned),
-        (Remover::Unseen, true, _) => Unseen(Blind::Remover),
-        (Remover::Working | Remover::Absent, true, Live) => match it.named {
-            true => Do(Act::TakeOff),
-            false => Refuse(Why::OnlyWhenNamed),
+/// F39: only a kube-controller-manager that was rolled back does not remove it, and a slow deletion
+/// looks the same.
+const fn in_tree_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
+    use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
+    use Lifecycle::{Live, Terminating};
+    use VolumePolicy::{Delete, Other, Recycle, Retain};
+    match (it.controller, it.rolled_back, it.lifecycle) {
+        (Alive, ..) => leave(VolumeReason::ManagerHonors),
+        (_, false, _) => leave(VolumeReason::SlowDeletionLooksTheSame),
+        (Unknown | Nameless, true, _) => leave(VolumeReason::ManagerUnversioned),
+        (Unread, true, _) => Err(NotRead::Controller),
+        (Working | Absent, true, Live) => match it.named {
+            true => step(VolumeStep::Remove),
+            false => leave(VolumeReason::NeedsObjectName),
         },
-        (Remover::Working, true, Terminating) => Refuse(Why::DeletionMayGoOn),
-        (Remover::Absent, true, Terminating) => match (it.policy, it.word) {
-            (Retain, _) => kept(it),
-            (Delete, _) => unreclaimed(it, Why::NeedsWord),
-            (Recycle, Word::AcceptLeak) => unreclaimed(it, Why::NeedsAcceptLeak),
-            (Recycle, Word::None | Word::Reclaim) => Refuse(Why::NeedsAcceptLeak),
-            (Other, _) => Refuse(Why::PolicyUnknown),
+        (Working, true, Terminating) => leave(VolumeReason::DeletionMayGoOn),
+        (Absent, true, Terminating) => match (it.policy, it.leak) {
+            (Retain, _) => remove_last_kept(it),
+            (Delete, _) => remove_last_unreclaimed(it, VolumeReason::NeedsLeakChoice),
+            (Recycle, LeakChoice::AcceptLeak) => {
+                remove_last_unreclaimed(it, VolumeReason::NeedsAcceptLeak)
+            }
+            (Recycle, LeakChoice::Unsaid | LeakChoice::Reclaim) => {
+                leave(VolumeReason::NeedsAcceptLeak)
+            }
+            (Other, _) => leave(VolumeReason::PolicyUnknown),
         },
     }
 }
 
-/// F31, T11: the attacher lets go of a volume that is being deleted once nothing has it attached.
-const fn attacher(it: &Situation) -> Decision {
-    use Life::{Live, Terminating};
-    use Remover::{Absent, Alive, Nameless, Unknown, Working};
-    match (it.life, it.stage, it.usage, it.remover) {
-        (Live, ..) => Refuse(Why::AttacherKeepsItWhileLive),
-        (Terminating, Stage::Bound, ..) => Refuse(Why::Bound),
-        (Terminating, _, Usage::Used, _) => Refuse(Why::Used),
-        (Terminating, _, Usage::Unseen, _) => Unseen(Blind::Usage),
-        (Terminating, _, Usage::Free, Nameless) => Refuse(Why::RemoverNameless),
-        (Terminating, _, Usage::Free, Alive | Working) => Refuse(Why::RemoverAlive),
-        (Terminating, _, Usage::Free, Unknown) => Refuse(Why::RemoverUnknown),
-        (Terminating, _, Usage::Free, Remover::Unseen) => Unseen(Blind::Remover),
-        (Terminating, _, Usage::Free, Absent) => let_go(it, Why::NeedsWord),
+/// F31, T11: external-attacher removes it from a Terminating volume that is not attached.
+const fn attacher(it: &VolumeInputs) -> VolumeDecision {
+    use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
+    use Lifecycle::{Live, Terminating};
+    match (it.lifecycle, it.phase, it.usage, it.controller) {
+        (Live, ..) => leave(VolumeReason::AttacherWaitsForDeletion),
+        (Terminating, VolumePhase::Bound, ..) => leave(VolumeReason::Bound),
+        (Terminating, _, Usage::Used, _) => leave(VolumeReason::InUse),
+        (Terminating, _, Usage::Unread, _) => Err(NotRead::Users),
+        (Terminating, _, Usage::Free, Nameless) => leave(VolumeReason::ControllerNameless),
+        (Terminating, _, Usage::Free, Alive | Working) => leave(VolumeReason::ControllerAlive),
+        (Terminating, _, Usage::Free, Unknown) => leave(VolumeReason::ControllerUnknown),
+        (Terminating, _, Usage::Free, Unread) => Err(NotRead::Controller),
+        (Terminating, _, Usage::Free, Absent) => remove_last(it, VolumeReason::NeedsLeakChoice),
     }
 }
 
-/// F33: on the user's word alone, by its name, and only from a volume that has hung for long.
-const fn foreign(it: &Situation) -> Decision {
-    use Life::{Live, Terminating};
-    use Remover::{Absent, Alive, Nameless, Unknown, Working};
-    match (it.by_name, it.named, it.life, it.remover) {
-        (false, ..) => Refuse(Why::NotByName),
-        (true, false, ..) => Refuse(Why::OnlyWhenNamed),
-        (true, true, Live, _) => Refuse(Why::HoldsUpNothing),
-        (true, true, Terminating, Working) => Refuse(Why::TooSoon),
-        (true, true, Terminating, Alive | Absent | Unknown | Nameless | Remover::Unseen) => {
-            match it.stage {
-                Stage::Bound => Refuse(Why::Bound),
-                Stage::Unbound | Stage::Released | Stage::Failed | Stage::Other => {
-                    let_go(it, Why::NeedsWord)
-                }
+/// F33: removed only with the user's consent, and only after the volume was Terminating for long.
+const fn third_party(it: &VolumeInputs) -> VolumeDecision {
+    use Consent::{Given, Missing};
+    use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
+    use Lifecycle::{Live, Terminating};
+    match (it.consent, it.named, it.lifecycle, it.controller) {
+        (Missing, ..) => leave(VolumeReason::NeedsFinalizerName),
+        (Given, false, ..) => leave(VolumeReason::NeedsObjectName),
+        (Given, true, Live, _) => leave(VolumeReason::NotTerminating),
+        (Given, true, Terminating, Working) => leave(VolumeReason::TooSoon),
+        (Given, true, Terminating, Alive | Absent | Unknown | Nameless | Unread) => {
+            match it.phase {
+                VolumePhase::Bound => leave(VolumeReason::Bound),
+                VolumePhase::Unbound
+                | VolumePhase::Released
+                | VolumePhase::Failed
+                | VolumePhase::Other => remove_last(it, VolumeReason::NeedsLeakChoice),
             }
         }
     }
 }
 
-/// A terminating object may go with it: what becomes of the backend volume then.
-const fn let_go(it: &Situation, unsaid: Why) -> Decision {
-    use Beside::{Guard, Nothing, Protection};
-    use Policy::{Delete, Other, Recycle, Retain};
-    match (it.beside, it.policy) {
-        (Guard, _) => Do(Act::LeaveToGuard),
-        (Protection | Nothing, Retain | Recycle) => kept(it),
-        (Protection | Nothing, Delete) => unreclaimed(it, unsaid),
-        (Protection | Nothing, Other) => Refuse(Why::PolicyUnknown),
+/// The deletion of a Terminating volume may complete with the removal: decides by what happens to
+/// the backend volume.
+const fn remove_last(it: &VolumeInputs, unsaid: VolumeReason) -> VolumeDecision {
+    use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
+    use VolumePolicy::{Delete, Other, Recycle, Retain};
+    match (it.others, it.policy) {
+        (DeletionProtection, _) => step(VolumeStep::RemoveWhileProtected),
+        (PvProtection | Neither, Retain | Recycle) => remove_last_kept(it),
+        (PvProtection | Neither, Delete) => remove_last_unreclaimed(it, unsaid),
+        (PvProtection | Neither, Other) => leave(VolumeReason::PolicyUnknown),
     }
 }
 
-/// It stays, as its policy says.
-const fn kept(it: &Situation) -> Decision {
-    use Stage::{Bound, Failed, Other, Released, Unbound};
-    match (it.stage, it.beside, it.usage) {
-        (Bound, Beside::Nothing, _) => Refuse(Why::BoundUnprotected),
-        (Bound, Beside::Guard | Beside::Protection, _)
-        | (Unbound | Released | Failed | Other, _, Usage::Free) => Do(Act::LetGoKept),
-        (Unbound | Released | Failed | Other, _, Usage::Used) => Refuse(Why::Used),
-        (Unbound | Released | Failed | Other, _, Usage::Unseen) => Unseen(Blind::Usage),
+/// The policy keeps the backend volume.
+const fn remove_last_kept(it: &VolumeInputs) -> VolumeDecision {
+    use VolumePhase::{Bound, Failed, Other, Released, Unbound};
+    match (it.phase, it.others, it.usage) {
+        (Bound, OtherFinalizers::Neither, _) => leave(VolumeReason::BoundUnprotected),
+        (Bound, OtherFinalizers::DeletionProtection | OtherFinalizers::PvProtection, _)
+        | (Unbound | Released | Failed | Other, _, Usage::Free) => step(VolumeStep::RemoveLastKept),
+        (Unbound | Released | Failed | Other, _, Usage::Used) => leave(VolumeReason::InUse),
+        (Unbound | Released | Failed | Other, _, Usage::Unread) => Err(NotRead::Users),
     }
 }
 
-/// It should have been deleted, and nobody is left who does.
-const fn unreclaimed(it: &Situation, unsaid: Why) -> Decision {
-    use Stage::{Bound, Failed, Other, Released, Unbound};
-    match (it.stage, it.usage, it.word) {
-        (Bound, ..) => Refuse(Why::Bound),
-        (Unbound | Released | Failed | Other, Usage::Used, _) => Refuse(Why::Used),
-        (Unbound | Released | Failed | Other, Usage::Unseen, _) => Unseen(Blind::Usage),
-        (Unbound | Released | Failed | Other, Usage::Free, Word::None) => Refuse(unsaid),
-        (Unbound | Released | Failed | Other, Usage::Free, Word::AcceptLeak) => {
-            Do(Act::LetGoLeaked)
+/// The policy deletes the backend volume, but no controller does.
+const fn remove_last_unreclaimed(it: &VolumeInputs, unsaid: VolumeReason) -> VolumeDecision {
+    use VolumePhase::{Bound, Failed, Other, Released, Unbound};
+    match (it.phase, it.usage, it.leak) {
+        (Bound, ..) => leave(VolumeReason::Bound),
+        (Unbound | Released | Failed | Other, Usage::Used, _) => leave(VolumeReason::InUse),
+        (Unbound | Released | Failed | Other, Usage::Unread, _) => Err(NotRead::Users),
+        (Unbound | Released | Failed | Other, Usage::Free, LeakChoice::Unsaid) => leave(unsaid),
+        (Unbound | Released | Failed | Other, Usage::Free, LeakChoice::AcceptLeak) => {
+            step(VolumeStep::RemoveLastLeaked)
         }
-        (Released | Failed, Usage::Free, Word::Reclaim) => Do(Act::LetGoReclaimed),
-        // One that was never bound, or is up for grabs, was never to be deleted (R-2644-7).
-        (Unbound | Other, Usage::Free, Word::Reclaim) => Refuse(Why::NeverReleased),
+        (Released | Failed, Usage::Free, LeakChoice::Reclaim) => {
+            step(VolumeStep::RemoveLastReclaimed)
+        }
+        // The policy never applied to a volume that was not bound (R-2644-7).
+        (Unbound | Other, Usage::Free, LeakChoice::Reclaim) => leave(VolumeReason::NeverReleased),
     }
 }

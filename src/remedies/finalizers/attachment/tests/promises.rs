@@ -1,4 +1,4 @@
-//! Promises about random attachments, nodes, volumes, attachers and flags.
+//! Properties for random attachments, nodes, volumes, attachers and flags.
 
 use proptest::{
     collection::btree_set, option, prelude::*, sample::select, strategy::ValueTree as _,
@@ -10,12 +10,12 @@ use crate::cluster::Seen;
 
 const OTHER: &str = "external-attacher/other-example-com";
 const FINALIZERS: [&str; 4] = [OWN, OTHER, FOREIGN, "foregroundDeletion"];
-/// What has to be seen before anything is done about an attachment that names a volume.
+/// The kinds that must be read before any step for an attachment that references a volume.
 const ALWAYS: [Kind; 2] = [Kind::PersistentVolume, Kind::Node];
 
 #[derive(Debug, Clone)]
 struct Case {
-    stage: Stage,
+    fixture: FinalizerFixture,
     row: Attachment,
     node_there: bool,
     volume_there: bool,
@@ -27,13 +27,13 @@ fn cases() -> impl Strategy<Value = Case> {
     let deleting = option::weighted(0.7, select(vec![0, 5, 30, 120, 120]));
     let there = || prop_oneof![2 => Just(false), 1 => Just(true)];
     let attacher = select(vec![Liveness::Alive, Liveness::Absent, Liveness::Unknown]);
-    let blind = prop_oneof![4 => Just(None), 1 => select(REMEDY.needs.to_vec()).prop_map(Some)];
+    let unread = prop_oneof![4 => Just(None), 1 => select(REMEDY.needs.to_vec()).prop_map(Some)];
     let words = (
         option::weighted(0.7, select(vec![FOREIGN, FOREIGN, OWN, OTHER])),
         any::<bool>(),
         any::<bool>(),
     );
-    (finalizers, deleting, (there(), there(), there()), any::<bool>(), attacher, blind, words)
+    (finalizers, deleting, (there(), there(), there()), any::<bool>(), attacher, unread, words)
         .prop_map(
             |(
                 finalizers,
@@ -41,7 +41,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 (node_there, volume_there, pod_there),
                 attached,
                 attacher,
-                blind,
+                unread,
                 words,
             )| {
                 let finalizers: Vec<_> = finalizers.into_iter().collect();
@@ -49,14 +49,20 @@ fn cases() -> impl Strategy<Value = Case> {
                 let absent_drivers = by_word.then(|| DRIVER.into()).into_iter().collect();
                 let remove_finalizer = removed.map(Text::from);
                 let settings = Settings { absent_drivers, remove_finalizer, ..Settings::default() };
-                let mut stage = Stage { attacher, blind, settings, named, ..Stage::default() };
-                stage.rows.extend(node_there.then(node));
-                stage.rows.extend(pod_there.then(|| running("shop", "node-1")));
+                let mut fixture = FinalizerFixture {
+                    attacher,
+                    unread,
+                    settings,
+                    named,
+                    ..FinalizerFixture::default()
+                };
+                fixture.rows.extend(node_there.then(node));
+                fixture.rows.extend(pod_there.then(|| running("shop", "node-1")));
                 if volume_there {
-                    stage = with_volume(stage);
+                    fixture = with_volume(fixture);
                 }
                 let row = Attachment { attached, ..attachment(&finalizers, deleting) };
-                Case { stage, row, node_there, volume_there, pod_there }
+                Case { fixture, row, node_there, volume_there, pod_there }
             },
         )
 }
@@ -64,7 +70,7 @@ fn cases() -> impl Strategy<Value = Case> {
 impl Case {
     fn ask(&self) -> Seen<Result<Proposal, Refusal>> {
         let seen = Row::Attachment(Box::new(self.row.clone()));
-        self.stage.clone().with(seen).ask(propose, &self.row)
+        self.fixture.clone().with(seen).ask(propose, &self.row)
     }
 
     fn planned(&self) -> Option<Proposal> {
@@ -88,14 +94,14 @@ proptest! {
     #[test]
     fn no_attachers_finalizer_goes_while_its_node_or_its_volume_is_there(case in cases()) {
         let Some(proposal) = case.planned() else { return Ok(()) };
-        prop_assert!(!proposal.keeps_backend && case.stage.named, "{:?}", case);
+        prop_assert!(!proposal.keeps_backend && case.fixture.named, "{:?}", case);
         let gone = removed(&proposal);
         for finalizer in &gone {
             prop_assert!(case.row.metadata.deleting.is_some(), "{:?}", case);
             match *finalizer {
                 OWN => prop_assert!(!case.node_there && !case.volume_there, "{:?}", case),
                 FOREIGN => {
-                    let word = case.stage.settings.remove_finalizer.as_deref();
+                    let word = case.fixture.settings.remove_finalizer.as_deref();
                     prop_assert_eq!(word, Some(FOREIGN));
                     let attached = case.row.metadata.has_finalizer(OTHER)
                         || case.row.metadata.has_finalizer(OWN) && !gone.contains(&OWN);
@@ -115,8 +121,8 @@ proptest! {
         prop_assert_eq!(proposal.steps.len(), 1);
         prop_assert!(case.row.metadata.deleting.is_none(), "{:?}", case);
         prop_assert!(!case.node_there && case.volume_there && !case.pod_there, "{:?}", case);
-        let by_word = case.stage.settings.absent_drivers.contains(DRIVER);
-        let absent = match case.stage.attacher {
+        let by_word = case.fixture.settings.absent_drivers.contains(DRIVER);
+        let absent = match case.fixture.attacher {
             Liveness::Alive => false,
             Liveness::Absent => true,
             Liveness::Unknown => by_word,
@@ -126,13 +132,13 @@ proptest! {
 
     #[test]
     fn what_was_not_seen_changes_nothing(mut case in cases(), kind in select(REMEDY.needs.to_vec())) {
-        let whole = Case { stage: Stage { blind: None, ..case.stage.clone() }, ..case.clone() };
-        case.stage.blind = Some(kind);
+        let whole = Case { fixture: FinalizerFixture { unread: None, ..case.fixture.clone() }, ..case.clone() };
+        case.fixture.unread = Some(kind);
         let Some(proposal) = case.planned() else { return Ok(()) };
         let seen = whole.planned();
         prop_assert_eq!(Some(&proposal), seen.as_ref());
         let of_others = removed(&proposal) == [FOREIGN];
-        // A volume or a node that is there needs no list to prove it; only their absence does.
+        // Only the absence of a volume or a node needs a complete list.
         let proven = kind == Kind::PersistentVolume && case.volume_there;
         prop_assert!(!ALWAYS.contains(&kind) || of_others || proven, "without {}: {:?}", kind, case);
     }
@@ -155,7 +161,7 @@ proptest! {
     }
 }
 
-/// The promises above would hold of a remedy that never does anything.
+/// The properties above would hold for a remedy that never proposes anything.
 #[test]
 fn most_of_what_could_be_planned_is_planned() {
     let mut runner = TestRunner::deterministic();

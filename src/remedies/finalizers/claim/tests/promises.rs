@@ -1,4 +1,4 @@
-//! Promises about random claims, users, controllers and flags.
+//! Properties for random claims, users, controllers and flags.
 
 use proptest::{
     collection::btree_set, option, prelude::*, sample::select, strategy::ValueTree as _,
@@ -9,7 +9,7 @@ use super::*;
 use crate::cluster::Seen;
 use crate::model::{Attachment, ObjectRef};
 
-/// Who uses the claim.
+/// An object that uses the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum User {
     Nobody,
@@ -35,7 +35,7 @@ const USERS: [User; 8] = [
 
 #[derive(Debug, Clone)]
 struct Case {
-    stage: Stage,
+    fixture: FinalizerFixture,
     claim: Claim,
     volume: Volume,
     user: User,
@@ -67,7 +67,7 @@ fn words() -> impl Strategy<Value = Settings> {
 
 fn cases() -> impl Strategy<Value = Case> {
     let user = prop_oneof![3 => Just(User::Nobody), 1 => select(USERS.to_vec())];
-    let blind = prop_oneof![4 => Just(None), 1 => select(NEEDS.to_vec()).prop_map(Some)];
+    let unread = prop_oneof![4 => Just(None), 1 => select(NEEDS.to_vec()).prop_map(Some)];
     let finalizers = btree_set(select(FINALIZERS.to_vec()), 0..4);
     let deleting =
         prop_oneof![1 => Just(None), 4 => select(vec![Some(0), Some(5), Some(30), Some(120)])];
@@ -81,24 +81,24 @@ fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![4 => Just(Phase::Bound), 1 => select(vec![Phase::Released, Phase::Failed])];
     let lives = (liveness(), liveness(), liveness());
     let volumes = (policy, phase, option::weighted(0.1, 1_i64..90));
-    (user, blind, finalizers, deleting, volumes, lives, words(), any::<bool>()).prop_map(
-        |(user, blind, finalizers, deleting, volumes, lives, settings, named)| {
+    (user, unread, finalizers, deleting, volumes, lives, words(), any::<bool>()).prop_map(
+        |(user, unread, finalizers, deleting, volumes, lives, settings, named)| {
             let finalizers: Vec<_> = finalizers.into_iter().collect();
             let (policy, phase, going) = volumes;
             let (manager, provisioner, snapshotter) = lives;
             let mut volume = volume(policy);
             volume.phase = phase;
             volume.metadata.deleting = going.map(ago);
-            let mut stage = Stage {
+            let mut fixture = FinalizerFixture {
                 manager,
                 provisioner,
                 snapshotter,
-                blind,
+                unread,
                 settings,
                 named,
-                ..Stage::default()
+                ..FinalizerFixture::default()
             };
-            stage.rows.extend(match user {
+            fixture.rows.extend(match user {
                 User::Nobody => None,
                 User::Running => Some(pod("shop", PodPhase::Running, Some("node-1"))),
                 User::Unscheduled => Some(pod("shop", PodPhase::Pending, None)),
@@ -112,22 +112,22 @@ fn cases() -> impl Strategy<Value = Case> {
                     Some(Row::Attachment(Box::new(held)))
                 }
             });
-            Case { stage, claim: claim(&finalizers, deleting), volume, user }
+            Case { fixture, claim: claim(&finalizers, deleting), volume, user }
         },
     )
 }
 
 impl Case {
     fn ask(&self) -> Seen<Result<Proposal, Refusal>> {
-        let stage = self.stage.clone().of_claim(&self.claim, Some(&self.volume));
-        stage.ask(propose, &self.claim)
+        let fixture = self.fixture.clone().of_claim(&self.claim, Some(&self.volume));
+        fixture.ask(propose, &self.claim)
     }
 
     fn planned(&self) -> Option<Proposal> {
         self.ask().ok()?.ok()
     }
 
-    /// The case as a step leaves it.
+    /// Returns the case after a step.
     fn after(&self, step: &Action) -> Self {
         let mut after = self.clone();
         match step {
@@ -145,20 +145,21 @@ impl Case {
         after
     }
 
-    /// Whether whoever should remove a finalizer is proven gone, in other words than the remedy's.
+    /// Whether the controller of a finalizer is proven absent, derived in another way than by the
+    /// remedy.
     fn nobody_removes(&self, finalizer: &str) -> bool {
-        let settings = &self.stage.settings;
+        let settings = &self.fixture.settings;
         let gone = |liveness, name: &str| match liveness {
             Liveness::Absent => true,
             Liveness::Alive => false,
             Liveness::Unknown => settings.absent_drivers.contains(name),
         };
         match finalizer {
-            PVC_PROTECTION => gone(self.stage.manager, "kube-controller-manager"),
-            CLONE_SOURCE => gone(self.stage.provisioner, DRIVER),
-            SNAPSHOT_SOURCE => gone(self.stage.snapshotter, "snapshot-controller"),
+            PVC_PROTECTION => gone(self.fixture.manager, "kube-controller-manager"),
+            CLONE_SOURCE => gone(self.fixture.provisioner, DRIVER),
+            SNAPSHOT_SOURCE => gone(self.fixture.snapshotter, "snapshot-controller"),
             FOREIGN | OTHER => {
-                self.stage.named && settings.remove_finalizer.as_deref() == Some(finalizer)
+                self.fixture.named && settings.remove_finalizer.as_deref() == Some(finalizer)
             }
             _ => false,
         }
@@ -191,11 +192,11 @@ proptest! {
 
     #[test]
     fn what_was_not_seen_removes_nothing(mut case in cases(), kind in select(NEEDS.to_vec())) {
-        // What only shows controllers bears on finalizers of controllers alone.
+        // Kinds that only show controllers matter only for finalizers with known controllers.
         let of_users = [Kind::Pod, Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::VolumeAttachment];
         let of_users = of_users.contains(&kind) || Kind::WORKLOADS.contains(&kind);
-        let whole = Case { stage: Stage { blind: None, ..case.stage.clone() }, ..case.clone() };
-        case.stage.blind = Some(kind);
+        let whole = Case { fixture: FinalizerFixture { unread: None, ..case.fixture.clone() }, ..case.clone() };
+        case.fixture.unread = Some(kind);
         let Some(proposal) = case.planned() else { return Ok(()) };
         let seen = whole.planned();
         prop_assert_eq!(Some(&proposal), seen.as_ref());
@@ -214,7 +215,7 @@ proptest! {
         let goes = !gone.is_empty() && left.count() == 0;
         let lost = [ReclaimPolicy::Delete, ReclaimPolicy::Recycle].contains(&case.volume.reclaim_policy);
         let set = matches!(proposal.steps.first(), Some(Action::SetReclaimPolicy { .. }));
-        let settings = &case.stage.settings;
+        let settings = &case.fixture.settings;
         if goes && lost {
             prop_assert!(settings.keep_data || settings.destroy_data, "{:?}", case);
             prop_assert_eq!(set, settings.keep_data);
@@ -244,12 +245,12 @@ proptest! {
         let Some(proposal) = case.planned() else { return Ok(()) };
         for flag in &proposal.relies_on {
             let mut without = case.clone();
-            let settings = &mut without.stage.settings;
+            let settings = &mut without.fixture.settings;
             match *flag {
                 "--keep-data" => settings.keep_data = false,
                 "--destroy-data" => settings.destroy_data = false,
                 "--remove-finalizer" => settings.remove_finalizer = None,
-                // Absent by its age as well as by the word: the word is what was gone by.
+                // Absent by its age and by the flag: the flag counts.
                 "--driver-absent" => continue,
                 other => return Err(TestCaseError::fail(other.to_owned())),
             }
@@ -259,7 +260,7 @@ proptest! {
     }
 }
 
-/// The promises above would hold of a remedy that never removes anything.
+/// The properties above would hold for a remedy that never removes anything.
 #[test]
 fn most_of_what_could_be_planned_is_planned() {
     let mut runner = TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Every volume that there can be, under every controller and flag: what must never be planned.
+//! Steps that must never be planned, for every volume, controller and flag.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn nothing_is_ever_planned_that_could_leak_or_that_somebody_else_would_do() {
     assert!(planned > 1000, "a table in which nothing is planned proves nothing: {planned}");
 }
 
-/// Holds one row against the invariants, and returns how many remedies plan something.
+/// Asserts the invariants for one row, and returns how many remedies propose something.
 fn hold(cx: &Cx, case: &Case) -> usize {
     let has = |finalizer: &str| case.finalizers.contains(&finalizer);
     let csi = matches!(case.origin, Origin::Csi | Origin::StaticCsi | Origin::Migrated);

@@ -1,9 +1,9 @@
-//! What is decided about the finalizers of volumes: the table, and what comes of it.
+//! Tests of the decisions about finalizers of volumes and of the proposals that result.
 
+mod decisions;
 mod enumerated;
 mod promises;
 mod rows;
-mod table;
 mod upstream;
 mod whole;
 
@@ -21,7 +21,7 @@ const MIGRATED: &str = "ebs.csi.aws.com";
 const ATTACHER_OF_DRIVER: &str = "external-attacher/disk-csi-example-com";
 const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
 
-/// What is known of the driver's sidecars.
+/// The state of a sidecar of the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Driver {
     Alive,
@@ -30,7 +30,7 @@ enum Driver {
     Absent,
 }
 
-/// Who owns the volume.
+/// The source and the provisioner of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Csi,
@@ -41,11 +41,11 @@ enum Origin {
     StaticInTree,
 }
 
-/// One volume, and what it is asked under.
+/// One volume, with its controllers and flags.
 #[expect(clippy::struct_excessive_bools, reason = "flags are")]
 #[derive(Debug, Clone)]
 struct Case {
-    /// Its provisioner and its attacher.
+    /// Its csi-provisioner.
     driver: Driver,
     attacher: Driver,
     minor: u32,
@@ -60,7 +60,7 @@ struct Case {
     finalizers: Vec<&'static str>,
 }
 
-/// What a remedy says.
+/// The answer of a remedy.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     Plans,
@@ -127,7 +127,7 @@ fn volume(case: &Case) -> Volume {
     }
 }
 
-/// Everything that is there, and everything seen.
+/// Returns the cluster of a case, all of which was read unless a sidecar is `Unseen`.
 fn cluster(case: &Case) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     let mut apply = |change| cluster.apply(change, &mut dirty);
@@ -210,7 +210,7 @@ fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
             hold_guards(case, finalizer, guards);
             assert!(case.finalizers.contains(&&**finalizer), "{case:?}: removes {finalizer}");
             let again = proposal.undo == Undo::Recreate;
-            // What belonged to no claim would be anybody's.
+            // A volume without a claim would become Available.
             let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
             let recorded = case.terminating && case.policy == ReclaimPolicy::Retain && claimed;
             assert_eq!(again, recorded && proposal.keeps_backend, "{case:?}: {:?}", proposal.undo);
@@ -221,7 +221,7 @@ fn ask(cx: &Cx, remedy: &Remedy, case: &Case) -> Says {
     }
 }
 
-/// Whatever made the removal right is tested by the patch.
+/// Asserts that the patch tests the fields on which the removal rests.
 fn hold_guards(case: &Case, removed: &str, guards: &[Guard]) {
     let has = |guard: Guard| guards.contains(&guard);
     assert!(has(Guard::ReclaimPolicy(case.policy.clone())), "{case:?}: {guards:?}");
@@ -244,7 +244,7 @@ fn hold_guards(case: &Case, removed: &str, guards: &[Guard]) {
     }
 }
 
-/// A row to begin with: a provisioned, released, terminating volume of policy Delete.
+/// Returns a provisioned, Released, Terminating volume with policy Delete.
 fn case() -> Case {
     Case {
         driver: Driver::Absent,
@@ -267,7 +267,7 @@ fn decide(remedy: &Remedy, case: &Case) -> Says {
     ask(&Cx::new(&cluster, &settings, &known), remedy, case)
 }
 
-/// Everything that is to be done to the volume of a case that was named.
+/// Returns the proposal for the volume of a case, which the user names.
 fn whole(case: &Case) -> Result<Proposal, String> {
     whole_of(case, &volume(case), true)
 }
@@ -275,7 +275,7 @@ fn whole(case: &Case) -> Result<Proposal, String> {
 fn whole_of(case: &Case, volume: &Volume, named: bool) -> Result<Proposal, String> {
     let (cluster, settings, known) = (cluster(case), settings(case), RefCell::default());
     let cx = Cx::new(&cluster, &settings, &known);
-    match fix(&cx, volume, &Asked { named, ..Asked::default() }) {
+    match fix(&cx, volume, &FinalizerRequest { named, ..FinalizerRequest::default() }) {
         Ok(said) => said.map_err(|refusal| refusal.reason),
         Err(unseen) => Err(format!("unseen: {}", unseen.reason)),
     }

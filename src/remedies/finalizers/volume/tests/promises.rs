@@ -1,4 +1,4 @@
-//! Promises about what is done to any volume, under any controllers and flags.
+//! Properties of the proposals for any volume, with any controllers and flags.
 
 use proptest::{prelude::*, sample::select, sample::subsequence, strategy::ValueTree};
 
@@ -65,7 +65,7 @@ fn cases() -> impl Strategy<Value = Case> {
             |(driver, attacher, origin, policy, phase, finalizers, remove, flags, minor)| {
                 let [accept_leak, reclaim, rolled_back, live] = flags;
                 let accept_leak = accept_leak && !live;
-                // Only what little else holds can be reclaimed.
+                // Only volumes with few finalizers can be reclaimed.
                 let few = [IN_TREE, ATTACHER_OF_DRIVER, ATTACHER_OF_MIGRATED];
                 let keeps = |it: &&str| !(live && reclaim) || few.contains(it);
                 let finalizers = finalizers.into_iter().filter(keeps).collect();
@@ -80,7 +80,7 @@ fn cases() -> impl Strategy<Value = Case> {
                     origin,
                     policy,
                     phase,
-                    // Most of what is asked about hangs.
+                    // Most volumes are Terminating.
                     terminating: !live || reclaim,
                     finalizers,
                 }
@@ -92,14 +92,14 @@ fn is_csi(case: &Case) -> bool {
     matches!(case.origin, Origin::Csi | Origin::StaticCsi | Origin::Migrated)
 }
 
-/// The finalizer of whoever would delete the backend volume.
-fn guard(case: &Case) -> &'static str {
+/// Returns the deletion-protection finalizer.
+fn deletion_protection(case: &Case) -> &'static str {
     if is_csi(case) { EXTERNAL_PROVISIONER } else { IN_TREE }
 }
 
 fn without(volume: &Volume, finalizer: &str) -> Volume {
     let mut volume = volume.clone();
-    take_off(&mut volume, finalizer);
+    remove_from(&mut volume, finalizer);
     volume
 }
 
@@ -138,7 +138,7 @@ proptest! {
         let Ok(proposal) = whole_of(&case, &volume, named) else { return Ok(()) };
         let gone = removed(&proposal);
         let left: Vec<_> = case.finalizers.iter().filter(|it| !gone.contains(it)).collect();
-        let unguarded = !left.contains(&&guard(&case))
+        let unguarded = !left.contains(&&deletion_protection(&case))
             && (is_csi(&case) || case.origin == Origin::InTree || !left.contains(&&EXTERNAL_PROVISIONER));
         let orphaned = case.terminating && case.policy == ReclaimPolicy::Delete && unguarded;
         let reclaimed = proposal.steps.iter().any(|it| matches!(it, Action::ReclaimBackend { .. }));
@@ -150,12 +150,12 @@ proptest! {
             prop_assert!(!reclaimed);
         }
         prop_assert!(!accepted || case.accept_leak);
-        // It goes with the last of them, and nobody can say anything else in between.
+        // It is deleted with the last of them: the policy cannot change in between.
         prop_assert!(!reclaimed || case.reclaim && left.is_empty());
         prop_assert!(!reclaimed || proposal.relies_on.contains(&"--reclaim"));
         let kept = matches!(case.policy, ReclaimPolicy::Retain | ReclaimPolicy::Recycle);
         prop_assert_eq!(proposal.keeps_backend, case.terminating && (kept || orphaned));
-        // A claim that is bound to it keeps it.
+        // It remains while a claim is bound to it.
         let bound = case.terminating && case.phase == Phase::Bound;
         prop_assert!(!bound || !left.is_empty());
     }
@@ -189,7 +189,7 @@ proptest! {
         let said = |flag: &str| proposal.relies_on.contains(&flag);
         let bare = Case {
             accept_leak: case.accept_leak && said("--accept-leak"),
-            // The word of an accepted leak comes first.
+            // --accept-leak comes first.
             reclaim: case.reclaim && (said("--reclaim") || said("--accept-leak")),
             rolled_back: case.rolled_back && said("--rolled-back"),
             ..case.clone()
@@ -199,7 +199,7 @@ proptest! {
     }
 }
 
-/// The promises above would hold of a tool that never does anything.
+/// The properties above would hold for a tool that never proposes anything.
 #[test]
 fn all_kinds_of_steps_are_proposed_by_chance() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

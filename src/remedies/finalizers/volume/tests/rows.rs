@@ -1,4 +1,4 @@
-//! The rows that SEMANTICS spells out, and what each removal tests.
+//! The rows in SEMANTICS, and the fields that each removal tests.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn the_rows_that_semantics_spells_out() {
     let needs_leak = "the backend volume would be leaked: needs --accept-leak or --reclaim; or reinstall the driver, which then deletes it";
     let bound = "it is bound: this finalizer is not what holds it";
     let rows = [
-        // F23, F24: the policy keeps the disk.
+        // F23, F24: the policy keeps the backend volume.
         (&EXTERNAL, Case { policy: Retain, ..gone.clone() }, Says::Plans),
         (&EXTERNAL, Case { policy: Retain, ..live.clone() }, Says::Plans),
         (&EXTERNAL, Case { policy: Recycle, ..live.clone() }, Says::Plans),

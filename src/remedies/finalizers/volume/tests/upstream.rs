@@ -1,5 +1,5 @@
-//! What upstream's own tables say of who keeps and who removes a finalizer, as cases of ours:
-//! wherever upstream's controllers act, nothing is done by hand (SEMANTICS E.2, E.3).
+//! The test tables of upstream about adding and removing finalizers, as cases: where a controller
+//! of upstream acts, nothing is proposed (SEMANTICS E.2, E.3).
 
 use super::*;
 
@@ -49,13 +49,14 @@ fn what_the_provisioner_does_is_left_to_it_while_it_is_there() {
             assert!(said.is_err(), "{row}: {said:?}");
         }
     }
-    // "finalizer not added and volume not deleted when under deletion": nobody ever deletes it.
+    // "finalizer not added and volume not deleted when under deletion": no controller ever deletes
+    // it.
     let bare = Case { attacher: Driver::Absent, finalizers: vec![ATTACHER_OF_DRIVER], ..alive };
     assert!(whole(&bare).expect_err("leaks").contains("needs --accept-leak or --reclaim"));
     assert!(whole(&Case { reclaim: true, ..bare }).is_ok());
 }
 
-/// `TestModifyDeletionFinalizers` of the controller manager, whose every row is of a live volume.
+/// `TestModifyDeletionFinalizers` of kube-controller-manager, all of whose rows have a live volume.
 #[test]
 fn what_the_controller_manager_does_is_left_to_it_unless_it_was_rolled_back() {
     let csi = Case {
@@ -74,13 +75,14 @@ fn what_the_controller_manager_does_is_left_to_it_unless_it_was_rolled_back() {
     let none: &[&str] = &[];
     let by_hand = Case { origin: Origin::StaticInTree, ..in_tree.clone() };
     let migrated = Case { origin: Origin::Migrated, ..csi.clone() };
-    // The row, the volume, and what is removed by hand of a controller manager that was rolled back.
+    // The row, the volume, and the finalizers that are removed with --rolled-back.
     for (row, case, rolled_back) in [
         ("13-1", with(&csi, &[EXTERNAL_PROVISIONER]), none),
         ("13-2", with(&csi, &[]), none),
         ("13-3", with(&in_tree, &[CUSTOM]), none),
         ("13-4", with(&in_tree, &[]), none),
-        // Its own would replace it; nothing else protects the backend volume meanwhile.
+        // kube-controller-manager would replace it; nothing else protects the backend volume
+        // meanwhile.
         ("13-5", with(&in_tree, &[EXTERNAL_PROVISIONER]), none),
         ("13-6", with(&in_tree, &[EXTERNAL_PROVISIONER, CUSTOM]), none),
         ("13-10", with(&Case { origin: Origin::StaticCsi, ..csi }, &[EXTERNAL_PROVISIONER]), none),
@@ -97,11 +99,12 @@ fn what_the_controller_manager_does_is_left_to_it_unless_it_was_rolled_back() {
         let said = whole(&Case { rolled_back: true, ..case.clone() });
         let removed = said.as_ref().map_or_else(|_| Vec::new(), removed);
         assert_eq!(removed, rolled_back, "{row}: {said:?}");
-        // From 1.33 on it cannot have been.
+        // From 1.33 on it cannot be rolled back.
         let newer = Case { rolled_back: true, minor: 33, ..case };
         assert!(whole(&newer).is_err(), "{row}");
     }
-    // 13-7: of both on a migrated volume, the stale one goes, and that of csi-provisioner stays.
+    // 13-7: of both on a migrated volume, the stale one is removed, and that of csi-provisioner is
+    // left.
     let proposal = whole(&with(&migrated, &[EXTERNAL_PROVISIONER, IN_TREE])).expect("D-21");
     assert_eq!(self::removed(&proposal), [IN_TREE]);
 }

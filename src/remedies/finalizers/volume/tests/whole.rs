@@ -1,4 +1,4 @@
-//! What is done to one volume: everything, in order, or why nothing is.
+//! The proposal for one volume: all steps in order, or why there are none.
 
 use super::*;
 use crate::model::{Attachment, AttachmentSource};
@@ -27,13 +27,13 @@ fn the_stale_guard_goes_before_the_true_one_and_the_attachers_after_both() {
     assert_eq!(removed(&proposal), [IN_TREE, EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER, BACKUP]);
     assert_eq!((proposal.undo, proposal.keeps_backend), (Undo::Recreate, true));
     assert_eq!(proposal.relies_on, ["--remove-finalizer"]);
-    // On an in-tree volume that of csi-provisioner is the stale one.
+    // On an in-tree volume the finalizer of csi-provisioner is the stale one.
     let both = vec![IN_TREE, EXTERNAL_PROVISIONER, PV_PROTECTION];
     let case = Case { accept_leak: true, finalizers: both, ..in_tree() };
     let proposal = whole(&case).expect("on the user's word");
     assert_eq!(removed(&proposal), [EXTERNAL_PROVISIONER, IN_TREE]);
     assert_eq!(proposal.relies_on, ["--accept-leak", "--rolled-back"]);
-    // However they are ordered on the object.
+    // In any order on the object.
     let reordered = Case { finalizers: all.into_iter().rev().collect(), ..kept.clone() };
     assert_eq!(whole(&reordered), whole(&kept));
 }
@@ -93,9 +93,9 @@ fn what_is_asked_for_by_its_name_is_done_or_nothing_is() {
 #[test]
 fn a_backend_that_would_be_leaked_is_reclaimed_once_nothing_holds_its_object() {
     let (cluster, key) = ("b7f3", BackendKey { driver: DRIVER.into(), handle: "vol-1".into() });
-    let name = crate::remedies::tombstone::name(cluster, &key);
+    let name = crate::remedies::placeholder::name(cluster, &key);
     for case in [
-        // D-33, T12, D-84, and one that a backup has held.
+        // D-33, T12, D-84, and a third-party finalizer.
         reclaim(),
         Case { finalizers: vec![IN_TREE], ..reclaim() },
         Case { reclaim: true, finalizers: vec![IN_TREE], ..in_tree() },
@@ -110,7 +110,7 @@ fn a_backend_that_would_be_leaked_is_reclaimed_once_nothing_holds_its_object() {
         assert_eq!(removed(&proposal).len() + 1, proposal.steps.len());
         assert!(proposal.keeps_backend && proposal.relies_on.contains(&"--reclaim"), "{case:?}");
         assert!(matches!(proposal.undo, Undo::Never(_)), "{case:?}");
-        // Who accepts the leak as well destroys nothing.
+        // With --accept-leak as well, nothing is destroyed.
         let both = whole(&Case { accept_leak: true, ..case.clone() }).expect("accepted");
         assert!(both.steps.iter().all(|it| matches!(it, Action::RemoveFinalizer { .. })));
         assert!(!both.relies_on.contains(&"--reclaim") && both.keeps_backend);
@@ -122,7 +122,7 @@ fn nothing_is_reclaimed_before_it_is_sure_that_it_can_be() {
     let gone = Case { driver: Driver::Absent, ..reclaim() };
     let held = vec![ATTACHER_OF_DRIVER, BACKUP];
     for (case, reason) in [
-        // F24: nobody is left who could be told.
+        // F24: no controller can delete it.
         (Case { finalizers: vec![EXTERNAL_PROVISIONER], ..gone.clone() }, "is absent"),
         (gone, "is absent"),
         (Case { finalizers: held, ..reclaim() }, "other finalizers would still hold it"),
@@ -135,7 +135,7 @@ fn nothing_is_reclaimed_before_it_is_sure_that_it_can_be() {
     }
     let unseen = whole(&Case { driver: Driver::Unseen, attacher: Driver::Absent, ..reclaim() });
     assert!(unseen.is_err_and(|it| it.starts_with("unseen: ")));
-    // Nothing leaks where the policy keeps it, or where its provisioner still guards it.
+    // Nothing leaks with policy Retain, or with the deletion-protection finalizer.
     for case in [
         Case { policy: ReclaimPolicy::Retain, ..reclaim() },
         Case { finalizers: vec![EXTERNAL_PROVISIONER, ATTACHER_OF_DRIVER], ..reclaim() },
@@ -174,7 +174,8 @@ fn the_word_that_a_driver_is_absent_is_among_what_is_relied_on() {
     let settings = Settings { absent_drivers, ..settings(&case) };
     let cx = Cx::new(&cluster, &settings, &known);
     let volume = volume(&case);
-    let proposal = fix(&cx, &volume, &Asked::default()).expect("seen").expect("on his word");
+    let proposal =
+        fix(&cx, &volume, &FinalizerRequest::default()).expect("seen").expect("on his word");
     assert_eq!(proposal.relies_on, ["--driver-absent"]);
     let command = (EXTERNAL.command)(&cx, &volume);
     assert_eq!(
@@ -226,7 +227,9 @@ fn an_attachment_is_repaired_first() {
     cluster.apply(Change::Seen(row), &mut dirty);
     let (settings, known) = (settings(&case), RefCell::default());
     let cx = Cx::new(&cluster, &settings, &known);
-    let said = fix(&cx, &volume(&case), &Asked::default()).expect("seen").expect_err("attached");
+    let said = fix(&cx, &volume(&case), &FinalizerRequest::default())
+        .expect("seen")
+        .expect_err("attached");
     assert!(
         said.reason.contains(
             "volumeattachment/csi-1 still names it, on node node-1: fix the attachment first"

@@ -1,0 +1,384 @@
+//! The cluster as a run that writes sees it: the lists, what the watches have brought since, and
+//! the objects that are read again for each step.
+
+mod references;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::request;
+use crate::client::{ReadError, Reader};
+use crate::cluster::{Change, Cx, Dirty, Facts, Lookup, Reach, Seen, Subject};
+use crate::dump::{self, DumpError};
+use crate::model::{
+    BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
+    Settings, Text, Time, Volume,
+};
+use crate::objects;
+use crate::plan::Purpose;
+use crate::sources::answers;
+use crate::sources::intake::Intake;
+use crate::sources::live::{Watches, list_again};
+pub(super) use references::claim_of;
+use references::references;
+
+/// Rounds of questions about one object: an answer may raise another question, but not for ever.
+const ROUNDS: usize = 3;
+
+/// The cluster as it is now, for the changes of one run. It keeps what was read and judges nothing
+/// but the proposal that it is asked for.
+///
+/// The futures of a run share it within one task: nothing is borrowed across an await.
+pub struct CurrentCluster {
+    reader: Reader,
+    settings: Settings,
+    state: RefCell<TrackedState>,
+}
+
+/// What was read so far, and what keeps it current.
+struct TrackedState {
+    intake: Intake,
+    /// Facts about drivers that earlier proposals have derived.
+    facts: RefCell<Facts>,
+    /// What keeps it current; `None` where only named objects were read.
+    watches: Option<Watches>,
+}
+
+impl TrackedState {
+    /// Returns what a proposal reads.
+    fn cx<'a>(&'a self, settings: &'a Settings) -> Cx<'a> {
+        Cx::new(&self.intake.cluster, settings, &self.facts)
+    }
+
+    /// Removes the facts that may be different now, because of what was taken in or because time
+    /// has passed: the next proposal that needs one derives it again. No rule is judged here.
+    fn drop_outdated_facts(&mut self) {
+        let Dirty { everything, drivers, all_drivers, subjects: _ } =
+            std::mem::take(&mut self.intake.dirty);
+        let now = self.intake.cluster.clock();
+        self.facts.get_mut().retain(|key, (_, wake)| {
+            let due = wake.zip(now).is_some_and(|(wake, now)| wake <= now);
+            !everything && !all_drivers && !due && !drivers.contains(key.driver())
+        });
+    }
+}
+
+/// Why nothing can be proposed for an object now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadAgainError {
+    /// It could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It is no object of its kind.
+    #[error("it cannot be decoded: {0}")]
+    Undecodable(String),
+    /// What was read cannot be saved.
+    #[error(transparent)]
+    Save(#[from] DumpError),
+}
+
+/// An object and the objects that it references, as they were just read; `None` where one does not
+/// exist.
+#[derive(Debug)]
+pub(super) struct ReadObjects {
+    subject: Option<Value>,
+    referenced: Vec<(Option<Value>, ObjectKey)>,
+}
+
+impl ReadObjects {
+    /// Returns the object that a step is about: the change's own, or one that it references.
+    pub(super) fn object_of(self, change: &ObjectKey, step: &ObjectKey) -> Option<Value> {
+        if change == step {
+            return self.subject;
+        }
+        self.referenced.into_iter().find(|(_, key)| key == step).and_then(|(live, _)| live)
+    }
+}
+
+impl CurrentCluster {
+    /// Begins with what was read and with the watches that keep it current.
+    pub fn new(
+        reader: Reader,
+        settings: Settings,
+        intake: Intake,
+        watches: Option<Watches>,
+    ) -> Self {
+        let state = TrackedState { intake, facts: RefCell::default(), watches };
+        Self { reader, settings, state: RefCell::new(state) }
+    }
+
+    /// Returns everything that was read.
+    pub fn into_intake(self) -> Intake {
+        self.state.into_inner().intake
+    }
+
+    /// Returns the API server's time.
+    pub(super) fn clock(&self) -> Option<Time> {
+        self.state.borrow().intake.cluster.clock()
+    }
+
+    /// Takes in a time that the API server has sent.
+    pub(super) fn advance(&self, date: Time) {
+        self.state.borrow_mut().intake.advance(date);
+    }
+
+    /// Takes in what the watches have brought since the last call.
+    pub(super) fn catch_up(&self) -> Result<(), DumpError> {
+        let TrackedState { intake, watches, .. } = &mut *self.state.borrow_mut();
+        match watches {
+            Some(watches) => watches.drain(intake),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns something of a volume as it was last read.
+    pub(super) fn volume<T>(&self, name: &str, look: impl FnOnce(Option<&Volume>) -> T) -> T {
+        look(self.state.borrow().intake.cluster.volume_named(name))
+    }
+
+    /// Reads an object and the objects that it references again, and takes them in.
+    pub(super) async fn read_again(
+        &self,
+        object: &ObjectRef,
+    ) -> Result<Option<Value>, ReadAgainError> {
+        Ok(self.read_with_references(object, &[]).await?.subject)
+    }
+
+    /// Reads an object and the objects that it references again, after it has listed again what may
+    /// use it.
+    async fn read_with_references(
+        &self,
+        object: &ObjectRef,
+        lists: &[Reach],
+    ) -> Result<ReadObjects, ReadAgainError> {
+        let mut listed = Vec::new();
+        for reach in lists {
+            listed.push(list_again(&self.reader, reach).await?);
+        }
+        let subject = self.read(&object.key).await?;
+        let mut referenced = Vec::new();
+        let keys = subject.as_ref().map(|live| references(object.key.kind, live));
+        for key in keys.unwrap_or_default() {
+            referenced.push((self.read(&key).await?, key));
+        }
+        // What the watches bring may be older than what was just read, and is taken in first.
+        self.catch_up()?;
+        for again in listed {
+            again.take_in(&mut self.state.borrow_mut().intake)?;
+        }
+        for (live, key) in &referenced {
+            self.take_in(key, live.as_ref())?;
+        }
+        self.take_in(&object.key, subject.as_ref())?;
+        Ok(ReadObjects { subject, referenced })
+    }
+
+    async fn read(&self, key: &ObjectKey) -> Result<Option<Value>, ReadAgainError> {
+        Ok(self.get(&request::path(key)).await?)
+    }
+
+    /// Reads the object at a path; `None` when it does not exist.
+    pub(super) async fn get(&self, path: &str) -> Result<Option<Value>, ReadError> {
+        match self.reader.get_json::<Value>(path).await {
+            Ok(answer) => {
+                if let Some(date) = answer.date {
+                    self.advance(date);
+                }
+                Ok(Some(answer.value))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes in an object as the API server has just returned it; `None` when it does not exist.
+    pub(super) fn take_in(
+        &self,
+        key: &ObjectKey,
+        live: Option<&Value>,
+    ) -> Result<(), ReadAgainError> {
+        let intake = &mut self.state.borrow_mut().intake;
+        let exists = Question::Exists(key.clone());
+        let Some(live) = live else {
+            intake.apply(Change::Gone(key.clone()));
+            intake.answer(exists, crate::model::Answer::No)?;
+            return Ok(());
+        };
+        let decoding = match key.kind {
+            Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::VolumeAttachment
+            | Kind::Node => objects::decoding(key.kind),
+            _ => None,
+        };
+        let decoding = decoding.ok_or_else(|| {
+            ReadAgainError::Undecodable(format!("nobody reads {} by itself", key.kind))
+        })?;
+        let text = live.to_string();
+        let object = (decoding.json)(&text)
+            .map_err(|error| ReadAgainError::Undecodable(dump::explain(&text, &error)))?;
+        intake.object(&*object)?;
+        intake.answer(exists, crate::model::Answer::Yes)?;
+        Ok(())
+    }
+
+    /// Reads an object again, and proposes what is to be done to it as it is now.
+    ///
+    /// Questions are asked first: other changes are made at the same time, and what they take in
+    /// may be older than what is read here. Between the last read and the proposal nothing is taken
+    /// in.
+    pub(super) async fn propose_again(
+        &self,
+        purpose: &Purpose,
+        object: &ObjectRef,
+    ) -> Result<(ReadObjects, Seen<Result<Proposal, Refusal>>), ReadAgainError> {
+        let lists = purpose.listed_again(object);
+        let mut rounds = ROUNDS;
+        loop {
+            self.ask_again(purpose, object).await?;
+            let objects = if let Some(subject) = purpose.subject(object) {
+                self.read_with_references(subject, &lists).await?
+            } else {
+                for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
+                    let lists = if index == 0 { &lists[..] } else { &[] };
+                    self.read_with_references(&ObjectRef { key, uid: None }, lists).await?;
+                }
+                ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }
+            };
+            let (proposed, questions) = self.propose(purpose, object, false);
+            rounds -= 1;
+            // What was just read may raise a question that was not asked yet.
+            if questions.is_empty() || rounds == 0 {
+                return Ok((objects, proposed));
+            }
+        }
+    }
+
+    /// Asks every question on which the proposal rests, whether it was answered before or not.
+    async fn ask_again(&self, purpose: &Purpose, object: &ObjectRef) -> Result<(), DumpError> {
+        let (_, questions) = self.propose(purpose, object, true);
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let replies = answers::replies(&self.reader, questions).await;
+        replies.take_in(&mut self.state.borrow_mut().intake)
+    }
+
+    /// Proposes what is to be done from what was read so far, and returns the questions that have
+    /// no answer; with `answered` also those on whose answers the proposal rests.
+    fn propose(
+        &self,
+        purpose: &Purpose,
+        object: &ObjectRef,
+        answered: bool,
+    ) -> (Seen<Result<Proposal, Refusal>>, BTreeSet<Question>) {
+        let mut state = self.state.borrow_mut();
+        state.drop_outdated_facts();
+        let cx = state.cx(&self.settings);
+        cx.listen();
+        let proposed = purpose.propose(&cx, object);
+        let mut questions = cx.take_questions();
+        if answered {
+            let (looked, _) = cx.take_notes();
+            questions.extend(looked.into_iter().filter_map(|it| match it {
+                // Whether the object and those that it references exist is known when they are
+                // read.
+                Lookup::Answer(question) if !matches!(question, Question::Exists(_)) => {
+                    Some(question)
+                }
+                _ => None,
+            }));
+        }
+        (proposed, questions)
+    }
+
+    /// Whether the record in the cluster lists a backend volume as kept.
+    pub(super) fn is_recorded(&self, backend: &BackendKey) -> bool {
+        let state = self.state.borrow();
+        let kept = state.intake.cluster.kept_backend(backend);
+        kept.is_some_and(|it| it.recorded != Recorded::Journal)
+    }
+
+    /// Returns the last error that a controller reported about an object.
+    pub(super) fn last_error(&self, key: &ObjectKey) -> Option<String> {
+        let state = self.state.borrow();
+        let volume = match state.intake.cluster.subject(key)? {
+            Subject::Volume(id) => state.intake.cluster.volume_at(id)?,
+            Subject::Attachment(id) => {
+                let attachment = state.intake.cluster.attachment_at(id)?;
+                return attachment.detach_error.as_ref().map(ToString::to_string);
+            }
+            _ => return None,
+        };
+        let cx = state.cx(&self.settings);
+        let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
+        event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
+    }
+
+    /// Returns the settings of the plan.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the uid of the cluster's namespace `kube-system`.
+    pub(super) fn cluster_uid(&self) -> Option<Box<str>> {
+        self.state.borrow().intake.cluster.server().and_then(|it| it.cluster_uid.clone())
+    }
+
+    /// Whether this object, by its uid, exists in what was last read.
+    pub(super) fn exists_as_read(&self, object: &ObjectRef) -> bool {
+        let cluster = &self.state.borrow().intake.cluster;
+        let uid = match cluster.subject(&object.key) {
+            Some(Subject::Volume(id)) => cluster.volume_at(id).map(|it| &it.metadata.uid),
+            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| &it.metadata.uid),
+            Some(Subject::Attachment(id)) => cluster.attachment_at(id).map(|it| &it.metadata.uid),
+            _ => None,
+        };
+        uid.is_some_and(|uid| *uid == object.uid)
+    }
+
+    /// Returns the names of the `VolumeAttachments` of a volume that are Terminating, with the
+    /// errors of their attacher.
+    pub(super) fn detaching(&self, volume: &str) -> Vec<String> {
+        let state = self.state.borrow();
+        let cx = state.cx(&self.settings);
+        let attachments = cx.attachments_of(volume).unwrap_or_default().into_iter();
+        attachments
+            .filter(|it| it.metadata.deleting.is_some())
+            .map(|it| match &it.detach_error {
+                Some(error) => format!("{} ({error})", it.object()),
+                None => it.object().to_string(),
+            })
+            .collect()
+    }
+
+    /// Lists the pods of a namespace now and returns those that use a claim.
+    pub(super) async fn pods_using(&self, key: &ClaimKey) -> Result<Vec<String>, ReadAgainError> {
+        let reach = Reach { kind: Kind::Pod, namespace: Some(Text::clone(&key.namespace)) };
+        let again = list_again(&self.reader, &reach).await?;
+        let state = &mut *self.state.borrow_mut();
+        again.take_in(&mut state.intake)?;
+        let cx = state.cx(&self.settings);
+        let pods = cx.pods_of(key).unwrap_or_default();
+        Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())
+    }
+
+    /// Returns something of a claim as it was last read.
+    pub(super) fn claim<T>(&self, key: &ObjectKey, look: impl FnOnce(Option<&Claim>) -> T) -> T {
+        let state = self.state.borrow();
+        let claim = match state.intake.cluster.subject(key) {
+            Some(Subject::Claim(id)) => state.intake.cluster.claim_at(id),
+            _ => None,
+        };
+        look(claim)
+    }
+
+    /// Asks the API server whether an object, by its uid, does not exist any more.
+    pub(super) async fn is_deleted(&self, object: &ObjectRef) -> Result<bool, ReadError> {
+        let uid = object.uid.as_ref().map(ToString::to_string);
+        let live = self.get(&request::path(&object.key)).await?;
+        Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))
+    }
+}

@@ -1,0 +1,277 @@
+//! Writes the record of kept backend volumes in the cluster.
+//!
+//! A key is written before the volume object is deleted: afterwards only this record references the
+//! backend volume, whatever happens to this machine. Only this tool writes the record, and a key
+//! more or less does no harm: unlike every other write, a change of it is retried after a conflict.
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::current_cluster::CurrentCluster;
+use super::request::WriteRequest;
+use super::writer::{WriteError, Writer};
+use crate::client::object_path;
+use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
+use crate::model::Text;
+
+/// How often a change of the record is tried.
+const TRIES: usize = 8;
+const JSON: &str = "application/json";
+const JSON_PATCH: &str = "application/json-patch+json";
+/// An annotation that explains the record.
+const ABOUT: &str = "Backend volumes that kubectl storage left behind on purpose. No persistent volume names \
+                     them any more: this is all that does.";
+
+/// Writes the record in a namespace.
+pub(super) struct KeptBackendRecorder<'a> {
+    cluster: &'a CurrentCluster,
+    writer: &'a Writer,
+    namespace: &'a Text,
+    /// Held while a key is written: all keys are of one object, so that writes at the same time
+    /// conflict.
+    turn: Mutex<()>,
+}
+
+/// Why the record could not be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum RecordError {
+    /// The API server refused it, and would refuse it again.
+    #[error("{0}")]
+    Denied(String),
+    /// The cause is unknown, or every try failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Whether a change of the record is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RecordMode {
+    /// Only as a dry run.
+    DryRun,
+    /// It is written; its dry run has just succeeded.
+    Write,
+}
+
+/// The earlier value of a key of the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PreviousValue(Option<String>);
+
+impl<'a> KeptBackendRecorder<'a> {
+    pub(super) fn new(
+        cluster: &'a CurrentCluster,
+        writer: &'a Writer,
+        namespace: &'a Text,
+    ) -> Self {
+        Self { cluster, writer, namespace, turn: Mutex::new(()) }
+    }
+
+    /// Sends the write of a key as a dry run.
+    pub(super) async fn dry_run(&self, record: &KeptBackendRecord) -> Result<(), RecordError> {
+        let (key, value) = line(record);
+        self.change(|live| with(self.namespace, live, &key, &value), RecordMode::DryRun)
+            .await
+            .map(drop)
+    }
+
+    /// Writes a key and returns its earlier value.
+    pub(super) async fn write(
+        &self,
+        record: &KeptBackendRecord,
+    ) -> Result<PreviousValue, RecordError> {
+        let (key, value) = line(record);
+        let live =
+            self.change(|live| with(self.namespace, live, &key, &value), RecordMode::Write).await?;
+        let before = live.as_ref().and_then(|it| it["data"][&key].as_str());
+        // A try without an answer may have written our own value.
+        Ok(PreviousValue(before.filter(|it| *it != value).map(str::to_owned)))
+    }
+
+    /// Removes a key again, or restores its earlier value.
+    pub(super) async fn revert(
+        &self,
+        record: &KeptBackendRecord,
+        before: &PreviousValue,
+    ) -> Result<(), RecordError> {
+        let (key, value) = line(record);
+        let edit =
+            |live: Option<&Value>| without(self.namespace, live, &key, &value, before.0.as_deref());
+        self.change(edit, RecordMode::Write).await.map(drop)
+    }
+
+    /// Removes the key of a backend volume that is not kept any more.
+    pub(super) async fn remove(&self, key: &str) -> Result<(), RecordError> {
+        let path = format!("/data/{key}");
+        let edit = |live: Option<&Value>| {
+            let live = live.filter(|it| it["data"].get(key).is_some())?;
+            Some(patch(self.namespace, live, [json!({"op": "remove", "path": &path})]))
+        };
+        self.change(edit, RecordMode::Write).await.map(drop)
+    }
+
+    /// Tries a change until it is written, and returns the record before the change. `edit` renders
+    /// the request; `None` means that there is nothing to change.
+    async fn change(
+        &self,
+        edit: impl Fn(Option<&Value>) -> Option<WriteRequest>,
+        mode: RecordMode,
+    ) -> Result<Option<Value>, RecordError> {
+        let _turn = self.turn.lock().await;
+        let mut invalid: Option<(Value, String)> = None;
+        let mut last = String::new();
+        for attempt in 0..TRIES {
+            let live = self.read().await?;
+            if let Some((version, message)) = &invalid
+                && *version == version_of(live.as_ref())
+            {
+                // No other client has changed the record: the value itself is not accepted.
+                return Err(RecordError::Denied(format!("{}: {message}", self.shown())));
+            }
+            let Some(request) = edit(live.as_ref()) else { return Ok(live) };
+            let mut sent = Ok(());
+            if mode == RecordMode::DryRun || attempt > 0 {
+                sent = self.writer.send(&request, true).await.map(drop);
+            }
+            if mode == RecordMode::Write && sent.is_ok() {
+                sent = self.writer.send(&request, false).await.map(drop);
+            }
+            let Err(error) = sent else { return Ok(live) };
+            last = self.retry_reason(&request, &error)?;
+            if matches!(error, WriteError::Rejected { code: 422, .. }) {
+                invalid = Some((version_of(live.as_ref()), last.clone()));
+            }
+        }
+        Err(RecordError::Failed(format!("{}: {last}, {TRIES} times", self.shown())))
+    }
+
+    /// Returns why a change failed that can be tried again; `Err` where it cannot.
+    fn retry_reason(
+        &self,
+        request: &WriteRequest,
+        error: &WriteError,
+    ) -> Result<String, RecordError> {
+        let created = request.method == Method::POST;
+        match error {
+            WriteError::Rejected { code: 409 | 422, message, .. } => Ok(message.clone()),
+            WriteError::Rejected { code: 404, message, .. } => match created {
+                true => Err(self.denied(message, "create")),
+                false => Ok(message.clone()),
+            },
+            WriteError::Rejected { code: 403, message, .. } => {
+                Err(self.denied(message, if created { "create" } else { "patch" }))
+            }
+            WriteError::Rejected { code: 429, .. } | WriteError::NotSent(_) => {
+                Err(RecordError::Failed(format!("{}: {error}", self.shown())))
+            }
+            WriteError::Rejected { .. } => {
+                Err(RecordError::Denied(format!("{}: {error}", self.shown())))
+            }
+            // Whether it was carried out is known when the record is read again.
+            WriteError::Unanswered(detail) => Ok(detail.clone()),
+        }
+    }
+
+    async fn read(&self) -> Result<Option<Value>, RecordError> {
+        match self.cluster.get(&paths(self.namespace).1).await {
+            Ok(live) => Ok(live),
+            Err(error) if error.is_forbidden() => Err(self.denied(&error.to_string(), "get")),
+            Err(error) => Err(RecordError::Failed(format!("{}: {error}", self.shown()))),
+        }
+    }
+
+    /// Names the missing permission and the API server's message: admission may refuse as well.
+    fn denied(&self, message: &str, verb: &str) -> RecordError {
+        let (shown, namespace) = (self.shown(), self.namespace);
+        RecordError::Denied(format!(
+            "{shown}: {message} (what is needed is get, create and patch of configmaps in namespace \
+             {namespace}; refused was {verb})"
+        ))
+    }
+
+    fn shown(&self) -> String {
+        format!("configmap {}/{CONFIG_MAP}", self.namespace)
+    }
+}
+
+fn line(record: &KeptBackendRecord) -> (String, String) {
+    (record.key(), json!(record).to_string())
+}
+
+/// Renders the request that sets a key.
+fn with(namespace: &str, live: Option<&Value>, key: &str, value: &str) -> Option<WriteRequest> {
+    let Some(live) = live else {
+        return Some(WriteRequest {
+            method: Method::POST,
+            path: paths(namespace).0,
+            content_type: JSON,
+            body: json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {
+                    "name": CONFIG_MAP, "namespace": namespace,
+                    "labels": {"app.kubernetes.io/managed-by": "kubectl-storage"},
+                    "annotations": {"storage.kubectl.dev/about": ABOUT},
+                },
+                "data": {key: value},
+            }),
+        });
+    };
+    match &live["data"] {
+        Value::Object(data) if data.get(key).is_some_and(|it| it == value) => None,
+        Value::Object(_) => {
+            let add = json!({"op": "add", "path": format!("/data/{key}"), "value": value});
+            Some(patch(namespace, live, [add]))
+        }
+        _ => {
+            let add = json!({"op": "add", "path": "/data", "value": {key: value}});
+            Some(patch(namespace, live, [add]))
+        }
+    }
+}
+
+/// Renders the request that removes a key, or restores its earlier value, if it still has our
+/// value.
+fn without(
+    namespace: &str,
+    live: Option<&Value>,
+    key: &str,
+    value: &str,
+    before: Option<&str>,
+) -> Option<WriteRequest> {
+    let live = live.filter(|it| it["data"][key].as_str() == Some(value))?;
+    let path = format!("/data/{key}");
+    let ours = json!({"op": "test", "path": &path, "value": value});
+    let back = match before {
+        Some(before) => json!({"op": "replace", "path": &path, "value": before}),
+        None => json!({"op": "remove", "path": &path}),
+    };
+    Some(patch(namespace, live, [ours, back]))
+}
+
+fn patch<const N: usize>(namespace: &str, live: &Value, operations: [Value; N]) -> WriteRequest {
+    let test = |field: &str| {
+        let path = format!("/metadata/{field}");
+        json!({"op": "test", "path": path, "value": live["metadata"][field]})
+    };
+    let tests = [test("uid"), test("resourceVersion")];
+    WriteRequest {
+        method: Method::PATCH,
+        path: paths(namespace).1,
+        content_type: JSON_PATCH,
+        body: tests.into_iter().chain(operations).collect(),
+    }
+}
+
+/// Returns the paths of all `ConfigMaps` of a namespace, and of the record.
+fn paths(namespace: &str) -> (String, String) {
+    let one = object_path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
+    let all = one.trim_end_matches(CONFIG_MAP).trim_end_matches('/').to_owned();
+    (all, one)
+}
+
+/// Returns the resourceVersion of the record; null where it does not exist.
+fn version_of(live: Option<&Value>) -> Value {
+    live.map(|it| it["metadata"]["resourceVersion"].clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,386 @@
+//! The exact requests of SEMANTICS 0.5, and the live objects for which none is rendered.
+
+use super::*;
+use crate::model::{Phase, Uid};
+
+const UID: &str = "11111111-0000-4000-8000-000000000001";
+const CLAIM: &str = "22222222-0000-4000-8000-000000000002";
+const OTHER: &str = "33333333-0000-4000-8000-000000000003";
+const POLICY: &str = "/spec/persistentVolumeReclaimPolicy";
+const PATH: &str = "/api/v1/persistentvolumes/pv-1";
+
+/// Returns a Released volume with policy Retain, as GET returns it.
+fn live() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {
+            "name": "pv-1", "uid": UID, "resourceVersion": "42",
+            "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
+            "finalizers": ["kubernetes.io/pv-protection", "example.com/own"],
+        },
+        "spec": {
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": {
+                "kind": "PersistentVolumeClaim", "namespace": "shop", "name": "orders",
+                "uid": CLAIM, "resourceVersion": "7",
+            },
+        },
+        "status": {"phase": "Released"},
+    })
+}
+
+/// Returns the same with other values of some fields (`Null` removes a field).
+fn with(fields: &[(&str, Value)]) -> Value {
+    let mut live = live();
+    for (path, value) in fields {
+        let (parent, field) = path.rsplit_once('/').expect("because paths begin with a slash");
+        let parent = live.pointer_mut(parent).and_then(Value::as_object_mut);
+        let parent = parent.expect("because only fields of what is there are put");
+        match value {
+            Value::Null => drop(parent.remove(field)),
+            value => drop(parent.insert(field.to_owned(), value.clone())),
+        }
+    }
+    live
+}
+
+fn volume() -> ObjectRef {
+    let key = ObjectKey::cluster_wide(Kind::PersistentVolume, "pv-1");
+    ObjectRef { key, uid: Uid::parse(UID) }
+}
+
+fn set(from: ReclaimPolicy, to: ReclaimPolicy, doubts_backend: bool) -> Action {
+    Action::SetReclaimPolicy { volume: volume(), from, to, doubts_backend }
+}
+
+fn reclaim() -> Action {
+    set(ReclaimPolicy::Retain, ReclaimPolicy::Delete, false)
+}
+
+fn condemn(from: ReclaimPolicy) -> Action {
+    let claim = Uid::parse(OTHER).expect("it is not empty");
+    Action::CondemnVolume { volume: volume(), from, claim }
+}
+
+fn remove(finalizer: &str, guards: Vec<Guard>) -> Action {
+    Action::RemoveFinalizer { object: volume(), finalizer: finalizer.into(), guards }
+}
+
+fn test(path: &str, value: impl Into<Value>) -> Value {
+    json!({"op": "test", "path": path, "value": value.into()})
+}
+
+/// Returns the first operations of every patch.
+fn itself() -> Vec<Value> {
+    vec![test("/metadata/uid", UID), test("/metadata/resourceVersion", "42")]
+}
+
+#[track_caller]
+fn patches(action: &Action, live: &Value, operations: Vec<Value>) {
+    let expected = WriteRequest {
+        method: Method::PATCH,
+        path: PATH.to_owned(),
+        content_type: "application/json-patch+json",
+        body: Value::Array([itself(), operations].concat()),
+    };
+    assert_eq!(request(action, live), Ok(expected));
+}
+
+#[track_caller]
+fn unfit(action: &Action, live: &Value, reason: &str) {
+    assert_eq!(request(action, live), Err(UnfitObject(reason.to_owned())));
+}
+
+#[test]
+fn a_policy_is_patched_with_tests_of_phase_claim_and_policy() {
+    let flip = json!({"op": "replace", "path": POLICY, "value": "Delete"});
+    let seen = [test("/status/phase", "Released"), test("/spec/claimRef/uid", CLAIM)];
+    patches(
+        &reclaim(),
+        &live(),
+        vec![seen[0].clone(), seen[1].clone(), test(POLICY, "Retain"), flip.clone()],
+    );
+
+    // Without a claimRef, the decision rests on its absence.
+    let free = with(&[("/spec/claimRef", Value::Null), ("/status/phase", json!("Available"))]);
+    patches(
+        &reclaim(),
+        &free,
+        vec![
+            test("/status/phase", "Available"),
+            test("/spec/claimRef", Value::Null),
+            test(POLICY, "Retain"),
+            flip.clone(),
+        ],
+    );
+    // Reserved by name: a test of the missing uid would fail.
+    let reserved = with(&[("/spec/claimRef/uid", Value::Null)]);
+    patches(&reclaim(), &reserved, vec![seen[0].clone(), test(POLICY, "Retain"), flip]);
+}
+
+#[test]
+fn a_stop_in_doubt_annotates_in_the_same_patch() {
+    let stop = set(ReclaimPolicy::Delete, ReclaimPolicy::Retain, true);
+    let deleting = with(&[(POLICY, json!("Delete"))]);
+    let beginning = |live: &Value| {
+        vec![
+            test("/status/phase", live["status"]["phase"].clone()),
+            test("/spec/claimRef/uid", CLAIM),
+            test(POLICY, "Delete"),
+            json!({"op": "replace", "path": POLICY, "value": "Retain"}),
+        ]
+    };
+    let annotation = json!({
+        "op": "add", "path": "/metadata/annotations/storage.kubectl.dev~1backend-state", "value": "unknown",
+    });
+    patches(&stop, &deleting, [beginning(&deleting), vec![annotation]].concat());
+
+    // An annotation cannot be added to a missing map.
+    let bare = with(&[(POLICY, json!("Delete")), ("/metadata/annotations", Value::Null)]);
+    let all = json!({
+        "op": "add", "path": "/metadata/annotations", "value": {"storage.kubectl.dev/backend-state": "unknown"},
+    });
+    patches(&stop, &bare, [beginning(&bare), vec![all]].concat());
+
+    let bound = with(&[(POLICY, json!("Delete")), ("/status/phase", json!("Bound"))]);
+    let sure = set(ReclaimPolicy::Delete, ReclaimPolicy::Retain, false);
+    patches(&sure, &bound, beginning(&bound));
+}
+
+#[test]
+fn reserving_drops_the_dead_uid_and_everything_that_belongs_to_it() {
+    let reserve = Action::ReserveVolume { volume: volume() };
+    let beginning = || {
+        vec![
+            test("/spec/claimRef/uid", CLAIM),
+            test("/status/phase", "Released"),
+            test(POLICY, "Retain"),
+            json!({"op": "remove", "path": "/spec/claimRef/uid"}),
+        ]
+    };
+    let version = json!({"op": "remove", "path": "/spec/claimRef/resourceVersion"});
+    let annotation = json!({
+        "op": "remove", "path": "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
+    });
+    let both = vec![version.clone(), annotation.clone()];
+    patches(&reserve, &live(), [beginning(), both].concat());
+    let unversioned = with(&[("/spec/claimRef/resourceVersion", Value::Null)]);
+    patches(&reserve, &unversioned, [beginning(), vec![annotation]].concat());
+    for unannotated in [
+        with(&[("/metadata/annotations", json!({"example.com/a": "b"}))]),
+        with(&[("/metadata/annotations", Value::Null)]),
+    ] {
+        patches(&reserve, &unannotated, [beginning(), vec![version.clone()]].concat());
+    }
+}
+
+#[test]
+fn a_finalizer_is_removed_by_its_place_and_name() {
+    let guards = vec![
+        Guard::ReclaimPolicy(ReclaimPolicy::Retain),
+        Guard::Phase(Phase::Released),
+        Guard::Finalizer("kubernetes.io/pv-protection".into()),
+        Guard::NotTerminating,
+    ];
+    patches(
+        &remove("example.com/own", guards),
+        &live(),
+        vec![
+            test(POLICY, "Retain"),
+            test("/status/phase", "Released"),
+            test("/metadata/finalizers/0", "kubernetes.io/pv-protection"),
+            test("/metadata/deletionTimestamp", Value::Null),
+            test("/metadata/finalizers/1", "example.com/own"),
+            json!({"op": "remove", "path": "/metadata/finalizers/1"}),
+        ],
+    );
+    patches(
+        &remove("kubernetes.io/pv-protection", vec![]),
+        &live(),
+        vec![
+            test("/metadata/finalizers/0", "kubernetes.io/pv-protection"),
+            json!({"op": "remove", "path": "/metadata/finalizers/0"}),
+        ],
+    );
+}
+
+#[test]
+fn a_finalizer_is_added_to_the_list_or_with_it() {
+    let add =
+        Action::AddFinalizer { object: volume(), finalizer: "kubernetes.io/pv-protection".into() };
+    let bare = with(&[("/metadata/finalizers", Value::Null)]);
+    patches(
+        &add,
+        &bare,
+        vec![json!({
+            "op": "add", "path": "/metadata/finalizers", "value": ["kubernetes.io/pv-protection"],
+        })],
+    );
+    for list in [json!([]), json!(["example.com/own"])] {
+        let listed = with(&[("/metadata/finalizers", list)]);
+        patches(
+            &add,
+            &listed,
+            vec![json!({
+                "op": "add", "path": "/metadata/finalizers/-", "value": "kubernetes.io/pv-protection",
+            })],
+        );
+    }
+}
+
+#[test]
+fn only_an_object_that_keeps_its_backend_is_deleted() {
+    let delete = Action::DeleteVolume { volume: volume() };
+    let expected = WriteRequest {
+        method: Method::DELETE,
+        path: PATH.to_owned(),
+        content_type: "application/json",
+        body: json!({
+            "kind": "DeleteOptions", "apiVersion": "v1",
+            "preconditions": {"uid": UID, "resourceVersion": "42"},
+            "propagationPolicy": "Background",
+        }),
+    };
+    assert_eq!(request(&delete, &live()), Ok(expected));
+    for policy in ["Delete", "Recycle", "Later"] {
+        let live = with(&[(POLICY, json!(policy))]);
+        let reason = format!("its policy is {policy}: deleting the object would leak the disk");
+        unfit(&delete, &live, &reason);
+    }
+    // The API server's default is Retain, but a volume without the field is not changed.
+    let silent = with(&[(POLICY, Value::Null)]);
+    unfit(&delete, &silent, "its policy is : deleting the object would leak the disk");
+}
+
+#[test]
+fn a_free_volume_is_condemned_by_a_claim_that_never_was() {
+    let free = |policy: &str| {
+        let phase = ("/status/phase", json!("Available"));
+        with(&[("/spec/claimRef", Value::Null), phase, (POLICY, json!(policy))])
+    };
+    let tests = |policy: &str| {
+        vec![
+            test("/status/phase", "Available"),
+            test("/spec/claimRef", Value::Null),
+            test(POLICY, policy),
+        ]
+    };
+    let claim = json!({
+        "op": "add", "path": "/spec/claimRef", "value": {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "namespace": "default", "name": "kubectl-storage-reclaimed", "uid": OTHER,
+        },
+    });
+    let flip = json!({"op": "replace", "path": POLICY, "value": "Delete"});
+    let retained = [tests("Retain"), vec![flip, claim.clone()]].concat();
+    patches(&condemn(ReclaimPolicy::Retain), &free("Retain"), retained);
+    patches(
+        &condemn(ReclaimPolicy::Delete),
+        &free("Delete"),
+        [tests("Delete"), vec![claim]].concat(),
+    );
+}
+
+#[test]
+fn a_volume_is_created_as_it_was_written_down() {
+    let manifest = json!({"kind": "PersistentVolume", "metadata": {"name": "pv-1"}});
+    let create = Action::CreateVolume { volume: volume(), manifest: manifest.clone() };
+    let expected = WriteRequest {
+        method: Method::POST,
+        path: "/api/v1/persistentvolumes".to_owned(),
+        content_type: "application/json",
+        body: manifest,
+    };
+    assert_eq!(request(&create, &Value::Null), Ok(expected));
+}
+
+#[test]
+fn nothing_is_sent_to_an_object_that_is_not_the_one() {
+    let all = || {
+        let free = condemn(ReclaimPolicy::Retain);
+        let reserve = Action::ReserveVolume { volume: volume() };
+        let add = Action::AddFinalizer { object: volume(), finalizer: "example.com/new".into() };
+        let delete = Action::DeleteVolume { volume: volume() };
+        [reclaim(), free, reserve, remove("example.com/own", vec![]), add, delete]
+    };
+    let namesake = with(&[("/metadata/uid", json!(OTHER))]);
+    for action in all() {
+        let reason = format!("metadata.uid is \"{OTHER}\", not \"{UID}\"");
+        unfit(&action, &namesake, &reason);
+        let nameless = with(&[("/metadata/uid", Value::Null)]);
+        unfit(&action, &nameless, &format!("metadata.uid is null, not \"{UID}\""));
+        let unversioned = with(&[("/metadata/resourceVersion", Value::Null)]);
+        unfit(&action, &unversioned, "metadata.resourceVersion is absent");
+        // A missing object.
+        unfit(&action, &Value::Null, &format!("metadata.uid is null, not \"{UID}\""));
+    }
+    let key = ObjectKey::cluster_wide(Kind::PersistentVolume, "pv-1");
+    let unknown = Action::DeleteVolume { volume: ObjectRef { key, uid: None } };
+    unfit(&unknown, &live(), "its uid is not known");
+}
+
+#[test]
+fn nothing_is_sent_where_what_the_decision_rested_on_has_changed() {
+    let policy = |policy: &str| with(&[(POLICY, json!(policy))]);
+    let phase = |phase: &str| with(&[("/status/phase", json!(phase))]);
+    let reserve = || Action::ReserveVolume { volume: volume() };
+    let free = || with(&[("/status/phase", json!("Available")), ("/spec/claimRef", Value::Null)]);
+    let own = |guard: Guard| remove("example.com/own", vec![guard]);
+    let terminating = with(&[("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"))]);
+    let policy_is = |seen: &str, wanted: &str| {
+        format!("spec.persistentVolumeReclaimPolicy is \"{seen}\", not \"{wanted}\"")
+    };
+    let phase_is =
+        |seen: &str, wanted: &str| format!("status.phase is \"{seen}\", not \"{wanted}\"");
+    let no = |finalizer: &str| format!("it has no finalizer {finalizer}");
+    let without = |finalizers: Value| with(&[("/metadata/finalizers", finalizers)]);
+    let stop = set(ReclaimPolicy::Delete, ReclaimPolicy::Retain, true);
+    let claimed = with(&[
+        ("/status/phase", json!("Available")),
+        ("/spec/claimRef", json!({"namespace": "shop", "name": "orders"})),
+    ]);
+    let claim = "spec.claimRef is {\"name\":\"orders\",\"namespace\":\"shop\"}, not null";
+    let since = "metadata.deletionTimestamp is \"2026-01-01T00:00:00Z\", not null";
+    let cases = [
+        (reclaim(), policy("Delete"), policy_is("Delete", "Retain")),
+        (stop, policy("Retain"), policy_is("Retain", "Delete")),
+        (condemn(ReclaimPolicy::Retain), live(), phase_is("Released", "Available")),
+        (condemn(ReclaimPolicy::Retain), claimed, claim.to_owned()),
+        (condemn(ReclaimPolicy::Delete), free(), policy_is("Retain", "Delete")),
+        (reserve(), phase("Bound"), phase_is("Bound", "Released")),
+        (reserve(), policy("Delete"), policy_is("Delete", "Retain")),
+        (
+            reserve(),
+            with(&[("/spec/claimRef/uid", Value::Null)]),
+            "spec.claimRef.uid is absent".to_owned(),
+        ),
+        (
+            remove("example.com/own", vec![]),
+            without(json!(["kubernetes.io/pv-protection"])),
+            no("example.com/own"),
+        ),
+        (remove("example.com/own", vec![]), without(Value::Null), no("example.com/own")),
+        (own(Guard::Finalizer("example.com/gone".into())), live(), no("example.com/gone")),
+        (own(Guard::ReclaimPolicy(ReclaimPolicy::Delete)), live(), policy_is("Retain", "Delete")),
+        (own(Guard::Phase(Phase::Bound)), live(), phase_is("Released", "Bound")),
+        (own(Guard::NotTerminating), terminating, since.to_owned()),
+    ];
+    for (action, live, reason) in cases {
+        unfit(&action, &live, &reason);
+    }
+}
+
+#[test]
+fn a_claim_is_reached_in_its_namespace_and_a_volume_never_is() {
+    let key = |kind, namespace: Option<&str>| ObjectKey {
+        kind,
+        namespace: namespace.map(Text::from),
+        name: "orders".into(),
+    };
+    let claim = key(Kind::PersistentVolumeClaim, Some("shop"));
+    assert_eq!(path(&claim), "/api/v1/namespaces/shop/persistentvolumeclaims/orders");
+    let volume = key(Kind::PersistentVolume, Some("shop"));
+    assert_eq!(path(&volume), "/api/v1/persistentvolumes/orders");
+    let attachment = key(Kind::VolumeAttachment, None);
+    assert_eq!(path(&attachment), "/apis/storage.k8s.io/v1/volumeattachments/orders");
+}

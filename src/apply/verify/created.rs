@@ -1,0 +1,110 @@
+//! Waits for what controllers do with a volume object that was created.
+
+use std::time::{Duration, Instant};
+
+use super::super::Outcome;
+use super::super::current_cluster::{CurrentCluster, claim_of};
+use super::deletion::{ASK_INTERVAL, CHECK_INTERVAL};
+use crate::model::{ObjectRef, format_duration};
+use crate::plan::ProposedChange;
+
+/// Waits until a recreated volume object is Bound, or Released where its claim does not exist.
+pub(super) async fn until_settled(
+    cluster: &CurrentCluster,
+    change: &ProposedChange,
+    wait: Option<Duration>,
+) -> (Outcome, String) {
+    let Some(wait) = wait else { return unwaited() };
+    let began = Instant::now();
+    let object = ObjectRef { key: change.object.key.clone(), uid: None };
+    loop {
+        let seen = match cluster.read_again(&object).await {
+            Ok(Some(live)) => {
+                let phase = live["status"]["phase"].as_str().unwrap_or_default().to_owned();
+                let uid = live["spec"]["claimRef"]["uid"].as_str().map(str::to_owned);
+                let claimed = claim_of(&live).is_some_and(|key| {
+                    cluster.claim(&key, |claim| {
+                        let found = claim.and_then(|it| it.metadata.uid.as_ref());
+                        found.map(ToString::to_string) == uid && uid.is_some()
+                    })
+                });
+                // Its attacher can detach it now.
+                let detaching = cluster.detaching(&object.key.name);
+                match (phase.as_str(), claimed) {
+                    ("Bound", true) if detaching.is_empty() => {
+                        return (Outcome::Done, "it is bound to its claim again".to_owned());
+                    }
+                    ("Released", false) if detaching.is_empty() => {
+                        let told = "it is Released, with the policy Retain, and names the same backend volume";
+                        return (Outcome::Done, told.to_owned());
+                    }
+                    ("Bound", true) | ("Released", false) => {
+                        format!("{} is not detached", detaching.join(", "))
+                    }
+                    ("Available", _) => {
+                        let told = "it is Available: somebody took its claimRef away, and any claim may get it";
+                        return (Outcome::Pending, told.to_owned());
+                    }
+                    (phase, _) => format!("its phase is {phase:?}"),
+                }
+            }
+            Ok(None) => return (Outcome::Pending, "it is gone again".to_owned()),
+            Err(error) => error.to_string(),
+        };
+        if began.elapsed() >= wait {
+            let waited = format_duration(wait);
+            return (Outcome::Pending, format!("it was created, and after {waited} {seen}"));
+        }
+        tokio::time::sleep(CHECK_INTERVAL).await;
+    }
+}
+
+/// Waits until a provisioner has deleted a placeholder volume, after its driver has deleted the
+/// backend volume.
+pub(super) async fn until_reclaimed(
+    cluster: &CurrentCluster,
+    change: &ProposedChange,
+    wait: Option<Duration>,
+) -> (Outcome, String) {
+    let Some(wait) = wait else { return unwaited() };
+    let began = Instant::now();
+    let name = &change.object.key.name;
+    let object = ObjectRef { key: change.object.key.clone(), uid: None };
+    let mut pause = CHECK_INTERVAL;
+    loop {
+        let seen = match cluster.read_again(&object).await {
+            // Its provisioner deletes it only after the driver's answer.
+            Ok(None) => {
+                let told = "the driver answered DeleteVolume, and its provisioner removed the object; what the storage system has done, only it can tell";
+                return (Outcome::Done, told.to_owned());
+            }
+            Ok(Some(live)) => {
+                let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str();
+                if policy != Some("Delete") {
+                    let told = format!(
+                        "somebody set the policy of pv/{name} to {policy:?}: the backend volume may be half deleted"
+                    );
+                    return (Outcome::Pending, told);
+                }
+                let complaint = cluster.last_error(&object.key);
+                let last = complaint.map_or_else(String::new, |it| format!("; last heard: {it}"));
+                format!("pv/{name} is still there{last}")
+            }
+            Err(error) => error.to_string(),
+        };
+        if began.elapsed() >= wait {
+            let again = match change.purpose.undoes() {
+                Some(entry) => format!("`kubectl storage destroy-orphan --from-journal {entry}`"),
+                None => "the same command".to_owned(),
+            };
+            let waited = format_duration(wait);
+            return (Outcome::Pending, format!("after {waited} {seen}; {again} goes on waiting"));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(ASK_INTERVAL);
+    }
+}
+
+fn unwaited() -> (Outcome, String) {
+    (Outcome::Pending, "nobody waited for what follows".to_owned())
+}

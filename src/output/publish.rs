@@ -1,0 +1,166 @@
+//! Puts what was judged into the public shapes of [`wire`](super::wire).
+
+use std::collections::BTreeMap;
+
+use super::wire::{
+    self, API_VERSION, ClusterIdentity, ObjectReference, ReportHead, ReportMetadata, ReportTail,
+    Source, Summary, Tool,
+};
+use crate::cluster::Cluster;
+use crate::model::{
+    self, Settings, Severity, Threshold, Time, format_bytes, format_duration, format_time,
+};
+use crate::rules::{Blind, Tally};
+
+/// What a report says besides what is in the cluster.
+#[derive(Debug, Clone)]
+pub struct ReportOrigin {
+    /// Where the objects came from.
+    pub source: Source,
+    /// The folder whose records of earlier runs were read.
+    pub journal: Option<String>,
+}
+
+/// Builds the head of a report.
+pub fn head(
+    cluster: &Cluster,
+    settings: &Settings,
+    tally: &Tally,
+    origin: ReportOrigin,
+) -> ReportHead {
+    ReportHead {
+        api_version: API_VERSION,
+        kind: "AuditReport",
+        metadata: metadata(cluster, settings, origin),
+        summary: summary(tally),
+    }
+}
+
+/// Tells when, of what, by which version and with which thresholds.
+pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) -> ReportMetadata {
+    ReportMetadata {
+        taken_at: cluster.clock().as_ref().map(format_time),
+        source: origin.source,
+        cluster: cluster_identity(cluster),
+        tool: tool(),
+        thresholds: thresholds(settings),
+        journal: origin.journal,
+    }
+}
+
+/// Builds the end of a report.
+pub fn tail(blind: &[Blind]) -> ReportTail {
+    ReportTail { gaps: blind.iter().map(gap).collect() }
+}
+
+/// Puts a finding into its public shape.
+pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
+    wire::Finding {
+        id: finding.rule.to_owned(),
+        severity: finding.severity.name().to_owned(),
+        object: reference(&finding.object),
+        summary: finding.summary,
+        age: finding.age.map(|it| age(it, now)),
+        volume: finding.volume.map(volume),
+        evidence: finding
+            .evidence
+            .into_iter()
+            .map(|evidence| wire::Evidence {
+                object: evidence.object,
+                field: evidence.field.to_owned(),
+                value: evidence.value,
+            })
+            .collect(),
+        related: finding.related.iter().map(reference).collect(),
+        verdict: wire::Verdict {
+            state: finding.verdict.state.name().to_owned(),
+            reason: finding.verdict.reason,
+        },
+        remedy: finding.offer.map(|offer| wire::Remedy {
+            command: offer.command,
+            effect: offer.effect,
+            risk: offer.risk,
+        }),
+    }
+}
+
+/// Puts an age into its public shape.
+pub(super) fn age(age: model::Age, now: Option<Time>) -> wire::Age {
+    wire::Age {
+        since: age.since.as_ref().map(format_time),
+        seconds: age.since.zip(now).map(|(since, now)| (now - since).num_seconds().max(0)),
+        trust: age.trust.name().to_owned(),
+    }
+}
+
+/// Puts what tells a volume apart into its public shape.
+pub(super) fn volume(volume: model::VolumeColumns) -> wire::Volume {
+    wire::Volume {
+        capacity: volume.capacity.map(format_bytes),
+        phase: volume.phase,
+        claim: volume.claim,
+        storage_class: volume.class.map(|class| class.to_string()),
+        driver: volume.driver.map(|driver| driver.to_string()),
+        reclaim_policy: volume.reclaim_policy,
+    }
+}
+
+pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
+    ObjectReference {
+        api_version: object.key.kind.api_version(),
+        kind: object.key.kind.name().to_owned(),
+        namespace: object.key.namespace.as_ref().map(ToString::to_string),
+        name: object.key.name.to_string(),
+        uid: object.uid.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(super) fn gap(Blind { gap, rules }: &Blind) -> wire::Gap {
+    wire::Gap {
+        resource: gap.kind.plural().to_owned(),
+        namespace: gap.namespace.as_ref().map(ToString::to_string),
+        reason: gap.reason.clone(),
+        ids: rules.iter().map(|id| (*id).to_owned()).collect(),
+    }
+}
+
+fn summary(tally: &Tally) -> Summary {
+    let (volumes, claims) = tally.in_scope;
+    let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
+    Summary {
+        volumes,
+        claims,
+        by_severity: Severity::ALL
+            .into_iter()
+            .map(|it| (it.name().to_owned(), count(it)))
+            .collect(),
+        by_id: tally.by_rule.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect(),
+        exempted: tally.exempted,
+        reclaimable: format_bytes(tally.reclaimable),
+        released: format_bytes(tally.released),
+        leaking: format_bytes(tally.leaking),
+        at_risk: format_bytes(tally.at_risk),
+    }
+}
+
+/// Tells which cluster it is about.
+pub(super) fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
+    let server = cluster.server().cloned().unwrap_or_default();
+    let owned = |text: Option<Box<str>>| text.map(String::from);
+    ClusterIdentity {
+        uid: owned(server.cluster_uid),
+        server: owned(server.url),
+        version: owned(server.git_version),
+    }
+}
+
+/// Tells which tool this is.
+pub(super) fn tool() -> Tool {
+    Tool { version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+/// Tells every duration that ages were compared with.
+pub(super) fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
+    let text = |threshold: Threshold| format_duration(settings.thresholds.get(threshold));
+    Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()
+}

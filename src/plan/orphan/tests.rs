@@ -1,0 +1,292 @@
+//! What blocks the deletion of a backend volume that no volume references.
+
+use std::cell::RefCell;
+
+use serde_json::json;
+
+use super::*;
+use crate::cluster::{Change, Cluster, Dirty, Reach};
+use crate::journal::{EntryOutcome, Intent, SentRequest};
+use crate::model::{Action, NO_CLAIM, Row, Server, Settings, Time};
+use crate::objects::{
+    AnyObject as _, Folded, Folder, Lease, Node, PersistentVolume, PersistentVolumeClaim,
+    SlimObject, VolumeAttachment, VolumeSnapshotContent,
+};
+
+const DRIVER: &str = "disk.csi.example.com";
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+const SECRET: [&str; 2] = [
+    "volume.kubernetes.io/provisioner-deletion-secret-namespace",
+    "volume.kubernetes.io/provisioner-deletion-secret-name",
+];
+
+fn row<T: SlimObject>(value: Value) -> Row {
+    let object: T = serde_json::from_value(value).expect("it is one");
+    match object.fold(&mut Folder::default()) {
+        Ok(Folded::Row(row)) => row,
+        _ => panic!("it is one that is kept"),
+    }
+}
+
+fn lease() -> Row {
+    row::<Lease>(json!({
+        "metadata": {"name": "disk-csi-example-com", "namespace": "storage", "uid": "l"},
+        "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2027-01-15T07:59:59.000000Z"},
+    }))
+}
+
+/// Returns a volume as the journal has it.
+fn saved(name: &str, handle: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {
+            "name": name, "uid": "u", "resourceVersion": "7", "finalizers": ["x/y"],
+            "labels": {"team": "a"},
+            "annotations": {
+                PROVISIONED_BY: DRIVER, SECRET[0]: "", SECRET[1]: "", "example.com/other": "1",
+            },
+        },
+        "spec": {
+            "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "fast",
+            "claimRef": {"namespace": "shop", "name": "orders", "uid": "gone", "resourceVersion": "3"},
+            "csi": {"driver": DRIVER, "volumeHandle": handle, "volumeAttributes": {"a": "b"}},
+        },
+        "status": {"phase": "Released"},
+    })
+}
+
+fn entry(sequence: u64, name: &str, handle: &str) -> Entry {
+    Entry {
+        sequence,
+        at: None,
+        run: "run".to_owned(),
+        intent: Intent {
+            command: "gc".to_owned(),
+            object: ObjectRef {
+                key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
+                uid: None,
+            },
+            action: "delete-volume".to_owned(),
+            because: "keep-backend".to_owned(),
+            request: SentRequest {
+                method: "DELETE".to_owned(),
+                path: String::new(),
+                content_type: String::new(),
+                body: Value::Null,
+            },
+            pre_image: Some(saved(name, handle)),
+            backend: Some(Backend { driver: DRIVER.to_owned(), handle: handle.to_owned() }),
+            capacity: None,
+            keeps: true,
+            undoes: None,
+        },
+        outcomes: vec![EntryOutcome { at: None, outcome: Outcome::Done, detail: String::new() }],
+    }
+}
+
+fn history(entries: Vec<Entry>) -> History {
+    History { entries, notes: Vec::new() }
+}
+
+/// Plans with a cluster of these rows, all of which was read except `unseen`.
+fn planned(
+    history: &History,
+    which: &OrphanSource,
+    secret: &SecretWord,
+    rows: Vec<Row>,
+    unseen: Option<Kind>,
+) -> Plan {
+    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+    let now = Time::from_timestamp(1_800_000_000, 0).expect("in range");
+    cluster.apply(Change::Clock(now), &mut dirty);
+    let server = Server { cluster_uid: Some("cluster".into()), ..Server::default() };
+    cluster.apply(Change::Server(server), &mut dirty);
+    for row in [lease()].into_iter().chain(rows) {
+        cluster.apply(Change::Seen(row), &mut dirty);
+    }
+    for kind in Kind::ALL.into_iter().filter(|kind| Some(*kind) != unseen) {
+        cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
+    }
+    let (settings, facts) = (Settings::default(), RefCell::default());
+    orphan(&Cx::new(&cluster, &settings, &facts), history, which, secret)
+}
+
+/// Returns what would be created, or why nothing is.
+fn said(
+    history: &History,
+    which: &OrphanSource,
+    secret: &SecretWord,
+    rows: Vec<Row>,
+) -> Result<Value, String> {
+    let plan = planned(history, which, secret, rows, None);
+    match (plan.changes.as_slice(), plan.refusals.as_slice()) {
+        ([change], []) => match change.proposal.steps.as_slice() {
+            [Action::CreateVolume { manifest, .. }] => Ok(manifest.clone()),
+            other => panic!("{other:?}"),
+        },
+        ([], [refused]) => Err(refused.reason.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn named(exclusive: bool) -> OrphanSource {
+    OrphanSource::Named { driver: DRIVER.into(), handle: "vol-1".into(), exclusive }
+}
+
+fn from_journal(rows: Vec<Row>) -> Result<Value, String> {
+    let history = history(vec![entry(4, "pv-1", "vol-1"), entry(6, "pv-2", "vol-2")]);
+    said(&history, &OrphanSource::Entry(4), &SecretWord::Unsaid, rows)
+}
+
+fn refused(reason: Result<Value, String>, words: &str) {
+    let reason = reason.expect_err("it must be refused");
+    assert!(reason.contains(words), "does not say {words:?}: {reason}");
+}
+
+fn attachment(source: &Value) -> Row {
+    row::<VolumeAttachment>(json!({
+        "metadata": {"name": "csi-1", "uid": "a"},
+        "spec": {"attacher": DRIVER, "nodeName": "n", "source": source},
+    }))
+}
+
+#[test]
+fn what_is_created_is_what_the_driver_needs_and_nothing_else() {
+    let made = from_journal(Vec::new()).expect("nothing speaks against it");
+    let name = made["metadata"]["name"].as_str().unwrap_or_default();
+    assert!(name.starts_with("kubectl-storage-reclaim-") && name.len() == 44, "{name}");
+    let annotations = json!({PROVISIONED_BY: DRIVER, SECRET[0]: "", SECRET[1]: ""});
+    let labels = json!({"team": "a"});
+    assert_eq!(
+        made["metadata"],
+        json!({"name": name, "annotations": annotations, "labels": labels})
+    );
+    let uid = made["spec"]["claimRef"]["uid"].as_str().unwrap_or_default();
+    assert!(uuid::Uuid::try_parse(uid).is_ok_and(|it| it.get_version_num() == 4), "{uid}");
+    assert_eq!(
+        made["spec"],
+        json!({
+            "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Delete", "storageClassName": "",
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "namespace": NO_CLAIM.0, "name": NO_CLAIM.1, "uid": uid,
+            },
+            "csi": saved("pv-1", "vol-1")["spec"]["csi"],
+        })
+    );
+    assert_eq!(from_journal(Vec::new()), Ok(made), "the same for the same, or nothing is resumed");
+}
+
+#[test]
+fn whoever_may_still_use_it_stops_it() {
+    let volume = row::<PersistentVolume>(saved("twin", "vol-1"));
+    refused(from_journal(vec![volume]), "pv/twin names the same backend volume");
+    let inline = json!({"inlineVolumeSpec": {"csi": {"driver": DRIVER, "volumeHandle": "vol-1"}}});
+    refused(from_journal(vec![attachment(&inline)]), "still names its backend volume");
+    for name in ["pv-1", "pv-of-old"] {
+        let of_a_volume = attachment(&json!({"persistentVolumeName": name}));
+        refused(from_journal(vec![of_a_volume]), "is gone and may have been this one");
+    }
+    let elsewhere = attachment(&json!({"persistentVolumeName": "pv-2"}));
+    assert!(from_journal(vec![elsewhere]).is_ok(), "the journal says that it was another one");
+    let node = row::<Node>(json!({
+        "metadata": {"name": "n", "uid": "n"},
+        "status": {"volumesInUse": [format!("kubernetes.io/csi/{DRIVER}^vol-1")]},
+    }));
+    refused(from_journal(vec![node]), "says that it has the volume in use");
+    for ready in [true, false] {
+        let snapshot = row::<VolumeSnapshotContent>(json!({
+            "metadata": {"name": "s", "uid": "s"},
+            "spec": {"driver": DRIVER, "source": {"volumeHandle": "vol-1"}},
+            "status": {"readyToUse": ready},
+        }));
+        match ready {
+            true => assert!(from_journal(vec![snapshot]).is_ok()),
+            false => refused(from_journal(vec![snapshot]), "is being taken of it"),
+        }
+    }
+}
+
+#[test]
+fn a_claim_that_lost_its_volume_stops_it() {
+    let lost = |volume: &str, provisioner: Option<&str>| {
+        let annotations = match provisioner {
+            Some(name) => json!({"volume.kubernetes.io/storage-provisioner": name}),
+            None => json!({}),
+        };
+        row::<PersistentVolumeClaim>(json!({
+            "metadata": {"name": "c", "namespace": "shop", "uid": "c", "annotations": annotations},
+            "spec": {"volumeName": volume}, "status": {"phase": "Lost"},
+        }))
+    };
+    refused(from_journal(vec![lost("pv-9", Some(DRIVER))]), "its pods may still write");
+    refused(from_journal(vec![lost("pv-1", None)]), "its pods may still write");
+    assert!(from_journal(vec![lost("pv-2", Some(DRIVER))]).is_ok());
+    assert!(from_journal(vec![lost("pv-9", Some("other.example"))]).is_ok());
+}
+
+#[test]
+fn a_handle_that_somebody_names_takes_more_words() {
+    let nothing = history(Vec::new());
+    let none = SecretWord::None;
+    refused(said(&nothing, &named(false), &none, Vec::new()), "--backend-exclusive");
+    refused(said(&nothing, &named(true), &SecretWord::Unsaid, Vec::new()), "--secret");
+    assert!(said(&nothing, &named(true), &none, Vec::new()).is_ok());
+    let plan = planned(&nothing, &named(true), &none, Vec::new(), None);
+    assert_eq!(
+        plan.relies_on().into_iter().collect::<Vec<_>>(),
+        ["--backend-exclusive", "--no-secret"]
+    );
+    let waits = row::<PersistentVolumeClaim>(json!({
+        "metadata": {
+            "name": "c", "namespace": "shop", "uid": "c",
+            "annotations": {"volume.kubernetes.io/storage-provisioner": DRIVER},
+        },
+        "status": {"phase": "Pending"},
+    }));
+    refused(said(&nothing, &named(true), &none, vec![waits]), "may be this one");
+    let kept = history(vec![entry(4, "pv-1", "vol-1")]);
+    refused(said(&kept, &named(true), &none, Vec::new()), "--from-journal 4");
+}
+
+#[test]
+fn an_entry_has_to_be_one_that_kept_something() {
+    let of =
+        |entries| said(&history(entries), &OrphanSource::Entry(4), &SecretWord::Unsaid, Vec::new());
+    let mut other = entry(4, "pv-1", "vol-1");
+    other.intent.keeps = false;
+    refused(of(vec![other]), "left no backend volume behind");
+    let mut failed = entry(4, "pv-1", "vol-1");
+    failed.outcomes[0].outcome = Outcome::Failed;
+    refused(of(vec![failed]), "nothing was written");
+    let mut undone = entry(6, "pv-1", "vol-1");
+    (undone.intent.keeps, undone.intent.undoes) = (false, Some(4));
+    refused(of(vec![entry(4, "pv-1", "vol-1"), undone]), "already");
+    refused(of(vec![entry(4, "pv-1", "vol-1"), entry(4, "pv-1", "vol-1")]), "no single entry");
+    let mut forged = entry(4, "pv-1", "vol-1");
+    forged.intent.pre_image = Some(saved("pv-1", "vol-2"));
+    refused(of(vec![forged]), "another backend volume than the entry");
+    let mut unsaid = entry(4, "pv-1", "vol-1");
+    unsaid.intent.pre_image.as_mut().expect("it has one")["metadata"]["annotations"] = json!({});
+    refused(of(vec![unsaid]), "--secret");
+}
+
+#[test]
+fn what_was_not_seen_stops_it() {
+    let history = history(vec![entry(4, "pv-1", "vol-1")]);
+    for kind in [
+        Kind::PersistentVolume,
+        Kind::PersistentVolumeClaim,
+        Kind::VolumeAttachment,
+        Kind::Node,
+        Kind::VolumeSnapshotContent,
+        Kind::VolumeGroupSnapshotContent,
+    ] {
+        let plan =
+            planned(&history, &OrphanSource::Entry(4), &SecretWord::Unsaid, Vec::new(), Some(kind));
+        assert!(plan.changes.is_empty(), "{kind} was not seen");
+        assert!(plan.refusals[0].unseen, "{kind}: {}", plan.refusals[0].reason);
+    }
+}

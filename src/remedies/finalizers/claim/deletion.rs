@@ -1,0 +1,193 @@
+//! What the deletion of a claim does to its volume and its data.
+
+use super::super::super::checks;
+use super::finalizer::ClaimFinalizer;
+use super::table::{DataChoice, DataDecision, DataLoss, DataRefusal, decide_data};
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::facts::{self, ClaimFate, Fate};
+use crate::model::{Action, Claim, Effect, Kind, Phase, ReclaimPolicy, Volume};
+
+/// The deletion of a claim, and what it does to its volume.
+#[derive(Debug)]
+pub(super) struct ClaimDeletion<'a> {
+    fate: ClaimFate<'a>,
+    /// What happens to the backend volume, where the volume is bound to the claim.
+    of_volume: Option<Fate>,
+    /// Whether the volume references the claim, and the claim does not reference it yet.
+    half_bound: bool,
+}
+
+impl<'a> ClaimDeletion<'a> {
+    /// Returns what the deletion of a claim does.
+    pub(super) fn of(cx: &Cx<'a>, claim: &Claim) -> Self {
+        let mut fate = facts::fate(cx, claim);
+        let mut half_bound = false;
+        if fate == ClaimFate::NoVolume
+            && let Some(half) = lost_with(cx, claim)
+        {
+            half_bound = half.volume().is_some();
+            fate = half;
+        }
+        let of_volume = fate.volume().map(|volume| facts::fate_without_claim(cx, volume));
+        Self { fate, of_volume, half_bound }
+    }
+
+    /// Decides about the data. `is_deleted`: the claim is deleted with the finalizers that are
+    /// removed. `Err` refuses the removal.
+    ///
+    /// # Errors
+    /// When its volume, or the volumes that share its backend volume, were not read.
+    pub(super) fn decide(&self, cx: &Cx, is_deleted: bool) -> Seen<Result<DataDecision, String>> {
+        if let ClaimFate::Unseen(reason) = &self.fate {
+            let kind = Kind::PersistentVolume;
+            return Err(Unseen { kind, namespace: None, reason: reason.clone() });
+        }
+        let settings = cx.settings();
+        let choice = match (settings.keep_data, settings.destroy_data) {
+            (true, _) => DataChoice::Keep,
+            (false, true) => DataChoice::Destroy,
+            (false, false) => DataChoice::Unsaid,
+        };
+        let decided = decide_data(is_deleted, self.loss(), choice);
+        let Some(volume) = self.fate.volume() else { return Ok(Ok(decided)) };
+        match decided {
+            DataDecision::LeftAlone => {}
+            DataDecision::Kept if self.half_bound => {
+                let pv = volume.object();
+                return Ok(Err(format!(
+                    "{pv} names it, and it does not name {pv} yet: `kubectl storage retain {pv}` keeps its data first"
+                )));
+            }
+            DataDecision::Refused(refusal) => return Ok(Err(self.refused(refusal, volume))),
+            DataDecision::Kept | DataDecision::Destroyed => {
+                if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
+                    return Ok(Err(format!("{} has {reason}", volume.object())));
+                }
+            }
+        }
+        if decided == DataDecision::Destroyed
+            && let Err(reason) = checks::backend_is_its_own(cx, volume)?
+        {
+            return Ok(Err(format!("the data of {} is not its alone: {reason}", volume.object())));
+        }
+        Ok(Ok(decided))
+    }
+
+    fn loss(&self) -> DataLoss {
+        let (Some(volume), Some(fate)) = (self.fate.volume(), self.of_volume) else {
+            return DataLoss::Nothing;
+        };
+        match (fate, &volume.reclaim_policy) {
+            (Fate::Leaked | Fate::Forgotten, _) => DataLoss::Leaked,
+            // The policy counts, whether or not a controller can act on it now.
+            (_, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) => {
+                match (volume.metadata.deleting.is_some(), &volume.phase) {
+                    (true, _) => DataLoss::LostFromTerminating,
+                    (false, Phase::Bound) => DataLoss::LostFromBound,
+                    (
+                        false,
+                        Phase::Pending
+                        | Phase::Available
+                        | Phase::Released
+                        | Phase::Failed
+                        | Phase::Other(_),
+                    ) => DataLoss::LostFromOther,
+                }
+            }
+            (_, ReclaimPolicy::Retain | ReclaimPolicy::Other(_)) => DataLoss::Nothing,
+        }
+    }
+
+    fn refused(&self, refusal: DataRefusal, volume: &Volume) -> String {
+        let (pv, phase, policy) = (volume.object(), &volume.phase, &volume.reclaim_policy);
+        match refusal {
+            DataRefusal::NeedsChoice => {
+                let fate = self.fate.words("the claim goes");
+                format!(
+                    "needs --keep-data or --destroy-data: the policy of {pv} is {policy}, and {fate}"
+                )
+            }
+            DataRefusal::VolumeTerminating => format!(
+                "{pv} is terminating too: with the policy Retain its object would go with the claim, and nobody would know its backend volume"
+            ),
+            DataRefusal::VolumeIsNotBound => format!(
+                "the phase of {pv} is {phase}, not Bound: somebody may be acting on its policy {policy} already"
+            ),
+            DataRefusal::WouldLeak => format!(
+                "{pv} is terminating too: its object would go with the claim, and nobody would know its backend volume{}",
+                volume.backend.as_ref().map_or_else(String::new, |it| format!(", {it}"))
+            ),
+        }
+    }
+
+    /// Returns the step before the finalizers are removed: the policy is set to Retain.
+    pub(super) fn first_step(&self, data: DataDecision) -> Option<Action> {
+        let volume = self.fate.volume()?;
+        match data {
+            DataDecision::Kept => Some(Action::SetReclaimPolicy {
+                volume: volume.object(),
+                from: volume.reclaim_policy.clone(),
+                to: ReclaimPolicy::Retain,
+                doubts_backend: false,
+            }),
+            DataDecision::LeftAlone | DataDecision::Destroyed | DataDecision::Refused(_) => None,
+        }
+    }
+
+    /// Returns the effect of removing finalizers. `blocking` still block the deletion afterwards;
+    /// `data` is `None` where the removal is refused.
+    pub(super) fn effect(
+        &self,
+        removed: &[&ClaimFinalizer],
+        blocking: &[&ClaimFinalizer],
+        data: Option<DataDecision>,
+    ) -> Effect {
+        let names = |all: &[&ClaimFinalizer]| {
+            all.iter().map(|it| &*it.finalizer).collect::<Vec<_>>().join(", ")
+        };
+        let (list, blocking) = (names(removed), names(blocking));
+        let volume = self.fate.volume().map(Volume::object);
+        let what = match (blocking.is_empty(), data, &volume) {
+            (false, _, _) => format!("removes {list}; {blocking} still holds the claim"),
+            (true, Some(DataDecision::Kept), Some(pv)) => format!(
+                "sets the reclaim policy of {pv} to Retain, then removes {list}: the claim goes, the volume and its data stay"
+            ),
+            (true, _, Some(pv)) => {
+                format!("removes {list}: {} ({pv})", self.fate.words("the claim goes"))
+            }
+            (true, _, None) => format!("removes {list}: {}", self.fate.words("the claim goes")),
+        };
+        let risk = match (data, self.fate.loses_data()) {
+            (Some(DataDecision::Kept), _) => {
+                "whoever still wants the claim loses it; the backend volume is kept, and billed, until somebody reclaims it"
+            }
+            (
+                Some(DataDecision::LeftAlone | DataDecision::Destroyed | DataDecision::Refused(_))
+                | None,
+                true,
+            ) => "the data of whoever still needs it is destroyed: nothing brings it back",
+            (
+                Some(DataDecision::LeftAlone | DataDecision::Destroyed | DataDecision::Refused(_))
+                | None,
+                false,
+            ) => {
+                "whoever still wants the claim loses it; what the owner of a finalizer wanted to finish is skipped"
+            }
+        };
+        Effect { what, risk: risk.to_owned() }
+    }
+}
+
+/// Finds a volume that is lost with a claim that does not reference it yet: the volume controller
+/// binds the volume first, and checks only its claimRef after the claim is deleted
+/// (`pv_controller.go`, `bind`, `syncVolume`).
+fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimFate<'a>> {
+    let uid = claim.metadata.uid.as_ref()?;
+    if let Err(unseen) = cx.all_of(Kind::PersistentVolume) {
+        return Some(ClaimFate::Unseen(unseen.reason));
+    }
+    let references_it =
+        |it: &&Volume| it.claim_ref.as_ref().and_then(|it| it.uid.as_ref()) == Some(uid);
+    let volumes = cx.cluster().volumes().map(|(_, volume)| volume).filter(references_it);
+    volumes.map(|volume| facts::fate_with(cx, volume)).find(ClaimFate::loses_data)
+}

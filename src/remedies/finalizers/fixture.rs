@@ -1,0 +1,280 @@
+//! A small cluster for tests of finalizers: claim `shop/data`, its volume `pv-1`, and their
+//! controllers, each of which is alive, absent or unknown.
+
+use std::cell::RefCell;
+
+use super::FinalizerRequest;
+use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach, Seen};
+use crate::facts;
+use crate::model::{
+    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DataSource,
+    Kind, Labels, Lease, Liveness, Metadata, Mounted, Node, Phase, PodPhase, PodUse, Proposal,
+    ReclaimPolicy, Refusal, Role, Row, Settings, Sighting, Text, Time, Uid, Volume, VolumeSnapshot,
+    VolumeSource, Workload,
+};
+
+pub(super) const DRIVER: &str = "disk.csi.example.com";
+
+/// Returns the time so many minutes ago.
+pub(super) fn ago(minutes: i64) -> Time {
+    Time::from_timestamp(1_800_000_000 - 60 * minutes, 0).expect("in range")
+}
+
+pub(super) fn metadata(name: &str, finalizers: &[&str], deleting: Option<i64>) -> Metadata {
+    Metadata {
+        name: name.into(),
+        uid: Uid::parse(&format!("{name}-uid")),
+        created: Some(ago(90 * 24 * 60)),
+        deleting: deleting.map(ago),
+        finalizers: finalizers.iter().map(|it| Text::from(*it)).collect(),
+        ..Metadata::default()
+    }
+}
+
+pub(super) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
+    Claim {
+        metadata: metadata("data", finalizers, deleting),
+        namespace: "shop".into(),
+        phase: ClaimPhase::Bound,
+        volume_name: Some("pv-1".into()),
+        class: None,
+        bind_completed: true,
+        requested: None,
+        capacity: None,
+        selected_node: None,
+        provisioner: None,
+        source: None,
+        attributes_class: None,
+        resize_status: None,
+        conditions: Box::default(),
+    }
+}
+
+/// The claim's volume, bound to it.
+pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
+    let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
+    Volume {
+        metadata: metadata("pv-1", &[facts::PV_PROTECTION, facts::EXTERNAL_PROVISIONER], None),
+        phase: Phase::Bound,
+        message: None,
+        reason: None,
+        last_phase_transition: None,
+        reclaim_policy: policy,
+        claim_ref: Some(ClaimRef { key, uid: Uid::parse("data-uid") }),
+        source: VolumeSource::Csi {
+            driver: DRIVER.into(),
+            handle: "vol-1".into(),
+            provisioner_identity: true,
+        },
+        backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        class: None,
+        attributes_class: None,
+        capacity: None,
+        node_affinity: None,
+        provisioned_by: Some(DRIVER.into()),
+        migrated_to: None,
+        bound_by_controller: true,
+        deletion_secret: None,
+        backend_state: None,
+    }
+}
+
+pub(super) fn attachment(finalizers: &[&str], deleting: Option<i64>) -> Attachment {
+    Attachment {
+        metadata: metadata("csi-1", finalizers, deleting),
+        attacher: DRIVER.into(),
+        node: "node-1".into(),
+        source: AttachmentSource::Volume("pv-1".into()),
+        attached: true,
+        attach_error: None,
+        detach_error: None,
+    }
+}
+
+pub(super) fn node() -> Row {
+    Row::Node(Box::new(Node {
+        metadata: metadata("node-1", &[], None),
+        ready: true,
+        unschedulable: false,
+        out_of_service: false,
+        volumes: Box::default(),
+    }))
+}
+
+/// Returns a pod that uses a claim `data`.
+pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
+    Row::Pod(Box::new(PodUse {
+        namespace: namespace.into(),
+        name: "web".into(),
+        uid: None,
+        created: None,
+        deleting: None,
+        forced: false,
+        controller: None,
+        labels: Labels::default(),
+        phase,
+        ready: true,
+        node: node.map(Text::from),
+        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
+        sidecars: None,
+    }))
+}
+
+/// Returns a suspended workload whose template uses the claim.
+pub(super) fn workload() -> Row {
+    Row::Workload(Box::new(Workload {
+        kind: Kind::CronJob,
+        namespace: "shop".into(),
+        name: "nightly".into(),
+        uid: None,
+        replicas: None,
+        suspended: true,
+        finished: false,
+        controller: None,
+        claims: ["data".into()].into(),
+        sidecars: None,
+        set: None,
+    }))
+}
+
+/// Returns a claim that is, or was, cloned from the claim.
+pub(super) fn copy(phase: ClaimPhase) -> Row {
+    let source = DataSource {
+        group: "".into(),
+        kind: "PersistentVolumeClaim".into(),
+        namespace: None,
+        name: "data".into(),
+    };
+    Row::Claim(Box::new(Claim {
+        metadata: metadata("copy", &[], None),
+        phase,
+        volume_name: None,
+        source: Some(Box::new(source)),
+        ..claim(&[], None)
+    }))
+}
+
+pub(super) fn snapshot(ready: bool) -> Row {
+    Row::VolumeSnapshot(Box::new(VolumeSnapshot {
+        metadata: metadata("snap", &[], None),
+        namespace: "shop".into(),
+        source_claim: Some("data".into()),
+        content: None,
+        ready,
+        error: None,
+    }))
+}
+
+/// The objects and controllers of the cluster, and the settings.
+#[derive(Debug, Clone)]
+pub(super) struct FinalizerFixture {
+    pub(super) rows: Vec<Row>,
+    pub(super) manager: Liveness,
+    pub(super) provisioner: Liveness,
+    pub(super) snapshotter: Liveness,
+    pub(super) attacher: Liveness,
+    /// A kind that was not read.
+    pub(super) unread: Option<Kind>,
+    pub(super) settings: Settings,
+    pub(super) named: bool,
+}
+
+impl Default for FinalizerFixture {
+    /// All controllers are absent, and no flag is given.
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            manager: Liveness::Absent,
+            provisioner: Liveness::Absent,
+            snapshotter: Liveness::Absent,
+            attacher: Liveness::Absent,
+            unread: None,
+            settings: Settings::default(),
+            named: true,
+        }
+    }
+}
+
+impl FinalizerFixture {
+    pub(super) fn with(mut self, row: Row) -> Self {
+        self.rows.push(row);
+        self
+    }
+
+    pub(super) fn of_claim(self, claim: &Claim, volume: Option<&Volume>) -> Self {
+        let fixture = self.with(Row::Claim(Box::new(claim.clone())));
+        volume
+            .into_iter()
+            .fold(fixture, |fixture, it| fixture.with(Row::Volume(Box::new(it.clone()))))
+    }
+
+    pub(super) fn cluster(&self) -> Cluster {
+        let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+        let mut apply = |change| cluster.apply(change, &mut dirty);
+        apply(Change::Clock(ago(0)));
+        // Another volume shows that the driver is CSI, whatever the volume of the claim is.
+        let mut sibling = volume(ReclaimPolicy::Retain);
+        sibling.metadata.name = "sibling".into();
+        sibling.claim_ref = None;
+        sibling.backend = Some(BackendKey { driver: DRIVER.into(), handle: "vol-2".into() });
+        apply(Change::Seen(Row::Volume(Box::new(sibling))));
+        for (role, name, lease, liveness) in [
+            (Role::ControllerManager, "", "kube-controller-manager", self.manager),
+            (Role::Provisioner, DRIVER, "disk-csi-example-com", self.provisioner),
+            (Role::Snapshotter, "", "snapshot-controller-leader", self.snapshotter),
+            (
+                Role::Attacher,
+                DRIVER,
+                "external-attacher-leader-disk-csi-example-com",
+                self.attacher,
+            ),
+        ] {
+            let renewed = match liveness {
+                Liveness::Alive => ago(0),
+                Liveness::Absent | Liveness::Unknown => ago(3 * 24 * 60),
+            };
+            apply(Change::Seen(Row::Lease(Box::new(Lease {
+                metadata: Metadata { name: lease.into(), ..Metadata::default() },
+                namespace: "kube-system".into(),
+                holder: Some("a".into()),
+                renewed: Some(renewed),
+                duration_seconds: Some(15),
+            }))));
+            if liveness == Liveness::Absent {
+                let absent_since = ago(2 * 24 * 60);
+                let sighting = Sighting { role, driver: name.into(), absent_since };
+                apply(Change::Seen(Row::Sighting(sighting)));
+            }
+        }
+        for row in &self.rows {
+            apply(Change::Seen(row.clone()));
+        }
+        for kind in Kind::ALL {
+            apply(match self.unread {
+                Some(unread) if unread == kind => {
+                    Change::Lost(Gap { kind, namespace: None, reason: "forbidden".to_owned() })
+                }
+                Some(_) | None => Change::Whole(Reach::all(kind)),
+            });
+        }
+        cluster
+    }
+
+    pub(super) fn ask<T>(
+        &self,
+        propose: fn(&Cx, &T, &FinalizerRequest) -> Seen<Result<Proposal, Refusal>>,
+        object: &T,
+    ) -> Seen<Result<Proposal, Refusal>> {
+        let (cluster, facts) = (self.cluster(), RefCell::default());
+        let asked = FinalizerRequest { named: self.named, ..FinalizerRequest::default() };
+        propose(&Cx::new(&cluster, &self.settings, &facts), object, &asked)
+    }
+}
+
+/// Returns the proposal, or the reason for the refusal.
+pub(super) fn said(seen: Seen<Result<Proposal, Refusal>>) -> Result<Proposal, String> {
+    match seen {
+        Ok(answer) => answer.map_err(|refusal| refusal.reason),
+        Err(unseen) => Err(format!("not seen: {}", unseen.reason)),
+    }
+}

@@ -1,0 +1,366 @@
+//! Has a driver delete a backend volume that no volume references any more: P-TOMBSTONE.
+//!
+//! A placeholder volume is created: it references the backend volume, has the policy Delete, and
+//! its claimRef references a claim that does not exist. It becomes Released immediately
+//! (`pv_controller.go`, `syncVolume`), and its provisioner calls `DeleteVolume` and deletes it. The
+//! API has no other way.
+//!
+//! Upstream checks attachments by the name of the volume, which is new, and a driver answers OK for
+//! an unknown handle: so all checks are made here (SEMANTICS 0.5).
+
+mod render;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Manifest, checks, reclaim, released};
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState, Owner};
+use crate::model::{
+    Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DeletionSecret,
+    Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy, Refusal, Role,
+    SecretWord, Uid, Undo, Volume, migrated_driver,
+};
+pub use render::manifest;
+
+/// The name of this purpose in plans and in the journal.
+pub const ID: &str = "destroy-orphan";
+
+/// The prefix of the names of placeholder volumes.
+const PREFIX: &str = "kubectl-storage-reclaim-";
+
+/// A backend volume that no volume references, and the placeholder volume with which it is deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// The journal entry that kept it.
+    pub undoes: Option<u64>,
+    /// The placeholder volume.
+    pub placeholder: Manifest,
+    /// Volumes that do not exist any more and that, by the journal, referenced other backend
+    /// volumes.
+    pub elsewhere: BTreeSet<Box<str>>,
+    /// The danger flags on which it relies.
+    pub relies_on: Vec<&'static str>,
+}
+
+/// Returns the name of the placeholder volume for a backend volume of a cluster: always the same,
+/// so that a later run continues an interrupted one.
+pub fn name(cluster: &str, backend: &BackendKey) -> String {
+    use std::fmt::Write as _;
+    let mut name = PREFIX.to_owned();
+    for byte in digest(cluster, backend).iter().take(10) {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}
+
+/// Returns the uid of the claim in its claimRef, in the form of a random one.
+fn placeholder_claim_uid(cluster: &str, backend: &BackendKey) -> String {
+    let digest = digest(cluster, backend);
+    let bytes: [u8; 16] = std::array::from_fn(|index| digest[16 + index]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+fn digest(cluster: &str, backend: &BackendKey) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [cluster, &backend.driver, &backend.handle] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.finalize().into()
+}
+
+/// A backend volume that is checked as if its volume object did not exist.
+struct OrphanedBackend<'a> {
+    /// The placeholder volume.
+    volume: &'a Volume,
+    /// Volumes that do not exist any more and referenced other backend volumes.
+    elsewhere: &'a BTreeSet<Box<str>>,
+    /// Whether the volume object that referenced it is known: then it is not the one for which a
+    /// Pending claim waits.
+    is_known: bool,
+    /// The volume object that still references it, and is deleted before.
+    instead_of: Option<&'a str>,
+}
+
+/// The placeholder volume that would be created after a volume object is deleted.
+pub(super) struct PlannedPlaceholder {
+    pub(super) placeholder: crate::model::ObjectRef,
+    pub(super) notices: Vec<String>,
+    pub(super) relies_on: Vec<&'static str>,
+}
+
+/// Makes the same checks for a volume object that is about to be deleted, before anything is lost.
+///
+/// # Errors
+/// When an object was not read on which the decision rests.
+pub(super) fn planned(
+    cx: &Cx,
+    volume: &Volume,
+    elsewhere: &BTreeSet<Box<str>>,
+) -> Seen<Result<PlannedPlaceholder, String>> {
+    let Some(cluster) = cx.server().and_then(|server| server.cluster_uid.as_deref()) else {
+        return Ok(Err(
+            "the uid of namespace kube-system, which tells clusters apart, was not seen".to_owned(),
+        ));
+    };
+    let backend = match checks::backend_is_known(volume) {
+        Ok(backend) => backend,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut relies_on = Vec::new();
+    let placeholder = match anew(volume, backend, cluster, &cx.settings().secret, &mut relies_on) {
+        Ok(placeholder) => placeholder,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let candidate = OrphanedBackend {
+        volume: &placeholder,
+        elsewhere,
+        is_known: true,
+        instead_of: Some(volume.name()),
+    };
+    let mut notices = Vec::new();
+    if let Err(reason) = checks::no_claim_names_it(cx, volume)? {
+        return Ok(Err(reason));
+    }
+    if let Err(reason) = no_pod_may_write(cx, volume)? {
+        return Ok(Err(reason));
+    }
+    if let Err(reason) = check(cx, &candidate, &facts::owner(&placeholder), &mut notices)? {
+        return Ok(Err(reason));
+    }
+    Ok(Ok(PlannedPlaceholder { placeholder: placeholder.object(), notices, relies_on }))
+}
+
+/// Refuses where a pod was started with its claim: for drivers without attachments, only pods show
+/// what may still write. Pods that are younger than a recreated claim, which has another volume,
+/// use that one.
+fn no_pod_may_write(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    let namesake = match facts::claim_state(cx, volume)? {
+        ClaimState::Recreated(it) if it.volume_name.as_deref() != Some(volume.name()) => {
+            it.metadata.created.filter(|_| it.volume_name.is_some())
+        }
+        _ => None,
+    };
+    let may_write = |pod: &&&PodUse| namesake.is_none_or(|it| pod.created.is_none_or(|at| at < it));
+    Ok(match cx.pods_of(&claim.key)?.iter().find(may_write) {
+        None => Ok(()),
+        Some(pod) => {
+            let (pod, claim) = (pod.object(), &claim.key);
+            Err(format!("{pod} names its claim {claim}, and may still write to it"))
+        }
+    })
+}
+
+/// Returns the placeholder volume for a volume object as a row, as [`manifest`] renders it.
+fn anew(
+    volume: &Volume,
+    backend: &BackendKey,
+    cluster: &str,
+    secret: &SecretWord,
+    relies_on: &mut Vec<&'static str>,
+) -> Result<Volume, String> {
+    let mut row = volume.clone();
+    row.metadata = Metadata {
+        name: name(cluster, backend).into(),
+        labels: volume.metadata.labels.clone(),
+        ..Metadata::default()
+    };
+    row.phase = Phase::Pending;
+    row.reclaim_policy = ReclaimPolicy::Delete;
+    row.class = Some("".into());
+    row.claim_ref = Some(ClaimRef {
+        key: ClaimKey { namespace: NO_CLAIM.0.into(), name: NO_CLAIM.1.into() },
+        uid: Uid::parse(&placeholder_claim_uid(cluster, backend)),
+    });
+    let of_csi = volume.source.driver().is_some() || volume.migrated_to.is_some();
+    let known = volume.deletion_secret.is_some();
+    if let Some((namespace, name)) = render::credentials(known, of_csi, secret, relies_on)? {
+        let secret = DeletionSecret { namespace: namespace.into(), name: name.into() };
+        row.deletion_secret = Some(Arc::new(secret));
+    }
+    if row.provisioned_by.is_none() {
+        row.provisioned_by = volume.source.driver().cloned();
+    }
+    Ok(row)
+}
+
+/// Proposes or refuses it.
+///
+/// # Errors
+/// When an object was not read on which the decision rests.
+pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
+    let volume = orphan.placeholder.volume();
+    let owner = facts::owner(volume);
+    let named = volume.backend.as_ref().map(ToString::to_string).unwrap_or_default();
+    let effect = Effect {
+        what: format!(
+            "creates a volume object that is Released at once; then {} has its driver delete the backend volume {named}, and removes the object",
+            owner.describe()
+        ),
+        risk: "the data is gone for good".to_owned(),
+    };
+    let mut notices = Vec::new();
+    let candidate = OrphanedBackend {
+        volume,
+        elsewhere: &orphan.elsewhere,
+        is_known: orphan.undoes.is_some(),
+        instead_of: None,
+    };
+    if let Err(reason) = check(cx, &candidate, &owner, &mut notices)? {
+        return Ok(Err(Refusal { reason, effect }));
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::CreateVolume {
+            volume: volume.object(),
+            manifest: orphan.placeholder.value().clone(),
+        }],
+        effect,
+        undo: Undo::Never("the driver deletes the backend volume at once"),
+        notices,
+        relies_on: orphan.relies_on.clone(),
+        keeps_backend: false,
+    }))
+}
+
+fn check(
+    cx: &Cx,
+    orphan: &OrphanedBackend,
+    owner: &Owner,
+    notices: &mut Vec<String>,
+) -> Seen<checks::Checked> {
+    let volume = orphan.volume;
+    let backend = match checks::backend_is_known(volume) {
+        Ok(backend) => backend,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    checks::all!(
+        none_but_ours(cx, volume, notices)?,
+        checks::backend_is_only_of(cx, volume, orphan.instead_of)?,
+        no_attachment_may_be_its(cx, orphan, backend)?,
+        no_claim_may_be_its(cx, orphan, backend, owner)?,
+        checks::on_no_node(cx, volume)?,
+        released::reachable(cx, volume)?,
+        released::hosts_answer(cx, volume)?,
+        checks::no_snapshot_in_progress(cx, volume, notices)?,
+        reclaim::owner_will_act(cx, volume, owner)?,
+        its_node_is_known(cx, volume, owner),
+        checks::secret_is_there(cx, volume, owner)?,
+    );
+    if let Some(driver) = owner.csi()
+        && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
+    {
+        notices.push(format!("driver {driver} attaches without a trace: no attachment could show that it is still mounted"));
+    }
+    Ok(Ok(()))
+}
+
+/// Refuses where an object of that name exists that no earlier run has created.
+fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<checks::Checked> {
+    let Some(there) = cx.volume(volume.name())? else { return Ok(Ok(())) };
+    let uid = |it: &Volume| it.claim_ref.as_ref().and_then(|claim| claim.uid.clone());
+    if there.backend != volume.backend || uid(there) != uid(volume) {
+        return Ok(Err(format!("{} exists, and is none of ours", there.object())));
+    }
+    if there.reclaim_policy != ReclaimPolicy::Delete {
+        let policy = &there.reclaim_policy;
+        return Ok(Err(format!(
+            "{} exists, and somebody set its policy to {policy}",
+            there.object()
+        )));
+    }
+    notices
+        .push("an earlier run has created the object: this one waits until it is gone".to_owned());
+    Ok(Ok(()))
+}
+
+/// Refuses where an attachment has it as an inline volume, or references a volume that does not
+/// exist and whose backend volume is unknown.
+fn no_attachment_may_be_its(
+    cx: &Cx,
+    orphan: &OrphanedBackend,
+    backend: &BackendKey,
+) -> Seen<checks::Checked> {
+    if let Some(inline) = cx.inline_attachments_of(backend)?.first() {
+        return Ok(Err(checks::still_names_it(inline)));
+    }
+    cx.all_of(Kind::VolumeAttachment)?;
+    for (_, attachment) in cx.cluster().attachments() {
+        let AttachmentSource::Volume(name) = &attachment.source else { continue };
+        if attachment.attacher != backend.driver || orphan.elsewhere.contains(name) {
+            continue;
+        }
+        if cx.attached_volume(name)?.is_none() {
+            return Ok(Err(format!(
+                "{} names pv/{name}, which is gone and may have been this one",
+                attachment.object()
+            )));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Refuses where a claim has lost a volume that may have referenced it: its pods may still write.
+/// Without a journal entry, also where a Pending claim waits for a volume that may be this one.
+fn no_claim_may_be_its(
+    cx: &Cx,
+    orphan: &OrphanedBackend,
+    backend: &BackendKey,
+    owner: &Owner,
+) -> Seen<checks::Checked> {
+    cx.all_of(Kind::PersistentVolumeClaim)?;
+    let provisioner = |claim: &Claim| {
+        let name = claim.provisioner.as_deref()?;
+        Some(migrated_driver(name).unwrap_or(name).to_owned())
+    };
+    let is_ours = |name: &str| name == &*backend.driver || name == &**owner.name();
+    for (_, claim) in cx.cluster().claims() {
+        let of = provisioner(claim);
+        let Some(name) = &claim.volume_name else {
+            let waits = claim.phase == ClaimPhase::Pending && of.as_deref().is_some_and(is_ours);
+            if waits && !orphan.is_known {
+                return Ok(Err(format!(
+                    "{} waits for a volume of this driver, which may be this one",
+                    claim.object()
+                )));
+            }
+            continue;
+        };
+        let had = claim.bind_completed || claim.phase == ClaimPhase::Lost;
+        if !had || orphan.elsewhere.contains(name) || !of.as_deref().is_none_or(is_ours) {
+            continue;
+        }
+        if cx.volume(name)?.is_none() {
+            return Ok(Err(format!(
+                "{} has lost pv/{name}, which may have been this one: its pods may still write",
+                claim.object()
+            )));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Refuses where csi-provisioner runs on every node and the node of the volume is unknown: each one
+/// handles only the volumes of its node.
+fn its_node_is_known(cx: &Cx, volume: &Volume, owner: &Owner) -> checks::Checked {
+    let Some(driver) = owner.csi().filter(|_| volume.node_affinity.is_none()) else {
+        return Ok(());
+    };
+    let on_every_node = cx
+        .sidecar_pods()
+        .filter_map(|pod| pod.sidecars.as_deref())
+        .filter(|it| it.mentions.iter().any(|text| text.contains(&**driver)))
+        .flat_map(|it| &it.containers)
+        .filter(|it| it.plays(Role::Provisioner))
+        .flat_map(|it| &it.args)
+        .any(|arg| {
+            arg.trim_start_matches('-').starts_with("node-deployment") && !arg.ends_with("=false")
+        });
+    match on_every_node {
+        false => Ok(()),
+        true => Err("its csi-provisioner runs on every node, and on which node the volume is only the journal can tell: --from-journal".to_owned()),
+    }
+}
