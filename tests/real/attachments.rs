@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Cluster, Driver, DriverOptions, Options, PersistentVolume, Scenario, claim, eventually, never,
-    pod, shared,
+    Cluster, Driver, DriverOptions, Options, PersistentVolume, STILL, Scenario, claim, eventually,
+    never, pod, shared,
 };
 
 /// Whatever counts as long after ten minutes does after a second.
@@ -153,21 +153,21 @@ fn a_volume_that_is_held_elsewhere() {
 /// Who may not list volumes is told so, and no attachment is called an orphan.
 #[test]
 fn volumes_that_may_not_be_listed() {
-    let cluster = Cluster::start(Options::default());
-    let on = Scenario::on(&cluster);
+    let on = Scenario::on(&STILL);
+    let (name, user) = (on.named("of-a-volume"), "user-19");
     on.create(&json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-        "metadata": {"name": "of-a-volume"},
+        "metadata": {"name": name},
         "spec": {"attacher": "any.csi.example", "nodeName": "any", "source": {"persistentVolumeName": "gone"}},
     }));
-    let object = "volumeattachment/of-a-volume";
+    let object = &format!("volumeattachment/{name}");
     on.audit(&[]).finding("va-orphan-pv-missing", object).expect("low", "blocked");
     let all = |groups: &[&str], resources: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": ["get", "list"]});
     let core = ["persistentvolumeclaims", "pods", "events", "nodes", "namespaces"];
     let core = [&core[..], &["replicationcontrollers"]].concat();
     let others = ["storage.k8s.io", "apps", "batch", "coordination.k8s.io", "autoscaling"];
-    cluster.grant("user-1", &json!([all(&[""], &core), all(&others, &["*"])]));
-    let audit = || cluster.audit_as(&cluster.kubeconfig_of("user-1"), &[]);
+    STILL.grant(user, &json!([all(&[""], &core), all(&others, &["*"])]));
+    let audit = || STILL.audit_as(&STILL.kubeconfig_of(user), &[]);
     eventually("the authorizer knows the new role", || audit().gaps().len() == 1);
     let report = audit();
     assert!(report.has_gap("persistentvolumes", None), "{report}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Cluster, Options, PersistentVolume, Scenario, claim};
+use crate::support::{Cluster, Options, PersistentVolume, STILL, Scenario, claim};
 
 /// Rights to list cluster-wide kinds and claims; pods only in the namespaces of Roles.
 fn grant_all_but_pods(cluster: &Cluster, user: &str) {
@@ -93,10 +93,10 @@ fn d_52_pods_of_one_namespace_are_forbidden() {
 
 #[test]
 fn d_52_everything_is_forbidden() {
-    let cluster = Cluster::start(Options::default());
-    let on = Scenario::on(&cluster);
-    on.create(&PersistentVolume::csi("unseen", "any.csi.example", "unseen").0);
-    let report = cluster.audit_as(&cluster.kubeconfig_of("user-20"), &[]);
+    let on = Scenario::on(&STILL);
+    let name = on.named("unseen");
+    on.create(&PersistentVolume::csi(&name, "any.csi.example", &name).0);
+    let report = STILL.audit_as(&STILL.kubeconfig_of("user-20"), &[]);
     assert_eq!(report.code, Some(4), "{report}");
     assert_eq!(report.findings().count(), 0, "{report}");
     for resource in

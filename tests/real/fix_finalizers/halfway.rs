@@ -22,7 +22,7 @@ const RECLAIM: [&str; 3] = ["--rolled-back", "--reclaim", "--yes"];
 /// A volume as the rollback leaves it, and its folder.
 fn hang(on: &Scenario, name: &str) -> (String, PathBuf) {
     let name = on.named(name);
-    let folder = PathBuf::from(crate::support::HOST_PATHS).join(&name);
+    let folder = crate::support::host_folder(&name);
     std::fs::create_dir_all(&folder).expect("because the folder is ours");
     let path = folder.display().to_string();
     let volume = PersistentVolume::host_path(&name, &path).left_by(&on.name, "gone");

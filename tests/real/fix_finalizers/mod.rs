@@ -17,15 +17,12 @@ mod saved;
 mod stubborn;
 mod waits;
 
-use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Admin, Cluster, Mark, Options, PersistentVolume, Scenario, Told, Write, eventually,
-};
+use crate::support::{Admin, Mark, PersistentVolume, STILL, Scenario, Told, Write, eventually};
 
 const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 const IN_TREE: &str = "kubernetes.io/pv-controller";
@@ -51,9 +48,6 @@ const SOON: [&str; 12] = [
     "--threshold",
     "driver-action=1s",
 ];
-
-/// A cluster in which no controller runs: what hangs there stays so, and nobody is alive.
-static STILL: LazyLock<Cluster> = LazyLock::new(|| Cluster::start(Options::default()));
 
 /// The words of a run.
 fn fix<'a>(words: &[&'a str]) -> Vec<&'a str> {

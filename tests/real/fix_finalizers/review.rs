@@ -4,10 +4,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use super::{
-    Admin, EXTERNAL, IN_TREE, IS_GONE, PV_PROTECTION, STILL, because, finalizers, fix, grow_old,
-    left,
-};
+use super::{Admin, EXTERNAL, IN_TREE, PV_PROTECTION, STILL, because, finalizers, fix, grow_old};
 use crate::support::{Cluster, Fault, Options, PersistentVolume, Scenario};
 
 const OFF: &str = "--feature-gates=HonorPVReclaimPolicy=false";
@@ -23,7 +20,7 @@ const RECLAIM: [&str; 3] = ["--rolled-back", "--reclaim", "--yes"];
 /// A volume as the rollback leaves it, with these finalizers, and its folder.
 fn hang(on: &Scenario, name: &str, left: &[&str]) -> (String, PathBuf) {
     let name = on.named(name);
-    let folder = PathBuf::from(crate::support::HOST_PATHS).join(&name);
+    let folder = crate::support::host_folder(&name);
     std::fs::create_dir_all(&folder).expect("because the folder is ours");
     let path = folder.display().to_string();
     let volume = PersistentVolume::host_path(&name, &path).left_by(&on.name, "gone");
@@ -100,12 +97,15 @@ fn a_volume_that_is_created_again_at_once_keeps_its_folder() {
 /// The record of a leak that took two steps names an entry of the journal that can be gone on with.
 #[test]
 fn the_record_of_a_leak_in_two_steps_names_the_entry_that_has_it() {
-    const ATTACHER: &str = "external-attacher/gone-csi-example";
+    // Of other drivers, other scenarios leave attachments that could be of the volume.
+    const DRIVER: &str = "leaking.csi.example";
+    const ATTACHER: &str = "external-attacher/leaking-csi-example";
     let on = Scenario::on(&STILL);
     let (admin, name) = (Admin::of(&on), on.named("pv"));
-    let volume = left(&on, "pv").policy("Delete");
+    let volume = PersistentVolume::csi(&name, DRIVER, &name).left_by(&on.name, "gone");
+    let volume = volume.provisioned_by(DRIVER).policy("Delete");
     let object = super::hang(&on, &volume, &[EXTERNAL, ATTACHER]);
-    let args = fix(&[&[&*object, "--accept-leak", "--yes"][..], &IS_GONE].concat());
+    let args = fix(&[&object, "--accept-leak", "--yes", "--driver-absent", DRIVER]);
     admin.run(&args).ends(0);
     let record = on.cluster.get("kube-system", "cm/kubectl-storage-kept-backends");
     let data = record.unwrap_or_default()["data"].clone();

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::{Admin, left, policy, release};
-use crate::support::{Cluster, Options, Run, Scenario, shared};
+use crate::support::{Run, STILL, Scenario, shared};
 
 #[test]
 fn d_27_a_saved_plan_changes_what_it_was_made_for_and_nothing_else() {
@@ -46,13 +46,11 @@ fn d_27_a_saved_plan_changes_what_it_was_made_for_and_nothing_else() {
         .says(&["--max-plan-age is 1s"]);
     admin.refused(5, &["apply", &plan]).says(&["no terminal"]);
     admin.refused(5, &["apply", &plan, "--yes", "--max", "1"]);
-    let elsewhere = Cluster::start(Options::default());
-    let before = elsewhere.mark();
-    let outcome = Run::of(&["apply", &plan, "--yes"]).kubeconfig(elsewhere.kubeconfig()).go();
+    let before = STILL.mark();
+    let outcome = Run::of(&["apply", &plan, "--yes"]).kubeconfig(STILL.kubeconfig()).go();
     assert_eq!(outcome.code, Some(5), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("it was made for cluster"), "{}", outcome.stderr);
-    elsewhere.assert_no_write(before);
-    drop(elsewhere);
+    STILL.assert_no_write(before);
 
     // One volume is deleted and made again under its name: that it looks the same does not count.
     on.delete(&format!("pv/{old}"));

@@ -61,6 +61,10 @@ static SHARED: LazyLock<Cluster> = LazyLock::new(|| {
     cluster
 });
 
+/// An API server without controllers, of scenarios in which nothing may change by itself. Whoever has the tool write
+/// there does it in a name of their own.
+pub(crate) static STILL: LazyLock<Cluster> = LazyLock::new(|| Cluster::start(Options::default()));
+
 /// The cluster of scenarios that need no more than their own namespace. It has the CRDs of the snapshot API.
 pub(crate) fn shared() -> &'static Cluster {
     &SHARED

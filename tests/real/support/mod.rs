@@ -18,11 +18,11 @@ mod testbed;
 
 pub(crate) use admin::{Admin, Told};
 pub(crate) use audit_log::{Mark, Write};
-pub(crate) use cluster::{Cluster, Options, shared};
+pub(crate) use cluster::{Cluster, Options, STILL, shared};
 pub(crate) use dice::Dice;
 pub(crate) use driver::{Driver, DriverOptions};
 pub(crate) use faults::{Fault, Proxy, Request};
-pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_path_class, pod};
+pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_folder, host_path_class, pod};
 pub(crate) use patience::{eventually, never, say};
 pub(crate) use report::Report;
 pub(crate) use run::{AtTerminal, Explained, Outcome, Run, Running};

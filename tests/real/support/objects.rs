@@ -1,9 +1,16 @@
 //! Objects that scenarios create.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 /// Where the in-tree provisioner of the testbed keeps its volumes.
 pub(crate) const HOST_PATHS: &str = "/tmp/hostpath_pv";
+
+/// A folder for an in-tree volume that no provisioner makes. Runs of the tests at the same time have one each.
+pub(crate) fn host_folder(name: &str) -> PathBuf {
+    Path::new(HOST_PATHS).join(format!("{name}-{}", std::process::id()))
+}
 
 /// A `PersistentVolume` in the making: one gibibyte, policy Retain, no class.
 #[derive(Clone)]
