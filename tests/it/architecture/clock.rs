@@ -12,9 +12,9 @@ const DATE: [(&str, &str); 2] = [
 
 /// Files that measure durations, by a clock that has no date and is never set.
 const STOPWATCH: [(&str, &str); 9] = [
-    ("src/apply/created.rs", "how long to wait for what follows the creation of an object"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
-    ("src/apply/verify.rs", "how long to wait for the effect of a write"),
+    ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
+    ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/opened.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
