@@ -166,7 +166,7 @@ impl CurrentCluster {
         // What the watches bring may be older than what was just read, and is taken in first.
         self.catch_up()?;
         for again in listed {
-            again.take_in(&mut self.state.borrow_mut().intake);
+            again.take_in(&mut self.state.borrow_mut().intake)?;
         }
         for (live, key) in &referenced {
             self.take_in(key, live.as_ref())?;
@@ -359,7 +359,7 @@ impl CurrentCluster {
         let reach = Reach { kind: Kind::Pod, namespace: Some(Text::clone(&key.namespace)) };
         let again = list_again(&self.reader, &reach).await?;
         let state = &mut *self.state.borrow_mut();
-        again.take_in(&mut state.intake);
+        again.take_in(&mut state.intake)?;
         let cx = state.cx(&self.settings);
         let pods = cx.pods_of(key).unwrap_or_default();
         Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())

@@ -11,9 +11,9 @@ use tokio::sync::Mutex;
 use super::current_cluster::CurrentCluster;
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
+use crate::client::object_path;
 use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
 use crate::model::Text;
-use crate::sources::answers;
 
 /// How often a change of the record is tried.
 const TRIES: usize = 8;
@@ -263,7 +263,7 @@ fn patch<const N: usize>(namespace: &str, live: &Value, operations: [Value; N]) 
 
 /// Returns the paths of all `ConfigMaps` of a namespace, and of the record.
 fn paths(namespace: &str) -> (String, String) {
-    let one = answers::path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
+    let one = object_path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
     let all = one.trim_end_matches(CONFIG_MAP).trim_end_matches('/').to_owned();
     (all, one)
 }

@@ -257,7 +257,7 @@ impl<'a> Patch<'a> {
 /// Returns the path of an object of a kind with a known API version.
 pub fn path(key: &ObjectKey) -> String {
     let group = key.kind.group();
-    crate::sources::answers::path(
+    crate::client::object_path(
         group.name,
         group.version,
         key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),

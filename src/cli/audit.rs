@@ -158,7 +158,7 @@ impl AuditArgs {
         source: Source,
     ) -> Result<(), Failure> {
         let cluster = &collected.intake.cluster;
-        let tally = collected.assessor.tally(cluster, settings);
+        let tally = collected.assessor.totals(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
         let head = publish::head(cluster, settings, &tally, ReportOrigin { source, journal });
         let tail = publish::tail(&collected.blind);
@@ -340,7 +340,7 @@ fn exit(collected: &Collected, settings: &Settings, fail_on: Option<Severity>) -
     if !collected.blind.is_empty() {
         return Exit::Incomplete;
     }
-    let worst = collected.assessor.tally(cluster, settings).by_severity.into_keys().next();
+    let worst = collected.assessor.totals(cluster, settings).by_severity.into_keys().next();
     match (worst, fail_on) {
         (Some(worst), Some(bound)) if worst <= bound => Exit::Findings,
         _ => Exit::Done,

@@ -14,7 +14,7 @@ use crate::{
     dump::{DumpError, DumpWriter, Input, Replace},
     journal::{self, Entry, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
-    rules::{Assessor, Blind, REGISTRY},
+    rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
         Header,
         answers::{self, Replies},
@@ -60,7 +60,7 @@ pub(super) struct Collected {
     /// The namespace of the context, or that which the user gave; `None` for dumps.
     pub(super) namespace: Option<String>,
     /// Everything that was not seen.
-    pub(super) blind: Vec<Blind>,
+    pub(super) blind: Vec<UnreadGap>,
     /// Things to tell the user, on stderr.
     pub(super) notes: Vec<String>,
     /// The way to the cluster, unless it was a dump.
@@ -118,7 +118,7 @@ pub(super) async fn collect(
             collected.judge(settings);
         }
     }
-    collected.blind = collected.assessor.blind(&collected.intake.cluster);
+    collected.blind = collected.assessor.unread(&collected.intake.cluster);
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
     Ok(collected)
 }

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     cluster::{Cluster, Dirty, Facts, Subject},
     model::Settings,
-    rules::{Assessor, Share},
+    rules::{Assessor, PartialAssessment},
 };
 
 /// Fewer subjects than this are judged before a second thread has begun.
@@ -44,10 +44,10 @@ fn spread(
     facts: &Facts,
     threads: usize,
     share: usize,
-) -> Vec<Share> {
+) -> Vec<PartialAssessment> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut done = Share::new(facts.clone());
+        let mut done = PartialAssessment::new(facts.clone());
         loop {
             let begin = next.fetch_add(share, Ordering::Relaxed);
             let Some(left) = subjects.get(begin..).filter(|left| !left.is_empty()) else {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
 use futures::future::join_all;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
-    client::{self, Reader, Review},
+    client::{self, AccessReview, Reader, ResourceAttributes},
     journal::kept_backend::CONFIG_MAP,
     model::Kind,
     output::list,
@@ -287,40 +287,6 @@ impl RbacArgs {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SelfReview {
-    api_version: &'static str,
-    kind: &'static str,
-    spec: SelfReviewSpec,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SelfReviewSpec {
-    resource_attributes: ReviewedResource,
-}
-
-#[derive(Serialize)]
-struct ReviewedResource {
-    verb: &'static str,
-    group: &'static str,
-    resource: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'static str>,
-}
-
-#[derive(Deserialize)]
-struct ReviewAnswer {
-    status: ReviewStatus,
-}
-
-#[derive(Deserialize)]
-struct ReviewStatus {
-    #[serde(default)]
-    allowed: bool,
-}
-
 async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Failure> {
     let options = connection.options(None);
     let connected =
@@ -334,30 +300,23 @@ async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Fa
     let asked = rights(command).into_iter().map(|right| {
         let reader = reader.clone();
         async move {
-            let review = SelfReview {
-                api_version: "authorization.k8s.io/v1",
-                kind: "SelfSubjectAccessReview",
-                spec: SelfReviewSpec {
-                    resource_attributes: ReviewedResource {
-                        verb: right.verb,
-                        group: right.group,
-                        resource: right.resource,
-                        name: right.name,
-                    },
-                },
+            let attributes = ResourceAttributes {
+                verb: right.verb,
+                group: right.group,
+                resource: right.resource,
+                name: right.name,
             };
-            let answer =
-                reader.review::<_, ReviewAnswer>(&Review::SelfSubjectAccess, &review).await;
-            (right, answer)
+            let allowed = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
+            (right, allowed)
         }
     });
     let mut lacking = Vec::new();
-    for (right, answer) in join_all(asked).await {
-        let answer = answer.map_err(|error| {
+    for (right, allowed) in join_all(asked).await {
+        let allowed = allowed.map_err(|error| {
             let hint = error.hint();
             Failure::error(error).hint(hint)
         })?;
-        if !answer.value.status.allowed {
+        if !allowed {
             lacking.push(right);
         }
     }

@@ -1,4 +1,4 @@
-//! When a client certificate expires, read from its DER without a parser for the rest.
+//! Certificates in PEM: the end of the validity of one, and all of a bundle as DER.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use rustls::pki_types::CertificateDer;
@@ -9,20 +9,21 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const EXPLICIT_VERSION: u8 = 0xa0;
 
-/// The end of the validity of the first certificate in `pem`; `None` if there is none that can be read.
+/// Returns when the first certificate in `pem` expires; `None` if it cannot be read.
 pub(super) fn expires(pem: &[u8]) -> Option<DateTime<Utc>> {
     let certificate = CertificateDer::pem_slice_iter(pem).next()?.ok()?;
     not_after(&certificate)
 }
 
-/// Every certificate in `pem`, as DER; `None` if one of them is broken or there is none.
+/// Returns every certificate in `pem` as DER; `None` if one of them is broken, or there is none.
 pub(super) fn bundle(pem: &[u8]) -> Option<Vec<Vec<u8>>> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let all: Vec<Vec<u8>> = all.ok()?.into_iter().map(|certificate| certificate.to_vec()).collect();
     (!all.is_empty()).then_some(all)
 }
 
-/// Certificate { tbs { [0] version, serial, algorithm, issuer, validity { notBefore, notAfter }, … }, … }
+/// Returns `notAfter` of a certificate: `Certificate { tbs { [0] version, serial, algorithm,
+/// issuer, validity { notBefore, notAfter }, … }, … }`.
 fn not_after(der: &[u8]) -> Option<DateTime<Utc>> {
     let (_, certificate, _) = element(der)?;
     let (_, mut tbs, _) = element(certificate)?;
@@ -37,7 +38,7 @@ fn not_after(der: &[u8]) -> Option<DateTime<Utc>> {
     let (kind, time, _) = element(rest)?;
     let time = std::str::from_utf8(time).ok().filter(|_| tag == SEQUENCE)?;
     let full = match (kind, time.get(..2)?) {
-        // RFC 5280: two digits are of this century up to 49.
+        // RFC 5280: years of two digits below 50 belong to this century.
         (UTC_TIME, year) if year < "50" => format!("20{time}"),
         (UTC_TIME, _) => format!("19{time}"),
         (GENERALIZED_TIME, _) => time.to_owned(),
@@ -46,7 +47,7 @@ fn not_after(der: &[u8]) -> Option<DateTime<Utc>> {
     NaiveDateTime::parse_from_str(&full, "%Y%m%d%H%M%SZ").ok().map(|time| time.and_utc())
 }
 
-/// Splits off the first element: its tag, its contents, and what follows.
+/// Splits off the first element of DER: its tag, its contents, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, short], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = if short < 0x80 {
@@ -66,7 +67,8 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 mod tests {
     use super::{bundle, expires};
 
-    /// `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=test-ca-1`
+    /// `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj
+    /// /CN=test-ca-1`
     const LONG: &str = "-----BEGIN CERTIFICATE-----
 MIIBgDCCASWgAwIBAgIUVrQf5d//S01a0fbXxYRIx9wc0VQwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJdGVzdC1jYS0xMCAXDTI2MDMwNDEzMDk1MFoYDzIxMjYwMjA4

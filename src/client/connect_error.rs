@@ -1,18 +1,18 @@
-//! Why there is no connection, in one clear line and a hint.
+//! `ConnectError`: why no connection could be prepared, and what to do about it.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::exec::ExecError;
+use super::credential_plugin::ExecError;
 
-/// Why no connection could be prepared. Nothing was sent yet.
+/// Why no connection could be prepared. No request was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// There is no kubeconfig, and this is no pod.
+    /// There is no kubeconfig, and this process does not run in a pod.
     #[error("no kubeconfig found: looked for {}", listed(looked_for))]
     NoKubeconfig {
-        /// Where it was looked for.
+        /// The paths that were tried.
         looked_for: Vec<PathBuf>,
     },
     /// A kubeconfig cannot be read.
@@ -20,94 +20,94 @@ pub enum ConnectError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A kubeconfig is not what it should be.
+    /// A kubeconfig is not YAML, or has other fields than a kubeconfig.
     #[error("{}{}: not a kubeconfig: {detail}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
     NotYaml {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The line of the fault.
         line: Option<u64>,
-        /// What is wrong, without quoting the file: it holds credentials.
+        /// The fault, without quoting the file: it holds credentials.
         detail: String,
     },
-    /// There are kubeconfigs, but nothing in them.
+    /// The kubeconfigs have no contexts, clusters and users.
     #[error("the kubeconfig {} is empty", listed(paths))]
     Empty {
         /// The files.
         paths: Vec<PathBuf>,
     },
-    /// Nothing says which cluster is meant.
+    /// No context is set, neither in the kubeconfig nor by a flag.
     #[error("no current context is set")]
     NoContext {
-        /// Those that exist.
+        /// The names that the kubeconfig has.
         known: Vec<String>,
     },
-    /// A name that the kubeconfig does not know.
+    /// A name that is not in the kubeconfig.
     #[error("no {kind} named {name:?} in the kubeconfig")]
     Unknown {
         /// `context`, `cluster` or `user`.
         kind: &'static str,
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// Those that exist.
+        /// The names that the kubeconfig has.
         known: Vec<String>,
     },
-    /// The cluster has no server.
+    /// The kubeconfig's cluster has no server URL.
     #[error("the cluster {cluster:?} has no server URL")]
     NoServer {
-        /// The kubeconfig's cluster.
+        /// The name of the cluster.
         cluster: String,
     },
-    /// A URL that is none.
+    /// The text is not a URL.
     #[error("the {what} {url:?} is not a URL: {detail}")]
     Url {
         /// `server` or `proxy`.
         what: &'static str,
-        /// What was given.
+        /// The text.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         detail: String,
     },
     /// A certificate or key file cannot be read.
     #[error("the {what} {path} cannot be read")]
     File {
-        /// Which of them.
+        /// Such as `client certificate`.
         what: &'static str,
         /// The file.
         path: String,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Certificate or key data that is none.
+    /// The data is not a certificate or key in PEM.
     #[error("the {what} holds no usable PEM data")]
     Pem {
-        /// Which of them.
+        /// Such as `client certificate`.
         what: &'static str,
     },
-    /// The client certificate is over.
+    /// The client certificate has expired.
     #[error("the client certificate of user {user:?} expired on {when}, by this machine's clock")]
     CertificateExpired {
         /// The kubeconfig's user.
         user: String,
-        /// When.
+        /// The time of expiry.
         when: String,
     },
-    /// A certificate authority for a server that is not to be verified.
+    /// A certificate authority was given together with `--insecure-skip-tls-verify`.
     #[error("a certificate authority and --insecure-skip-tls-verify exclude each other")]
     AuthorityAndInsecure,
-    /// Groups or a uid for nobody.
+    /// Groups or a uid to impersonate were given without a user.
     #[error("--as-group and --as-uid need --as")]
     ImpersonatesNobody,
-    /// A header value that cannot be sent.
+    /// The value cannot be sent in a header.
     #[error("{what} holds characters that cannot be sent")]
     Header {
-        /// Which value.
+        /// Such as `the user agent`.
         what: &'static str,
     },
-    /// A legacy way to log in.
+    /// The user logs in through an `auth-provider`, which Kubernetes has removed.
     #[error(
         "user {user:?} logs in through the auth-provider {provider:?}, which is no longer supported"
     )]
@@ -117,7 +117,7 @@ pub enum ConnectError {
         /// The provider.
         provider: String,
     },
-    /// The credential plugin gave none.
+    /// The credential plugin printed no credential.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// The pod's service account cannot be used.
@@ -128,20 +128,20 @@ pub enum ConnectError {
     Setup {
         /// The server's URL.
         server: String,
-        /// What kube said.
+        /// The error of kube.
         source: Box<kube::Error>,
     },
 }
 
 impl ConnectError {
-    /// What to do next, where there is something to do.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoKubeconfig { .. } | Self::Empty { .. } => {
                 Some("give one with --kubeconfig or $KUBECONFIG, or make one with your provider's tool".to_owned())
             }
             Self::NoContext { known } => {
-                Some(format!("choose one with --context or `kubectl config use-context`; {}", known_names("context", known)))
+                Some(format!("select_context one with --context or `kubectl config use-context`; {}", known_names("context", known)))
             }
             Self::Unknown { kind, known, .. } => Some(known_names(kind, known)),
             Self::CertificateExpired { .. } => Some("renew the kubeconfig, or check this machine's clock".to_owned()),

@@ -1,91 +1,47 @@
-//! From flags to a client: kubectl's connection flags, meaning what they mean there.
+//! `connect`: prepares a client from the kubeconfig and kubectl's connection flags.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Uri};
 use k8s_openapi::ByteString;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use kube::{Client, Config, client::ClientBuilder};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use tower::buffer::BufferLayer;
 
 use super::certificate;
 use super::connect_error::ConnectError;
+use super::connection_options::ConnectionOptions;
 use super::credential::{AuthorizeLayer, Credential, bearer};
-use super::exec::{ExecError, Plugin};
-use super::kubeconfig::{Chosen, choose, override_cluster, override_user};
-use super::proxy::ProxyEnv;
-use super::request_timeout::RequestTimeout;
+use super::credential_plugin::{CredentialPlugin, ExecError};
+use super::kubeconfig::{SelectedContext, override_cluster, override_user, select_context};
+use super::proxy_environment::ProxyEnv;
 
-/// kubectl's connection flags.
-#[derive(Debug, Clone, Default)]
-pub struct ConnectionOptions {
-    /// `--kubeconfig`: this file and no other.
-    pub kubeconfig: Option<PathBuf>,
-    /// `--context`
-    pub context: Option<String>,
-    /// `--cluster`
-    pub cluster: Option<String>,
-    /// `--user`
-    pub user: Option<String>,
-    /// `-n`: instead of the context's namespace.
-    pub namespace: Option<String>,
-    /// `--as`
-    pub as_user: Option<String>,
-    /// `--as-group`, repeatable.
-    pub as_groups: Vec<String>,
-    /// `--as-uid`
-    pub as_uid: Option<String>,
-    /// `--server`
-    pub server: Option<String>,
-    /// `--token`: instead of every other credential of the user.
-    pub token: Option<SecretString>,
-    /// `--certificate-authority`
-    pub certificate_authority: Option<PathBuf>,
-    /// `--client-certificate`
-    pub client_certificate: Option<PathBuf>,
-    /// `--client-key`
-    pub client_key: Option<PathBuf>,
-    /// `--insecure-skip-tls-verify`
-    pub insecure_skip_tls_verify: bool,
-    /// `--tls-server-name`
-    pub tls_server_name: Option<String>,
-    /// `--disable-compression`
-    pub disable_compression: bool,
-    /// `--request-timeout`
-    pub request_timeout: RequestTimeout,
-}
-
-/// A road to one API server.
+/// A connection to one API server.
 #[derive(Clone)]
 pub struct Connection {
-    /// The client. Readers and writers are made of it.
+    /// The client that readers and writers are built on.
     pub client: Client,
     /// The server's URL.
     pub server: String,
-    /// The namespace that is meant when none is named.
+    /// The namespace of objects that are named without one.
     pub namespace: String,
-    /// The kubeconfig's context; `None` in a pod, or when flags alone named the server.
-    pub context: Option<String>,
-    /// The kubeconfig's user.
-    pub user: Option<String>,
-    /// The certificates (DER) of the authority that the server must be signed by, where one was named.
+    /// The certificates (DER) of the configured certificate authority; empty if none is configured.
     pub authority: Vec<Vec<u8>>,
-    /// Whether the server's address belongs to this machine: it runs here, or a tunnel begins here.
+    /// Whether the server's address belongs to this machine: it runs here, or is reached through a
+    /// tunnel that begins here.
     pub here: bool,
     /// `--request-timeout`
     pub request_timeout: Option<Duration>,
-    /// When the client certificate expires. It is not renewed: connect again before that.
-    pub valid_until: Option<DateTime<Utc>>,
 }
 
-/// Prepares a connection. Nothing is sent yet, except what a credential plugin sends.
+/// Prepares a connection. No request is sent, except by a credential plugin.
 ///
-/// The plugin may talk to the user on the terminal: call this before drawing anything.
+/// The plugin may ask the user on the terminal: call this before anything is drawn there.
 ///
 /// # Errors
 ///
@@ -96,25 +52,23 @@ pub async fn connect(
 ) -> Result<Connection, ConnectError> {
     let env = std::env::var_os("KUBECONFIG");
     let home = std::env::home_dir();
-    let road = match choose(options, env.as_deref(), home.as_deref())? {
-        Ok(chosen) => Road::outside(chosen).await?,
-        Err(missing) => Road::inside(options, missing)?,
+    let setup = match select_context(options, env.as_deref(), home.as_deref())? {
+        Ok(chosen) => ClientSetup::of_kubeconfig(chosen).await?,
+        Err(missing) => ClientSetup::of_service_account(options, missing)?,
     };
-    road.connect(options, user_agent)
+    setup.connect(options, user_agent)
 }
 
-/// Everything that is known before the client is built.
-struct Road {
+/// The parts of a client that is about to be built.
+struct ClientSetup {
     config: Config,
     credential: Option<Credential>,
-    context: Option<String>,
-    user: Option<String>,
-    valid_until: Option<DateTime<Utc>>,
 }
 
-impl Road {
-    async fn outside(chosen: Chosen) -> Result<Self, ConnectError> {
-        let Chosen { context, namespace, cluster_name, cluster, user_name, mut user } = chosen;
+impl ClientSetup {
+    /// Prepares a client from a kubeconfig.
+    async fn of_kubeconfig(chosen: SelectedContext) -> Result<Self, ConnectError> {
+        let SelectedContext { namespace, cluster_name, cluster, user_name, mut user } = chosen;
         let server = cluster.server.clone().filter(|server| !server.is_empty());
         let server =
             url("server", &server.ok_or(ConnectError::NoServer { cluster: cluster_name })?)?;
@@ -129,21 +83,24 @@ impl Road {
         config.proxy_url = match cluster.proxy_url.as_deref().filter(|proxy| !proxy.is_empty()) {
             Some(proxy) => Some(url("proxy", proxy)?),
             None => {
-                ProxyEnv::read().leading_to(&server).map(|proxy| url("proxy", proxy)).transpose()?
+                ProxyEnv::read().proxy_for(&server).map(|proxy| url("proxy", proxy)).transpose()?
             }
         };
-        // As kubectl: no credential is sent in the clear, except to this machine (`kubectl proxy`, tests).
-        if server.scheme_str() != Some("https") && !local(&server) {
+        // As in kubectl, no credential is sent unencrypted, except to this machine (`kubectl
+        // proxy`, tests).
+        if server.scheme_str() != Some("https") && !is_local(&server) {
             keep_impersonation_only(&mut user);
         }
-        let (credential, valid_until) = authenticate(&mut user, &user_name, &cluster).await?;
+        let credential = authenticate(&mut user, &user_name, &cluster).await?;
         config.auth_info = user;
-        let user = Some(user_name).filter(|name| !name.is_empty());
-        Ok(Self { config, credential, context, user, valid_until })
+        Ok(Self { config, credential })
     }
 
-    /// In a pod, as its service account.
-    fn inside(options: &ConnectionOptions, missing: ConnectError) -> Result<Self, ConnectError> {
+    /// Prepares the client of a pod's service account; `missing` is the error outside of a pod.
+    fn of_service_account(
+        options: &ConnectionOptions,
+        missing: ConnectError,
+    ) -> Result<Self, ConnectError> {
         if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
             return Err(missing);
         }
@@ -167,7 +124,7 @@ impl Road {
         config.disable_compression = options.disable_compression;
         config.tls_server_name = cluster.tls_server_name;
         let credential = token_file(&mut config.auth_info)?;
-        Ok(Self { config, credential, context: None, user: None, valid_until: None })
+        Ok(Self { config, credential })
     }
 
     fn connect(
@@ -175,27 +132,27 @@ impl Road {
         options: &ConnectionOptions,
         user_agent: &str,
     ) -> Result<Connection, ConnectError> {
-        let Self { mut config, credential, context, user, valid_until } = self;
-        // Not left to kube, which panics on a token with a line end.
+        let Self { mut config, credential } = self;
+        // kube would panic on a token with a line end.
         if let Some(token) = config.auth_info.token.take() {
             config.headers.push((AUTHORIZATION, bearer(&token)?));
         }
         let agent = HeaderValue::from_str(user_agent)
             .map_err(|_| ConnectError::Header { what: "the user agent" })?;
         config.headers.push((USER_AGENT, agent));
-        // Reader and Writer have their own ideas about retries and timeouts: kube would repeat writes for minutes.
+        // Reader and Writer retry and time out by themselves: kube would repeat writes for minutes.
         config.default_retry = false;
         config.read_timeout = None;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let authority = config.root_cert.clone().unwrap_or_default();
-        let here = config.proxy_url.is_none() && local(&config.cluster_url);
+        let here = config.proxy_url.is_none() && is_local(&config.cluster_url);
         let namespace =
             options.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let setup =
             |source| ConnectError::Setup { server: server.clone(), source: Box::new(source) };
         let builder = ClientBuilder::try_from(config).map_err(setup)?;
         let client = match credential {
-            // The buffer makes the stack below clonable, which the layer above it needs.
+            // The buffer makes the layers below it clonable, which `AuthorizeLayer` requires.
             Some(credential) => builder
                 .with_layer(&BufferLayer::new(1024))
                 .with_layer(&AuthorizeLayer(Arc::new(credential)))
@@ -203,26 +160,17 @@ impl Road {
             None => builder.build(),
         };
         let request_timeout = options.request_timeout.0;
-        Ok(Connection {
-            client,
-            server,
-            namespace,
-            context,
-            user,
-            authority,
-            here,
-            request_timeout,
-            valid_until,
-        })
+        Ok(Connection { client, server, namespace, authority, here, request_timeout })
     }
 }
 
-/// Takes out of `user` what kube does badly, and does it: plugins, token files, expiry.
+/// Runs credential plugins, reads token files and checks the expiry of certificates, and removes
+/// from `user` what kube would do less well.
 async fn authenticate(
     user: &mut AuthInfo,
     name: &str,
     cluster: &Cluster,
-) -> Result<(Option<Credential>, Option<DateTime<Utc>>), ConnectError> {
+) -> Result<Option<Credential>, ConnectError> {
     if let Some(provider) = user.auth_provider.as_ref().filter(|provider| provider.name != "oidc") {
         return Err(ConnectError::AuthProvider {
             user: name.to_owned(),
@@ -231,15 +179,13 @@ async fn authenticate(
     }
     let has_token = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
     let mut credential = None;
-    let mut ends = Vec::new();
     if let Some(exec) = user.exec.take().filter(|_| !has_token) {
-        let told = if exec.provide_cluster_info { Some(described(cluster)?) } else { None };
-        let plugin = Plugin::parse(exec, name, told)?;
+        let info = if exec.provide_cluster_info { Some(cluster_info(cluster)?) } else { None };
+        let plugin = CredentialPlugin::parse(exec, name, info)?;
         let issued = plugin.run().await?;
         if let Some((certificate, key)) = &issued.certificate {
             user.client_certificate_data = Some(base64(certificate.as_bytes())?);
             user.client_key_data = Some(base64(key.expose_secret().as_bytes())?.into());
-            ends.extend(issued.expires);
         }
         credential = Credential::issued(plugin, &issued)?;
     }
@@ -247,23 +193,22 @@ async fn authenticate(
         credential = Some(from_file);
     }
     let data = user.client_certificate_data.as_deref();
-    if let Some(pem) = load("client certificate", data, user.client_certificate.as_deref())? {
-        let end = certificate::expires(&pem);
-        if let Some(end) = end.filter(|end| *end < Utc::now()) {
-            let when = end.format("%Y-%m-%d %H:%M UTC").to_string();
-            return Err(ConnectError::CertificateExpired { user: name.to_owned(), when });
-        }
-        ends.extend(end);
+    let pem = load("client certificate", data, user.client_certificate.as_deref())?;
+    let end = pem.and_then(|pem| certificate::expires(&pem));
+    if let Some(end) = end.filter(|end| *end < Utc::now()) {
+        let when = end.format("%Y-%m-%d %H:%M UTC").to_string();
+        return Err(ConnectError::CertificateExpired { user: name.to_owned(), when });
     }
     load(
         "client key",
         user.client_key_data.as_ref().map(ExposeSecret::expose_secret),
         user.client_key.as_deref(),
     )?;
-    Ok((credential, ends.into_iter().min()))
+    Ok(credential)
 }
 
-/// Takes over a token file: kube sends its line end along. As in client-go, the file wins over an inline token.
+/// Removes the token file from `user` and reads it: kube would send its line end too. As in
+/// client-go, the file takes precedence over an inline token.
 fn token_file(user: &mut AuthInfo) -> Result<Option<Credential>, ExecError> {
     let Some(path) = user.token_file.take().filter(|path| !path.is_empty()) else {
         return Ok(None);
@@ -288,11 +233,13 @@ fn keep_impersonation_only(user: &mut AuthInfo) {
     };
 }
 
-fn described(cluster: &Cluster) -> Result<ExecAuthCluster, ConnectError> {
+/// Returns what a plugin is told about the cluster.
+fn cluster_info(cluster: &Cluster) -> Result<ExecAuthCluster, ConnectError> {
     ExecAuthCluster::try_from(cluster)
         .map_err(|_| ConnectError::Pem { what: "certificate authority" })
 }
 
+/// Returns the certificates of the cluster's certificate authority.
 fn authority(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, ConnectError> {
     const WHAT: &str = "certificate authority";
     let data = cluster.certificate_authority_data.as_deref();
@@ -302,7 +249,7 @@ fn authority(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, ConnectError> {
     certificate::bundle(&pem).map(Some).ok_or(ConnectError::Pem { what: WHAT })
 }
 
-/// Reads inline data, or else a file; empty strings count as nothing.
+/// Returns inline data, or else the contents of a file. Empty strings count as absent.
 fn load(
     what: &'static str,
     data: Option<&str>,
@@ -317,7 +264,8 @@ fn load(
     read.map(Some).map_err(|source| ConnectError::File { what, path: path.to_owned(), source })
 }
 
-/// kube wants PEM data in base64; `ByteString` is the base64 that is in the tree.
+/// Returns PEM data in base64, as kube requires it. `ByteString` is the base64 of a crate that is
+/// used anyway.
 fn base64(pem: &[u8]) -> Result<String, ConnectError> {
     match serde_json::to_value(ByteString(pem.to_vec())) {
         Ok(serde_json::Value::String(text)) => Ok(text),
@@ -334,7 +282,8 @@ fn url(what: &'static str, text: &str) -> Result<Uri, ConnectError> {
     Ok(uri)
 }
 
-fn local(server: &Uri) -> bool {
+/// Whether the server's address belongs to this machine.
+fn is_local(server: &Uri) -> bool {
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost"
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

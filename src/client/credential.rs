@@ -1,4 +1,5 @@
-//! A bearer token that is renewed in time, and the layer that adds it to every request.
+//! `Credential`: a bearer token that is renewed before it expires, and the layer that sends it with
+//! every request.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -14,62 +15,69 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use super::exec::{ExecError, Issued, Plugin};
+use super::credential_plugin::{CredentialPlugin, ExecError, IssuedCredential};
 
-/// Where a token comes from, and comes from again when it is old.
+/// Where a token is read from, again whenever it is about to expire.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum TokenSource {
     /// A credential plugin.
-    Plugin(Box<Plugin>),
-    /// A file that somebody else renews, such as a service account's.
+    Plugin(Box<CredentialPlugin>),
+    /// A file that another process renews, such as the kubelet for a service account.
     File(PathBuf),
 }
 
 /// A token and its source.
 #[derive(Debug)]
 pub(super) struct Credential {
-    source: Source,
-    /// Held while renewing, so that sixteen requests that find it old renew it once.
-    current: Mutex<Current>,
+    source: TokenSource,
+    /// Locked while it is renewed, so that parallel requests renew it once.
+    current: Mutex<CurrentToken>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentToken {
     header: HeaderValue,
     renew: Option<DateTime<Utc>>,
-    /// The last failure to renew it, and when that was.
+    /// The last failure to renew it, and its time.
     failed: Option<(Instant, ExecError)>,
 }
 
-/// How long a failure is remembered: two dozen lists that wait for one token must not ask the user two dozen times.
+/// How long a failure is repeated without another try: two dozen lists that wait for one token must
+/// not prompt the user two dozen times.
 const REMEMBERED: Duration = Duration::from_secs(20);
 
 impl Credential {
-    /// Starts with what a plugin has just issued; `None` if that was no token.
-    pub(super) fn issued(plugin: Plugin, issued: &Issued) -> Result<Option<Self>, ExecError> {
+    /// Builds a credential of what a plugin has just issued; `None` if that was no token.
+    pub(super) fn issued(
+        plugin: CredentialPlugin,
+        issued: &IssuedCredential,
+    ) -> Result<Option<Self>, ExecError> {
         let Some(token) = &issued.token else { return Ok(None) };
-        let current = Current {
+        let current = CurrentToken {
             header: bearer(token)?,
             renew: issued.expires.map(|expires| renew_at(Utc::now(), expires)),
             failed: None,
         };
-        Ok(Some(Self { source: Source::Plugin(Box::new(plugin)), current: Mutex::new(current) }))
+        Ok(Some(Self {
+            source: TokenSource::Plugin(Box::new(plugin)),
+            current: Mutex::new(current),
+        }))
     }
 
-    /// Starts with what a file holds now.
+    /// Builds a credential of the token in a file.
     pub(super) fn file(path: PathBuf) -> Result<Self, ExecError> {
         let current = read(&path)?;
-        Ok(Self { source: Source::File(path), current: Mutex::new(current) })
+        Ok(Self { source: TokenSource::File(path), current: Mutex::new(current) })
     }
 
-    /// The header to send, renewed if it is about to expire.
+    /// Returns the header to send, with a new token if the old one is about to expire.
     async fn header(&self) -> Result<HeaderValue, ExecError> {
         let mut current = self.current.lock().await;
         if current.renew.is_none_or(|renew| Utc::now() < renew) {
             return Ok(current.header.clone());
         }
         match &self.source {
-            Source::Plugin(plugin) => {
+            TokenSource::Plugin(plugin) => {
                 if let Some((when, error)) = &current.failed
                     && when.elapsed() < REMEMBERED
                 {
@@ -88,8 +96,9 @@ impl Credential {
                 }
                 current.renew = issued.expires.map(|expires| renew_at(Utc::now(), expires));
             }
-            // A file that has gone keeps its last token, as in client-go (kubernetes#68164).
-            Source::File(path) => match read(path) {
+            // If the file was deleted, its last token stays in use, as in client-go
+            // (kubernetes#68164).
+            TokenSource::File(path) => match read(path) {
                 Ok(fresh) => *current = fresh,
                 Err(_) => current.renew = Some(Utc::now() + TimeDelta::seconds(60)),
             },
@@ -97,7 +106,7 @@ impl Credential {
         Ok(current.header.clone())
     }
 
-    /// Has the token renewed for the next request, unless that has been done since `used` was sent.
+    /// Has the token renewed for the next request, unless it was renewed since `used` was sent.
     async fn refused(&self, used: &HeaderValue) {
         let mut current = self.current.lock().await;
         if current.header == *used {
@@ -106,21 +115,23 @@ impl Credential {
     }
 }
 
-/// When to ask for a new token: a minute early, but not before half its life is over, or a short-lived one would be
-/// renewed for every request.
+/// Returns when to renew a token: a minute before it expires, but not in the first half of its
+/// life, or a short-lived one would be renewed for every request.
 fn renew_at(now: DateTime<Utc>, expires: DateTime<Utc>) -> DateTime<Utc> {
     let half = (expires - now).max(TimeDelta::zero()) / 2;
     expires - half.min(TimeDelta::seconds(60))
 }
 
-fn read(path: &PathBuf) -> Result<Current, ExecError> {
+/// Reads a token file.
+fn read(path: &PathBuf) -> Result<CurrentToken, ExecError> {
     let failed =
         |error| ExecError::TokenFile { path: path.display().to_string(), source: Arc::new(error) };
     let token = std::fs::read_to_string(path).map_err(failed)?;
     let header = bearer(&SecretString::from(token.trim()))?;
-    Ok(Current { header, renew: Some(Utc::now() + TimeDelta::seconds(60)), failed: None })
+    Ok(CurrentToken { header, renew: Some(Utc::now() + TimeDelta::seconds(60)), failed: None })
 }
 
+/// Returns the `Authorization` header of a token.
 pub(super) fn bearer(token: &SecretString) -> Result<HeaderValue, ExecError> {
     let header = HeaderValue::try_from(format!("Bearer {}", token.expose_secret().trim()));
     let mut header = header.map_err(|_| ExecError::BadToken)?;
@@ -128,7 +139,7 @@ pub(super) fn bearer(token: &SecretString) -> Result<HeaderValue, ExecError> {
     Ok(header)
 }
 
-/// Adds the credential to every request.
+/// Sends the credential with every request.
 #[derive(Debug, Clone)]
 pub(super) struct AuthorizeLayer(pub(super) Arc<Credential>);
 
@@ -157,7 +168,7 @@ where
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<S::Response, BoxError>> + Send>>;
 
-    /// Always ready: renewing a token must not hold up those who would only queue behind it.
+    /// Always ready: `call` waits for the token and for the inner service.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }

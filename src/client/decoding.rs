@@ -1,16 +1,13 @@
-//! How one type is decoded, as two functions.
+//! `Decoding`: how a type is decoded, as two functions.
 //!
-//! Everything that lists, watches and reads is handed them instead of knowing the type: there is one copy of that code,
-//! not one for each of two dozen kinds, which was more than a tenth of the binary.
-
-use prost::Message;
-use serde::de::DeserializeOwned;
+//! Lists, watches and single reads take them instead of a type parameter for each kind: there is
+//! one copy of that code, not two dozen, which were more than a tenth of the binary.
 
 /// How a `T` is decoded from either encoding of the API server.
 pub struct Decoding<T> {
     /// From protobuf, without an envelope.
     pub protobuf: fn(&[u8]) -> Result<T, prost::DecodeError>,
-    /// From JSON, and nothing behind it.
+    /// From JSON that ends with the value.
     pub json: fn(&str) -> Result<T, serde_json::Error>,
 }
 
@@ -21,10 +18,3 @@ impl<T> Clone for Decoding<T> {
 }
 
 impl<T> Copy for Decoding<T> {}
-
-impl<T: Message + Default + DeserializeOwned> Decoding<T> {
-    /// As the type itself says.
-    pub const fn of() -> Self {
-        Self { protobuf: |bytes| T::decode(bytes), json: |text| serde_json::from_str(text) }
-    }
-}

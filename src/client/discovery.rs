@@ -1,21 +1,21 @@
-//! What the server is and what it serves.
+//! Discovery: the kinds that a server serves, its version, and the identity of its cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::question::Accept;
+use super::api_request::Accept;
 use super::read_error::ReadError;
-use super::reader::{Answer, Reader};
-use super::retry::Patience;
+use super::read_limits::Patience;
+use super::reader::{DatedAnswer, Reader, from_json};
 
-/// Which resources a server serves, and in which versions.
+/// The resources that a server serves, with their versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServedKinds {
     served: BTreeMap<(String, String), Vec<ServedVersion>>,
-    /// Groups of which something could not be found out, for instance because their aggregated server is down.
+    /// Groups that could not be discovered completely, for instance because their aggregated server
+    /// is down.
     unseen: BTreeSet<String>,
 }
 
@@ -28,34 +28,32 @@ pub struct ServedVersion {
     pub kind: String,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
-    /// What can be done with it.
-    pub verbs: Vec<String>,
 }
 
 /// Whether a resource is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Served<'a> {
-    /// In these versions, preferred first; never empty.
+    /// It is, in these versions, preferred first; never empty.
     Versions(&'a [ServedVersion]),
     /// It is not.
     Not,
-    /// That could not be found out.
+    /// Unknown: its group could not be discovered completely.
     Unseen,
 }
 
 /// The version of an API server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// The major version whose behaviour is to be expected.
+    /// The major version that the server behaves like.
     pub major: u32,
-    /// The minor version whose behaviour is to be expected: the emulated one, where one is.
+    /// The minor version that the server behaves like: the emulated one, if it emulates one.
     pub minor: u32,
     /// The whole version as the server writes it.
     pub git: String,
 }
 
 impl ServedKinds {
-    /// Says whether and how a resource is served.
+    /// Returns whether a resource is served, and in which versions.
     pub fn served(&self, group: &str, resource: &str) -> Served<'_> {
         match self.served.get(&(group.to_owned(), resource.to_owned())) {
             Some(versions) => Served::Versions(versions),
@@ -64,12 +62,7 @@ impl ServedKinds {
         }
     }
 
-    /// The groups of which something could not be found out.
-    pub fn unseen(&self) -> impl Iterator<Item = &str> {
-        self.unseen.iter().map(String::as_str)
-    }
-
-    /// Every resource of every group, with its versions.
+    /// Returns every group and resource, with its versions.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &[ServedVersion])> {
         self.served.iter().map(|((group, resource), versions)| {
             (group.as_str(), resource.as_str(), versions.as_slice())
@@ -81,53 +74,57 @@ impl ServedKinds {
     }
 }
 
-/// Finds out what is served, in two requests where the server can (1.26 and later), else in one for each group version.
+/// Discovers what is served: in two requests if the server can aggregate (1.26 and later), else in
+/// one request for each group version.
 ///
 /// # Errors
 ///
-/// [`ReadError`] if `/api` or `/apis` cannot be read. A group that cannot is merely unseen.
+/// [`ReadError`] if `/api` or `/apis` cannot be read. A group that cannot be read is unknown.
 pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
     let mut kinds = ServedKinds::default();
     for path in ["/api", "/apis"] {
         let (content_type, body) = reader.document(path, Accept::Discovery, Patience::Full).await?;
         if content_type.contains("as=APIGroupDiscoveryList") {
-            kinds.add_aggregated(parse(path, &body)?);
+            kinds.add_aggregated(from_json(path, &body)?);
         } else if path == "/api" {
-            let core: CoreVersions = parse(path, &body)?;
+            let core: LegacyCoreVersions = from_json(path, &body)?;
             let versions =
                 core.versions.into_iter().map(|version| format!("/api/{version}")).collect();
             kinds.add_legacy(reader, vec![(String::new(), versions)]).await;
         } else {
-            let groups: GroupList = parse(path, &body)?;
+            let groups: LegacyGroupList = from_json(path, &body)?;
             kinds
-                .add_legacy(reader, groups.groups.into_iter().map(Group::by_preference).collect())
+                .add_legacy(
+                    reader,
+                    groups.groups.into_iter().map(LegacyGroup::by_preference).collect(),
+                )
                 .await;
         }
     }
     Ok(kinds)
 }
 
-/// Asks which version the server is.
+/// Reads the version of the server.
 ///
 /// # Errors
 ///
-/// [`ReadError`], also if what it says is no version.
-pub async fn version(reader: &Reader) -> Result<Answer<ServerVersion>, ReadError> {
-    let Answer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
-    let value = value.parse().ok_or_else(|| ReadError::Undecodable {
-        path: "/version".to_owned(),
-        detail: "it holds no version number".to_owned(),
-    })?;
-    Ok(Answer { value, date })
+/// [`ReadError`], also if the answer has no version number.
+pub async fn version(reader: &Reader) -> Result<DatedAnswer<ServerVersion>, ReadError> {
+    let DatedAnswer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
+    let value = value
+        .parse()
+        .ok_or_else(|| ReadError::undecodable("/version", &"it holds no version number"))?;
+    Ok(DatedAnswer { value, date })
 }
 
-/// Asks for the uid of the namespace kube-system, which serves as the identity of a cluster; `None` when we may not.
+/// Reads the uid of the namespace kube-system, which identifies a cluster; `None` if that is
+/// forbidden.
 ///
 /// # Errors
 ///
 /// [`ReadError`], except that access was denied.
 pub async fn cluster_uid(reader: &Reader) -> Result<Option<String>, ReadError> {
-    match reader.get_metadata::<Identified>("/api/v1/namespaces/kube-system").await {
+    match reader.get_metadata::<KubeSystem>("/api/v1/namespaces/kube-system").await {
         Ok(answer) => Ok(Some(answer.value.metadata.uid)),
         Err(error) if error.is_forbidden() => Ok(None),
         Err(error) => Err(error),
@@ -135,12 +132,12 @@ pub async fn cluster_uid(reader: &Reader) -> Result<Option<String>, ReadError> {
 }
 
 #[derive(Deserialize)]
-struct Identified {
-    metadata: Uid,
+struct KubeSystem {
+    metadata: KubeSystemMetadata,
 }
 
 #[derive(Deserialize)]
-struct Uid {
+struct KubeSystemMetadata {
     uid: String,
 }
 
@@ -166,7 +163,7 @@ impl VersionInfo {
     }
 }
 
-/// The number at the beginning: some providers write `31+`.
+/// Returns the number at the beginning of a text: some providers write `31+`.
 fn number(text: &str) -> Option<u32> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
@@ -174,20 +171,20 @@ fn number(text: &str) -> Option<u32> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Aggregated {
+struct AggregatedDiscovery {
     items: Vec<AggregatedGroup>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct AggregatedGroup {
-    metadata: Name,
+    metadata: GroupMetadata,
     versions: Vec<AggregatedVersion>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Name {
+struct GroupMetadata {
     name: String,
 }
 
@@ -204,43 +201,42 @@ struct AggregatedVersion {
 struct AggregatedResource {
     resource: String,
     scope: String,
-    verbs: Vec<String>,
-    response_kind: Kind,
+    response_kind: ResponseKind,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Kind {
+struct ResponseKind {
     kind: String,
 }
 
 #[derive(Deserialize)]
-struct CoreVersions {
+struct LegacyCoreVersions {
     versions: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct GroupList {
-    groups: Vec<Group>,
+struct LegacyGroupList {
+    groups: Vec<LegacyGroup>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Group {
+struct LegacyGroup {
     name: String,
-    versions: Vec<GroupVersion>,
-    preferred_version: Option<GroupVersion>,
+    versions: Vec<LegacyGroupVersion>,
+    preferred_version: Option<LegacyGroupVersion>,
 }
 
 #[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
-struct GroupVersion {
+struct LegacyGroupVersion {
     group_version: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ResourceList {
+struct LegacyResourceList {
     group_version: String,
     #[serde(default)]
     resources: Vec<LegacyResource>,
@@ -251,12 +247,10 @@ struct LegacyResource {
     name: String,
     kind: String,
     namespaced: bool,
-    #[serde(default)]
-    verbs: Vec<String>,
 }
 
-impl Group {
-    /// The group, and the paths of its versions, preferred first.
+impl LegacyGroup {
+    /// Returns the name of the group and the paths of its versions, preferred first.
     fn by_preference(mut self) -> (String, Vec<String>) {
         let preferred = self.preferred_version.take();
         self.versions.sort_by_key(|version| Some(version) != preferred.as_ref());
@@ -270,21 +264,20 @@ impl Group {
 }
 
 impl ServedKinds {
-    fn add_aggregated(&mut self, list: Aggregated) {
+    fn add_aggregated(&mut self, list: AggregatedDiscovery) {
         for group in list.items {
             let name = group.metadata.name;
             for AggregatedVersion { version, freshness, resources } in group.versions {
-                // What a stale document leaves out may well be served.
+                // A stale document may leave out resources that are served.
                 if freshness == "Stale" {
                     self.unseen.insert(name.clone());
                 }
-                for AggregatedResource { resource, scope, verbs, response_kind } in resources {
+                for AggregatedResource { resource, scope, response_kind } in resources {
                     let namespaced = scope == "Namespaced";
                     let version = ServedVersion {
                         version: version.clone(),
                         kind: response_kind.kind,
                         namespaced,
-                        verbs,
                     };
                     self.add(&name, &resource, version);
                 }
@@ -294,13 +287,13 @@ impl ServedKinds {
 
     async fn add_legacy(&mut self, reader: &Reader, groups: Vec<(String, Vec<String>)>) {
         for (group, paths) in groups {
-            // An aggregated server that is down stays down: once is enough.
+            // Not retried: an aggregated server that is down stays down.
             let documents = join_all(
                 paths.iter().map(|path| reader.document(path, Accept::Json, Patience::Once)),
             )
             .await;
             for (path, document) in paths.iter().zip(documents) {
-                match document.and_then(|(_, body)| parse::<ResourceList>(path, &body)) {
+                match document.and_then(|(_, body)| from_json::<LegacyResourceList>(path, &body)) {
                     Ok(list) => self.add_resources(&group, list),
                     Err(_) => {
                         self.unseen.insert(group.clone());
@@ -310,26 +303,19 @@ impl ServedKinds {
         }
     }
 
-    fn add_resources(&mut self, group: &str, list: ResourceList) {
+    fn add_resources(&mut self, group: &str, list: LegacyResourceList) {
         let version = list.group_version.rsplit('/').next().unwrap_or_default().to_owned();
-        for LegacyResource { name, kind, namespaced, verbs } in list.resources {
+        for LegacyResource { name, kind, namespaced } in list.resources {
             // A subresource has a slash in its name.
             if !name.contains('/') {
                 self.add(
                     group,
                     &name,
-                    ServedVersion { version: version.clone(), kind, namespaced, verbs },
+                    ServedVersion { version: version.clone(), kind, namespaced },
                 );
             }
         }
     }
-}
-
-fn parse<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ReadError> {
-    serde_json::from_slice(body).map_err(|error| ReadError::Undecodable {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    })
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
-//! Which cluster, and as whom: the kubeconfig and the flags, put together as kubectl does it.
+//! The kubeconfig with the flags applied: cluster, user and namespace, selected as kubectl does.
 
 use std::path::{Path, PathBuf};
 
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
 use super::connect_error::ConnectError;
-use super::connection::ConnectionOptions;
+use super::connection_options::ConnectionOptions;
 
-/// What the kubeconfig and the flags come to.
+/// The cluster, user and namespace that the kubeconfig and the flags select.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Chosen {
-    pub(super) context: Option<String>,
+pub(super) struct SelectedContext {
     pub(super) namespace: Option<String>,
     pub(super) cluster_name: String,
     pub(super) cluster: Cluster,
@@ -18,15 +17,15 @@ pub(super) struct Chosen {
     pub(super) user: AuthInfo,
 }
 
-/// Reads the kubeconfigs and applies the flags. The inner error says that there is nothing to choose from: what runs
-/// in a pod can still go on as its service account.
+/// Reads the kubeconfigs and applies the flags. With the inner error there is no kubeconfig: a pod
+/// can still connect as its service account.
 ///
-/// `env` is `$KUBECONFIG`, `home` the user's folder.
-pub(super) fn choose(
+/// `env` is `$KUBECONFIG`, `home` the user's home folder.
+pub(super) fn select_context(
     options: &ConnectionOptions,
     env: Option<&std::ffi::OsStr>,
     home: Option<&Path>,
-) -> Result<Result<Chosen, ConnectError>, ConnectError> {
+) -> Result<Result<SelectedContext, ConnectError>, ConnectError> {
     let (merged, read, looked_for) = read_all(options.kubeconfig.as_deref(), env, home)?;
     let nothing =
         merged.contexts.is_empty() && merged.clusters.is_empty() && merged.auth_infos.is_empty();
@@ -36,7 +35,7 @@ pub(super) fn choose(
         } else {
             ConnectError::Empty { paths: read }
         };
-        // A file that was asked for by flag must not be passed over for a pod's service account.
+        // The service account of a pod does not replace a file that a flag names.
         return if options.kubeconfig.is_some() { Err(error) } else { Ok(Err(error)) };
     }
     let mut chosen = pick(options, merged)?;
@@ -45,13 +44,14 @@ pub(super) fn choose(
     Ok(Ok(chosen))
 }
 
-type Merged = (Kubeconfig, Vec<PathBuf>, Vec<PathBuf>);
+/// The merged kubeconfig, the files that were read, and the paths that were tried.
+type MergedKubeconfig = (Kubeconfig, Vec<PathBuf>, Vec<PathBuf>);
 
 fn read_all(
     flag: Option<&Path>,
     env: Option<&std::ffi::OsStr>,
     home: Option<&Path>,
-) -> Result<Merged, ConnectError> {
+) -> Result<MergedKubeconfig, ConnectError> {
     let from_env: Vec<PathBuf> =
         env.map(|list| std::env::split_paths(list).collect()).unwrap_or_default();
     let from_env: Vec<PathBuf> =
@@ -64,7 +64,7 @@ fn read_all(
     let mut merged = Kubeconfig::default();
     let mut read = Vec::new();
     for path in &looked_for {
-        // As in kubectl, a list may name files that do not exist; a flag may not.
+        // As in kubectl, files of `$KUBECONFIG` need not exist; that of a flag must.
         if let Some(next) = read_one(path, flag.is_some())? {
             merged = merged.merge(next).map_err(|error| not_yaml(path, &error))?;
             read.push(path.clone());
@@ -86,7 +86,8 @@ fn read_one(path: &Path, required: bool) -> Result<Option<Kubeconfig>, ConnectEr
     }
 }
 
-/// The parser's own message quotes the lines around the fault, and those may hold a token: only the place is told.
+/// Returns the error for a file that is not a kubeconfig. The parser's own message quotes the lines
+/// around the fault, which may hold a token: only the line number is reported.
 fn not_yaml(path: &Path, error: &KubeconfigError) -> ConnectError {
     let (line, detail) = match error {
         KubeconfigError::Parse(error) => (
@@ -98,7 +99,7 @@ fn not_yaml(path: &Path, error: &KubeconfigError) -> ConnectError {
     ConnectError::NotYaml { path: path.to_owned(), line, detail }
 }
 
-fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<Chosen, ConnectError> {
+fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<SelectedContext, ConnectError> {
     let contexts: Vec<String> = merged.contexts.iter().map(|named| named.name.clone()).collect();
     let name = options.context.clone().or(merged.current_context).filter(|name| !name.is_empty());
     let context = match &name {
@@ -112,7 +113,7 @@ fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<Chosen, Conne
                 });
             }
         },
-        // Flags alone are enough if they name a server.
+        // Without a context, flags that name a cluster or a server are enough.
         None if options.cluster.is_some() || options.server.is_some() => {
             kube::config::Context::default()
         }
@@ -139,10 +140,10 @@ fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<Chosen, Conne
         None => return Err(ConnectError::Unknown { kind: "user", name: user_name, known: users }),
     };
     let namespace = context.namespace.filter(|namespace| !namespace.is_empty());
-    Ok(Chosen { context: name, namespace, cluster_name, cluster, user_name, user })
+    Ok(SelectedContext { namespace, cluster_name, cluster, user_name, user })
 }
 
-/// Applies the flags that speak about the server.
+/// Applies the flags about the server.
 pub(super) fn override_cluster(
     options: &ConnectionOptions,
     cluster: &mut Cluster,
@@ -155,12 +156,13 @@ pub(super) fn override_cluster(
         cluster.certificate_authority = options.certificate_authority.as_deref().map(text);
         cluster.insecure_skip_tls_verify = Some(options.insecure_skip_tls_verify);
     }
-    // The name in the kubeconfig belongs to the server in the kubeconfig.
+    // The server name in the kubeconfig is that of the server in the kubeconfig.
     if options.server.is_some() || options.tls_server_name.is_some() {
         cluster.tls_server_name.clone_from(&options.tls_server_name);
     }
     if let Some(server) = &options.server {
-        // For a bare host kubectl means http or https, depending on other flags: https is the one that is not regretted.
+        // For a host without a scheme kubectl takes http or https, depending on other flags. https
+        // never sends credentials unencrypted.
         let full =
             if server.contains("://") { server.clone() } else { format!("https://{server}") };
         cluster.server = Some(full);
@@ -171,13 +173,13 @@ pub(super) fn override_cluster(
     Ok(())
 }
 
-/// Applies the flags that speak about who we are.
+/// Applies the flags about the user.
 pub(super) fn override_user(
     options: &ConnectionOptions,
     user: &mut AuthInfo,
 ) -> Result<(), ConnectError> {
     if let Some(token) = &options.token {
-        // An API server asks the certificate before the token, so a certificate left in place would win over the flag.
+        // An API server prefers a certificate to a token, so a certificate would override the flag.
         *user = AuthInfo {
             token: Some(token.clone()),
             impersonate: user.impersonate.take(),

@@ -1,25 +1,24 @@
-//! Whole collections: unpaged while that works, in pages when it does not, from the beginning when it broke.
-
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+//! `list`: reads a whole collection, in one answer or in pages, and begins anew when a list breaks.
 
 use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, FutureExt as _};
 
+use super::api_path::{collection_path, escape};
+use super::api_request::Accept;
 use super::decoding::Decoding;
-use super::question::Accept;
 use super::read_error::ReadError;
+use super::read_limits::Patience;
 use super::reader::Reader;
-use super::retry::Patience;
-use super::stream::{DecodeError, ItemError, ListDecoder, ListEnd};
+use super::stream::{ItemError, ListDecodeError, ListDecoder, ListEnd};
 
-/// The page size of those who page because they have to.
+/// The page size for servers that buffer a list whole, and for lists that take too long in one
+/// answer.
 pub const FALLBACK_PAGE: u32 = 2000;
 
 /// How often a list is begun anew before it is given up.
 const RESTARTS: u32 = 4;
 
-/// Which collection to read.
+/// A request for a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     /// The API group; empty for the core group.
@@ -32,28 +31,29 @@ pub struct ListRequest {
     pub namespace: Option<String>,
     /// Items per page; `None` for everything in one answer.
     pub page: Option<u32>,
-    /// Fields that items must have.
+    /// The field selector.
     pub field_selector: Option<String>,
 }
 
-/// What happens while a list is read.
+/// What is handed over while a list is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ListEvent<T> {
     /// An item.
     Item(T),
-    /// An item that could not be decoded: something is there that was not seen.
+    /// An item that could not be decoded: an object exists that was not read.
     Broken(ItemError),
-    /// The list begins anew: forget every item so far.
+    /// The list begins anew: every item so far is invalid.
     Restart,
 }
 
-/// Who takes what a list yields.
+/// Receives what a list yields.
 pub trait ListSink<T>: Send {
-    /// Takes one event. Called in the order of the list, often thousands of times between two flushes.
+    /// Receives one event, in the order of the list. Often called thousands of times between two
+    /// flushes.
     fn event(&mut self, event: ListEvent<T>);
 
-    /// Called when no event is at hand, after every chunk that arrived and at the end: the place to send a batch on,
-    /// and to wait until there is room for it.
+    /// Called after the events of each chunk that arrived, and at the end. May send a batch on, and
+    /// wait until there is room for it.
     fn flush(&mut self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
@@ -65,32 +65,16 @@ impl<T, F: FnMut(ListEvent<T>) + Send> ListSink<T> for F {
     }
 }
 
-/// A moment in the order in which this process asked and was answered. Says what came first, not when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(u64);
-
-impl Moment {
-    /// A moment later than every one before it.
-    pub fn next() -> Self {
-        static CLOCK: AtomicU64 = AtomicU64::new(0);
-        Self(CLOCK.fetch_add(1, Ordering::SeqCst))
-    }
-}
-
 /// A list that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// The version a watch may start from.
+    /// The resource version that a watch may start from.
     pub resource_version: String,
     /// How many items there were, broken ones included.
     pub count: u64,
     /// How many of them were broken.
     pub broken: u64,
-    /// Before the first byte was asked for, in the run that succeeded.
-    pub began: Moment,
-    /// After the last byte had come.
-    pub ended: Moment,
-    /// The server's clock at the first answer of the run that succeeded.
+    /// The server's clock at the first answer of the attempt that succeeded.
     pub date: Option<DateTime<Utc>>,
     /// How many answers it took.
     pub pages: u32,
@@ -99,7 +83,7 @@ pub struct Listed {
 }
 
 impl ListRequest {
-    /// Asks for every object of a resource in the whole cluster, in one answer.
+    /// Builds the request for every object of a resource in the whole cluster, in one answer.
     pub fn new(group: &str, version: &str, resource: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -109,22 +93,13 @@ impl ListRequest {
         }
     }
 
-    /// The path of the collection.
+    /// Returns the path of the collection.
     pub fn path(&self) -> String {
-        let mut path = match self.group.as_str() {
-            "" => format!("/api/{}", self.version),
-            group => format!("/apis/{group}/{}", self.version),
-        };
-        if let Some(namespace) = &self.namespace {
-            path.push_str("/namespaces/");
-            encode(&mut path, namespace);
-        }
-        path.push('/');
-        path.push_str(&self.resource);
-        path
+        let namespace = self.namespace.as_deref();
+        collection_path(&self.group, &self.version, namespace, &self.resource)
     }
 
-    /// The path of the collection with its selectors.
+    /// Returns the path of the collection with its selector.
     pub(super) fn selecting_path(&self) -> String {
         self.page_path(None, "")
     }
@@ -143,34 +118,22 @@ impl ListRequest {
             path.push(separator);
             path.push_str(key);
             path.push('=');
-            encode(&mut path, value);
+            escape(&mut path, value);
             separator = '&';
         }
         path
     }
 }
 
-/// Percent-encodes everything that is not certainly harmless: a name of dots only would climb.
-pub(crate) fn encode(path: &mut String, text: &str) {
-    let climbs = text.bytes().all(|byte| byte == b'.');
-    for byte in text.bytes() {
-        let harmless = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        if harmless && !climbs {
-            path.push(char::from(byte));
-        } else {
-            write!(path, "%{byte:02X}").expect("because a String grows");
-        }
-    }
-}
-
 /// Reads a collection and hands its items to `sink` as they arrive.
 ///
-/// A list that breaks, or whose next page the server has forgotten (410), is begun anew after [`ListEvent::Restart`].
-/// One that takes too long in one answer is read in pages of [`FALLBACK_PAGE`].
+/// A list that breaks, or whose next page has expired (410), begins anew after
+/// [`ListEvent::Restart`]. One that takes too long in one answer is read in pages of
+/// [`FALLBACK_PAGE`].
 ///
 /// # Errors
 ///
-/// [`ReadError`]. Items that were handed over before it are no list: what they leave out may exist.
+/// [`ReadError`]. The items that were handed over before are incomplete.
 pub async fn list<T>(
     reader: &Reader,
     request: &ListRequest,
@@ -181,8 +144,9 @@ pub async fn list<T>(
     let mut accept = Accept::Either;
     let mut restarts = 0;
     loop {
-        let mut run = Run { reader, request, page, accept, handed: 0, broken: 0, streaming: false };
-        let error = match run.read(decoding, sink).await {
+        let mut attempt =
+            ListAttempt { reader, request, page, accept, handed: 0, broken: 0, streaming: false };
+        let error = match attempt.read(decoding, sink).await {
             Ok(listed) => return Ok(Listed { restarts, ..listed }),
             Err(error) => error,
         };
@@ -191,16 +155,16 @@ pub async fn list<T>(
         } else if page.is_none() && (error.is_timeout() || error.code() == Some(429)) {
             page = Some(FALLBACK_PAGE);
         } else if error.is_gone() {
-            // The pages were read more slowly than the server forgets: fewer of them.
+            // The pages expired before they were read: fewer and larger ones take less time.
             page = page.map(|page| page.saturating_mul(4));
-        } else if !(error.is_cut_short() && run.streaming) {
+        } else if !(error.is_cut_short() && attempt.streaming) {
             return Err(error);
         }
         restarts += 1;
         if restarts > RESTARTS.min(reader.limits().attempts) {
             return Err(error);
         }
-        if run.handed > 0 {
+        if attempt.handed > 0 {
             sink.event(ListEvent::Restart);
             sink.flush().await;
         }
@@ -209,25 +173,24 @@ pub async fn list<T>(
 }
 
 /// One attempt at a list, from its beginning.
-struct Run<'a> {
+struct ListAttempt<'a> {
     reader: &'a Reader,
     request: &'a ListRequest,
     page: Option<u32>,
     accept: Accept,
-    /// Items handed over, so that somebody has to be told if they do not count.
+    /// How many items were handed over. If there are any, a new beginning has to be announced.
     handed: u64,
     broken: u64,
-    /// Whether the answer had begun. If not, the reader has been patient already.
+    /// Whether the answer had begun. If not, the reader has retried already.
     streaming: bool,
 }
 
-impl Run<'_> {
+impl ListAttempt<'_> {
     async fn read<T>(
         &mut self,
         decoding: Decoding<T>,
         sink: &mut dyn ListSink<T>,
     ) -> Result<Listed, ReadError> {
-        let began = Moment::next();
         let mut first_date = None;
         let mut token = String::new();
         let mut pages = 0;
@@ -241,8 +204,6 @@ impl Run<'_> {
                     resource_version: end.meta.resource_version,
                     count: self.handed,
                     broken: self.broken,
-                    began,
-                    ended: Moment::next(),
                     date: first_date,
                     pages,
                     restarts: 0,
@@ -259,7 +220,7 @@ impl Run<'_> {
         sink: &mut dyn ListSink<T>,
     ) -> Result<(ListEnd, Option<DateTime<Utc>>), ReadError> {
         let path = self.request.page_path(self.page, token);
-        // An unpaged list that takes too long is not asked for again: pages are the better question.
+        // A list that takes too long in one answer is not tried again like that, but in pages.
         let patience = if self.page.is_none() { Patience::Hurried } else { Patience::Full };
         self.streaming = false;
         let mut opened = self.reader.open(&path, self.accept, patience).await?;
@@ -277,25 +238,26 @@ impl Run<'_> {
                     }
                 }
             });
-            pushed.map_err(|error| undecodable(error, &path))?;
+            pushed.map_err(|error| undecodable(&error, &path))?;
             sink.flush().await;
         }
-        let end = decoder.finish().map_err(|error| undecodable(error, &path))?;
+        let end = decoder.finish().map_err(|error| undecodable(&error, &path))?;
         Ok((end, opened.date))
     }
 }
 
-fn undecodable(error: DecodeError, path: &str) -> ReadError {
-    let path = path.to_owned();
-    match error {
-        DecodeError::Truncated { items, .. } => ReadError::Truncated { path, items },
-        error => ReadError::Undecodable { path, detail: error.to_string() },
+fn undecodable(error: &ListDecodeError, path: &str) -> ReadError {
+    match *error {
+        ListDecodeError::Truncated { items, .. } => {
+            ReadError::Truncated { path: path.to_owned(), items }
+        }
+        _ => ReadError::undecodable(path, error),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ListRequest, Moment};
+    use super::ListRequest;
 
     #[test]
     fn paths_are_encoded() {
@@ -313,10 +275,5 @@ mod tests {
             ListRequest::new("apps", "v1", "statefulsets").page_path(None, ""),
             "/apis/apps/v1/statefulsets"
         );
-    }
-
-    #[test]
-    fn moments_have_an_order() {
-        assert!(Moment::next() < Moment::next());
     }
 }

@@ -1,42 +1,55 @@
-//! The road to the API server: connecting as kubectl does, reading with patience, decoding lists as they arrive.
+//! The client of an API server: connections, requests that only read, lists and watches.
+//!
+//! - Connecting as kubectl does: `connection_options`, `kubeconfig`, `connection`, `credential`,
+//!   `credential_plugin`, `certificate`, `proxy_environment`, `request_timeout`, `connect_error`.
+//! - Requests: `api_request` with the check that nothing is written, `api_path`, `reader` with its
+//!   retries, `read_limits`, `open_response`, `read_error`, `error_status`, `protobuf_envelope`.
+//! - What is asked: `access_review`, `discovery`.
+//! - Collections: `list`, `watch`, and [`stream`] with the decoders of lists. None of these knows
+//!   the types that it decodes: `decoding` is handed in.
 
+mod access_review;
+mod api_path;
+mod api_request;
 mod certificate;
 mod connect_error;
 mod connection;
+mod connection_options;
 mod credential;
+mod credential_plugin;
 mod decoding;
 mod discovery;
-mod exec;
+mod error_status;
 mod kubeconfig;
 mod list;
-mod opened;
-mod proxy;
-mod question;
+mod open_response;
+mod protobuf_envelope;
+mod proxy_environment;
 mod read_error;
+mod read_limits;
 mod reader;
 mod request_timeout;
-mod retry;
-mod status;
 pub mod stream;
 mod watch;
 
 #[cfg(test)]
 mod tests;
 
-pub use connect_error::ConnectError;
-pub use connection::{Connection, ConnectionOptions, connect};
-pub use decoding::Decoding;
-pub use discovery::{
-    Served, ServedKinds, ServedVersion, ServerVersion, cluster_uid, discover, version,
-};
-pub use exec::ExecError;
-pub(super) use list::encode;
-pub use list::{FALLBACK_PAGE, ListEvent, ListRequest, ListSink, Listed, Moment, list};
-pub use opened::date;
-pub use question::Review;
-pub use read_error::{ReadError, TlsFault};
-pub use reader::{Answer, Reader};
-pub use request_timeout::RequestTimeout;
-pub use retry::Limits;
-pub use status::refusal;
-pub use watch::{Watch, WatchEvent, watch};
+#[cfg(test)]
+pub(crate) use {read_limits::ReadLimits, tests::server as test_server};
+
+pub use connection::{Connection, connect};
+pub use connection_options::ConnectionOptions;
+pub use list::ListRequest;
+pub use reader::Reader;
+
+pub(crate) use access_review::{AccessReview, ResourceAttributes, is_allowed};
+pub(crate) use api_path::object_path;
+pub(crate) use decoding::Decoding;
+pub(crate) use discovery::{Served, ServedKinds, ServerVersion, cluster_uid, discover, version};
+pub(crate) use error_status::refusal;
+pub(crate) use list::{FALLBACK_PAGE, ListEvent, ListSink, list};
+pub(crate) use open_response::date;
+pub(crate) use read_error::ReadError;
+pub(crate) use request_timeout::RequestTimeout;
+pub(crate) use watch::{Watch, WatchEvent, watch};

@@ -1,28 +1,29 @@
-//! What can go wrong between a question and its answer, in words a tired admin understands.
+//! `ReadError`: why something could not be read, and what to do about it.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::exec::ExecError;
+use super::credential_plugin::ExecError;
 
 /// Why something could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
-    /// The API server answered, and said no.
+    /// The API server answered with an error.
     #[error("{path} was answered with {code} {reason}: {message}")]
     Api {
         /// The HTTP code.
         code: u16,
-        /// The Status's reason, such as `Forbidden` or `Expired`.
+        /// `reason` of the `Status`, such as `Forbidden` or `Expired`.
         reason: String,
-        /// The Status's message, or the text that came instead.
+        /// `message` of the `Status`, or the text that came instead.
         message: String,
-        /// What was asked for.
+        /// The path of the request.
         path: String,
     },
-    /// Nobody listens at the server's address.
+    /// No process listens at the server's address.
     #[error("the connection to the server {server} was refused")]
     Refused {
         /// Its URL.
@@ -39,7 +40,7 @@ pub enum ReadError {
     Tls {
         /// Its URL.
         server: String,
-        /// What was wrong.
+        /// The fault.
         fault: TlsFault,
     },
     /// Another failure to reach the server.
@@ -47,58 +48,58 @@ pub enum ReadError {
     Unreachable {
         /// Its URL.
         server: String,
-        /// What the system said.
+        /// The operating system's error.
         detail: String,
     },
-    /// No answer, or no further byte of it, came in time.
+    /// No answer, or no further byte of it, arrived in time.
     #[error("{path} was not answered within {}s", after.as_secs_f32())]
     TimedOut {
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// How long was waited.
+        /// How long the reader waited.
         after: Duration,
     },
     /// The connection broke.
     #[error("the connection broke during the request for {path}: {detail}")]
     Broken {
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// What the system said.
+        /// The operating system's error.
         detail: String,
     },
     /// A list ended before its end.
     #[error("the answer to {path} was truncated after {items} items")]
     Truncated {
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// How many whole items came.
+        /// How many whole items arrived.
         items: u64,
     },
-    /// The answer is not what was asked for.
+    /// The answer does not have the expected form.
     #[error("the answer to {path} cannot be decoded: {detail}")]
     Undecodable {
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// What was wrong with it.
+        /// The fault.
         detail: String,
     },
     /// The credential could not be renewed.
     #[error("the credential could not be renewed")]
     Credential(#[source] Arc<ExecError>),
-    /// A request was built that a reader never sends.
+    /// The request could change something; readers do not send such requests.
     #[error("{method} {path} is not a read")]
     NotARead {
         /// The verb.
         method: String,
-        /// What it was aimed at.
+        /// The path of the request.
         path: String,
     },
 }
 
-/// What was wrong with a TLS handshake.
+/// Why a TLS handshake failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFault {
-    /// The certificate was signed by nobody we trust.
+    /// The certificate is not signed by a trusted authority.
     #[error("its certificate is signed by an unknown authority")]
     UnknownAuthority,
     /// The server's certificate has expired, or is not valid yet.
@@ -110,7 +111,7 @@ pub enum TlsFault {
     /// The server does not speak TLS.
     #[error("it does not speak TLS; is this an http:// server?")]
     NotTls,
-    /// The server did not accept our certificate.
+    /// The server rejected the client certificate.
     #[error("it rejected the client certificate ({0})")]
     ClientRejected(String),
     /// Anything else.
@@ -129,17 +130,12 @@ impl ReadError {
         self.code() == Some(404)
     }
 
-    /// Whether the server does not know who is asking.
-    pub fn is_unauthorized(&self) -> bool {
-        self.code() == Some(401)
-    }
-
-    /// Whether the version or page that was asked for is no longer kept.
+    /// Whether the resource version or page has expired.
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
     }
 
-    /// Whether the server cannot answer in the encoding that was asked for.
+    /// Whether the server cannot answer in the requested encoding.
     pub fn is_not_acceptable(&self) -> bool {
         self.code() == Some(406)
     }
@@ -149,21 +145,21 @@ impl ReadError {
         matches!(self, Self::TimedOut { .. }) || self.code() == Some(504)
     }
 
-    /// Whether the answer began and broke off.
+    /// Whether the answer began and did not end.
     pub fn is_cut_short(&self) -> bool {
         matches!(self, Self::Broken { .. } | Self::Truncated { .. } | Self::TimedOut { .. })
     }
 
-    /// The HTTP code, if there was an answer.
+    /// Returns the HTTP code, if there was an answer.
     pub fn code(&self) -> Option<u16> {
         if let Self::Api { code, .. } = self { Some(*code) } else { None }
     }
 
-    /// What to do next, where there is something to do.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Api { code: 401, .. } => {
-                "the credential is missing, expired or revoked: log in again, or choose another with --context or --user"
+                "the credential is missing, expired or revoked: log in again, or select_context another with --context or --user"
             }
             Self::Api { code: 403, .. } => {
                 "`kubectl storage rbac --check` lists what the current user lacks"
@@ -198,7 +194,12 @@ impl ReadError {
         Some(hint.to_owned())
     }
 
-    /// Finds out what a failure of the transport was.
+    /// Builds the error for an answer that cannot be decoded.
+    pub(super) fn undecodable(path: &str, detail: &dyn fmt::Display) -> Self {
+        Self::Undecodable { path: path.to_owned(), detail: detail.to_string() }
+    }
+
+    /// Classifies a failure of the transport.
     pub fn of_transport(error: &(dyn Error + 'static), server: &str, path: &str) -> Self {
         let server = server.to_owned();
         let mut deepest = String::new();
@@ -231,7 +232,8 @@ impl ReadError {
                     }
                     _ => {}
                 }
-                // An io::Error's source is that of the error it wraps, so the wrapped one would be passed by.
+                // The source of an io::Error is that of the error that it wraps: without this, the
+                // wrapped error would be skipped.
                 next = error.get_ref().map(|inner| inner as &(dyn Error + 'static)).or(next);
             }
         }
@@ -257,7 +259,7 @@ impl TlsFault {
                 Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
                     Self::WrongName
                 }
-                // What rustls reports for a self-signed certificate that is not itself trusted.
+                // rustls reports this for a self-signed certificate that is not trusted.
                 Certificate::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
                     Self::UnknownAuthority
                 }

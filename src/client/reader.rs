@@ -1,4 +1,4 @@
-//! The only way from here to the cluster that reads: GET, and the reviews that ask what we may do.
+//! `Reader`: sends requests that change nothing, and retries them.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -9,57 +9,57 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::Method;
 use kube::client::Client;
-use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::api_request::{Accept, ApiRequest};
 use super::connection::Connection;
 use super::decoding::Decoding;
-use super::opened::{Opened, Road};
-use super::question::{Accept, Question, Review};
+use super::error_status::ErrorStatus;
+use super::open_response::{OpenResponse, SentRequest};
+use super::protobuf_envelope::enveloped;
 use super::read_error::ReadError;
-use super::retry::{Limits, Patience, retry_after};
-use super::status::Refusal;
-use super::stream::{Encoding, MAGIC};
+use super::read_limits::{Patience, ReadLimits, retry_after};
+use super::stream::Encoding;
 
-/// An answer and the server's clock when it was given.
+/// An answer, and the server's clock when it answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<T> {
-    /// What was asked for.
+pub struct DatedAnswer<T> {
+    /// The answer.
     pub value: T,
     /// The `Date` header.
     pub date: Option<DateTime<Utc>>,
 }
 
-/// Reads from one API server. It cannot be made to write: it sends GET, and POST to `*accessreviews`.
+/// Reads from one API server. It cannot write: it sends only GET, and POST to `*accessreviews`.
 ///
 /// Cheap to clone; clones share the limit on parallel requests.
 #[derive(Clone)]
 pub struct Reader {
     client: Client,
     server: Arc<str>,
-    limits: Limits,
+    limits: ReadLimits,
     permits: Arc<Semaphore>,
     answered: Arc<AtomicBool>,
     /// Whether the server's address belongs to this machine.
     here: bool,
-    /// Whether it turned out that packing costs more than it saves.
+    /// Whether answers are requested without compression, which would take longer than it saves.
     unpacked: Arc<AtomicBool>,
 }
 
 impl Reader {
-    /// Builds a reader of what `connection` leads to, with the connection's request timeout.
+    /// Builds a reader for a connection, with the connection's request timeout.
     pub fn new(connection: &Connection) -> Self {
         Self::with_limits(
             connection,
-            Limits { whole: connection.request_timeout, ..Limits::default() },
+            ReadLimits { whole: connection.request_timeout, ..ReadLimits::default() },
         )
     }
 
-    /// Builds a reader with limits of its own.
-    pub fn with_limits(connection: &Connection, limits: Limits) -> Self {
+    /// Builds a reader with these limits.
+    pub fn with_limits(connection: &Connection, limits: ReadLimits) -> Self {
         Self {
             client: connection.client.clone(),
             server: connection.server.as_str().into(),
@@ -75,113 +75,117 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`ReadError`], after the retries that [`Limits`] allow.
-    pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<Answer<T>, ReadError> {
-        let (opened, body) = self.whole(&Question::get(path, Accept::Json)).await?;
-        Ok(Answer { value: from_json(&body, path)?, date: opened.date })
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
+    pub async fn get_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<DatedAnswer<T>, ReadError> {
+        let (opened, body) = self.whole(&ApiRequest::get(path, Accept::Json)).await?;
+        Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
     }
 
     /// Reads one object in either encoding.
     ///
     /// # Errors
     ///
-    /// [`ReadError`], after the retries that [`Limits`] allow.
-    pub async fn get<T>(&self, path: &str, decoding: Decoding<T>) -> Result<Answer<T>, ReadError> {
-        let (opened, body) = self.whole(&Question::get(path, Accept::Either)).await?;
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
+    pub async fn get<T>(
+        &self,
+        path: &str,
+        decoding: Decoding<T>,
+    ) -> Result<DatedAnswer<T>, ReadError> {
+        let (opened, body) = self.whole(&ApiRequest::get(path, Accept::Either)).await?;
+        let undecodable = |detail: &dyn Display| ReadError::undecodable(path, detail);
         let value = match opened.encoding {
             Encoding::Json => std::str::from_utf8(&body)
-                .map_err(|error| undecodable(path, &error))
-                .and_then(|text| (decoding.json)(text).map_err(|error| undecodable(path, &error))),
-            Encoding::Protobuf => without_envelope(&body, path).and_then(|raw| {
-                (decoding.protobuf)(&raw).map_err(|error| undecodable(path, &error))
-            }),
+                .map_err(|error| undecodable(&error))
+                .and_then(|text| (decoding.json)(text).map_err(|error| undecodable(&error))),
+            Encoding::Protobuf => enveloped(&body)
+                .ok_or_else(|| undecodable(&"the magic bytes are missing"))?
+                .and_then(|raw| (decoding.protobuf)(&raw))
+                .map_err(|error| undecodable(&error)),
         }?;
-        Ok(Answer { value, date: opened.date })
+        Ok(DatedAnswer { value, date: opened.date })
     }
 
     /// Reads the metadata of one object: its labels, owners and uid, never its contents.
     ///
     /// # Errors
     ///
-    /// [`ReadError`], after the retries that [`Limits`] allow.
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
     pub async fn get_metadata<T: DeserializeOwned>(
         &self,
         path: &str,
-    ) -> Result<Answer<T>, ReadError> {
-        let (opened, body) = self.whole(&Question::get(path, Accept::Metadata)).await?;
-        Ok(Answer { value: from_json(&body, path)?, date: opened.date })
+    ) -> Result<DatedAnswer<T>, ReadError> {
+        let (opened, body) = self.whole(&ApiRequest::get(path, Accept::Metadata)).await?;
+        Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
     }
 
-    /// Asks what somebody may do.
+    /// Posts an access review, and reads the answer.
     ///
     /// # Errors
     ///
-    /// [`ReadError`], after the retries that [`Limits`] allow.
-    pub async fn review<Q: Serialize, A: DeserializeOwned>(
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
+    pub(super) async fn review<Q: Serialize, A: DeserializeOwned>(
         &self,
-        review: &Review,
-        question: &Q,
-    ) -> Result<Answer<A>, ReadError> {
-        let path = review.path();
-        let body = serde_json::to_vec(question).map_err(|error| ReadError::Undecodable {
-            path: path.clone(),
-            detail: error.to_string(),
-        })?;
-        let question = Question {
+        path: &str,
+        review: &Q,
+    ) -> Result<DatedAnswer<A>, ReadError> {
+        let body =
+            serde_json::to_vec(review).map_err(|error| ReadError::undecodable(path, &error))?;
+        let request = ApiRequest {
             method: Method::POST,
             body: body.into(),
-            ..Question::get(&path, Accept::Json)
+            ..ApiRequest::get(path, Accept::Json)
         };
-        let (opened, body) = self.whole(&question).await?;
-        Ok(Answer { value: from_json(&body, &path)?, date: opened.date })
+        let (opened, body) = self.whole(&request).await?;
+        Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
     }
 
-    /// The same reader with a limit on parallel requests of its own: for those who wait for somebody
-    /// in the midst of an answer, which must not keep that somebody from asking.
+    /// Returns the same reader with its own limit on parallel requests: for tasks that wait for
+    /// another task in the middle of an answer, which must not use up the requests of that task.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { permits: Arc::new(Semaphore::new(self.limits.parallel)), ..self.clone() }
     }
 
-    /// How patient this reader is.
-    pub fn limits(&self) -> &Limits {
+    /// Returns the limits of this reader.
+    pub fn limits(&self) -> &ReadLimits {
         &self.limits
     }
 
-    /// Reads a whole body of a discovery document, with its content type.
+    /// Reads a discovery document, with its content type.
     pub(super) async fn document(
         &self,
         path: &str,
         accept: Accept,
         patience: Patience,
     ) -> Result<(String, Bytes), ReadError> {
-        let question = Question { patience, ..Question::get(path, accept) };
-        self.whole(&question).await.map(|(opened, body)| (opened.content_type, body))
+        let request = ApiRequest { patience, ..ApiRequest::get(path, accept) };
+        self.whole(&request).await.map(|(opened, body)| (opened.content_type, body))
     }
 
-    /// Asks until an answer begins.
+    /// Sends a request until an answer begins.
     pub(super) async fn open(
         &self,
         path: &str,
         accept: Accept,
         patience: Patience,
-    ) -> Result<Opened, ReadError> {
-        let question = Question { patience, ..Question::get(path, accept) };
-        self.patiently(&question, |opened| async { Ok((opened, ())) })
-            .await
-            .map(|(opened, ())| opened)
+    ) -> Result<OpenResponse, ReadError> {
+        let request = ApiRequest { patience, ..ApiRequest::get(path, accept) };
+        self.retry(&request, |opened| async { Ok((opened, ())) }).await.map(|(opened, ())| opened)
     }
 
-    /// Asks until a watch begins, which then takes no place among the parallel requests and may last.
-    pub(super) async fn open_watch(&self, path: &str) -> Result<Opened, ReadError> {
+    /// Sends a request until a watch begins, which then does not count as a parallel request.
+    pub(super) async fn open_watch(&self, path: &str) -> Result<OpenResponse, ReadError> {
         let mut opened = self.open(path, Accept::Watch, Patience::Full).await?;
         opened.make_lasting();
         Ok(opened)
     }
 
-    /// Asks until a whole answer has come.
-    async fn whole(&self, question: &Question) -> Result<(Opened, Bytes), ReadError> {
-        self.patiently(question, |mut opened| async {
+    /// Sends a request until a whole answer has arrived.
+    async fn whole(&self, request: &ApiRequest) -> Result<(OpenResponse, Bytes), ReadError> {
+        self.retry(request, |mut opened| async {
             let mut body = Vec::new();
             while let Some(chunk) = opened.next().await? {
                 body.extend_from_slice(&chunk);
@@ -191,19 +195,20 @@ impl Reader {
         .await
     }
 
-    /// Asks, and asks again while that is worth while. A pause holds no place among the parallel requests.
-    async fn patiently<T, F>(
+    /// Sends a request, and retries it as the limits allow. A pause does not count as a parallel
+    /// request.
+    async fn retry<T, F>(
         &self,
-        question: &Question,
-        read: impl Fn(Opened) -> F,
-    ) -> Result<(Opened, T), ReadError>
+        request: &ApiRequest,
+        read: impl Fn(OpenResponse) -> F,
+    ) -> Result<(OpenResponse, T), ReadError>
     where
-        F: Future<Output = Result<(Opened, T), ReadError>>,
+        F: Future<Output = Result<(OpenResponse, T), ReadError>>,
     {
-        question.check()?;
+        request.check()?;
         let mut done = 0;
         loop {
-            let (error, wish) = match self.ask(question).await {
+            let (error, wish) = match self.send(request).await {
                 Ok(opened) => match read(opened).await {
                     Ok(read) => return Ok(read),
                     Err(error) => (error, None),
@@ -212,35 +217,38 @@ impl Reader {
             };
             done += 1;
             let answered = self.answered.load(Ordering::Relaxed);
-            match self.limits.pause(question.patience, done, &error, wish, answered) {
+            match self.limits.pause(request.patience, done, &error, wish, answered) {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => return Err(error),
             }
         }
     }
 
-    /// Asks once; beside an error comes how long the server wishes to be left alone.
-    async fn ask(&self, question: &Question) -> Result<Opened, (ReadError, Option<Duration>)> {
+    /// Sends a request once. An error comes with the server's `Retry-After`.
+    async fn send(
+        &self,
+        request: &ApiRequest,
+    ) -> Result<OpenResponse, (ReadError, Option<Duration>)> {
         let permit = Arc::clone(&self.permits)
             .acquire_owned()
             .await
             .expect("because this semaphore is never closed");
-        let road = Road {
-            path: question.path.clone(),
+        let sent = SentRequest {
+            path: request.path.clone(),
             server: Arc::clone(&self.server),
             limits: self.limits,
             begun: Instant::now(),
         };
-        let request = question.request(self.unpacked.load(Ordering::Relaxed));
-        let request = request.map_err(|error| (error, None))?;
-        let (wait, limit) = road.wait();
+        let http = request.build(self.unpacked.load(Ordering::Relaxed));
+        let http = http.map_err(|error| (error, None))?;
+        let (wait, limit) = sent.wait();
         let asked = Instant::now();
-        let response = match timeout(wait, self.client.send(request)).await {
+        let response = match timeout(wait, self.client.send(http)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
-                return Err((ReadError::of_transport(&error, &road.server, &road.path), None));
+                return Err((ReadError::of_transport(&error, &sent.server, &sent.path), None));
             }
-            Err(_) => return Err((road.timed_out(limit), None)),
+            Err(_) => return Err((sent.timed_out(limit), None)),
         };
         let first = !self.answered.swap(true, Ordering::Relaxed);
         if first && self.here && asked.elapsed() < self.limits.at_hand {
@@ -248,37 +256,19 @@ impl Reader {
         }
         let wish = retry_after(response.headers());
         let status = response.status();
-        let mut opened = Opened::new(response, road, permit);
+        let mut opened = OpenResponse::new(response, sent, permit);
         if status.is_success() {
             return Ok(opened);
         }
-        let body = opened.refusal().await;
-        let Refusal { reason, message } = Refusal::read(status.as_u16(), &body);
+        let body = opened.error_body().await;
+        let ErrorStatus { reason, message } = ErrorStatus::read(status.as_u16(), &body);
         Err((
-            ReadError::Api { code: status.as_u16(), reason, message, path: question.path.clone() },
+            ReadError::Api { code: status.as_u16(), reason, message, path: request.path.clone() },
             wish,
         ))
     }
 }
 
-fn from_json<T: DeserializeOwned>(body: &[u8], path: &str) -> Result<T, ReadError> {
-    serde_json::from_slice(body).map_err(|error| undecodable(path, &error))
-}
-
-/// Takes a single object out of the envelope of the API server's protobuf.
-fn without_envelope(body: &[u8], path: &str) -> Result<Bytes, ReadError> {
-    #[derive(Clone, PartialEq, Message)]
-    struct Envelope {
-        #[prost(bytes = "bytes", tag = "2")]
-        raw: Bytes,
-    }
-    let envelope = body
-        .strip_prefix(MAGIC)
-        .ok_or_else(|| undecodable(path, &"the magic bytes are missing"))?;
-    let envelope = Envelope::decode(envelope).map_err(|error| undecodable(path, &error))?;
-    Ok(envelope.raw)
-}
-
-fn undecodable(path: &str, detail: &dyn Display) -> ReadError {
-    ReadError::Undecodable { path: path.to_owned(), detail: detail.to_string() }
+pub(super) fn from_json<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(body).map_err(|error| ReadError::undecodable(path, &error))
 }

@@ -1,9 +1,10 @@
-//! `--request-timeout`, which is older than our own durations and keeps kubectl's meaning.
+//! `RequestTimeout`: the value of `--request-timeout`, in kubectl's format.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// `--request-timeout` as kubectl reads it: `0` for none, a number of seconds, or a duration such as `1m30s`.
+/// `--request-timeout` as kubectl reads it: `0` for none, a number of seconds, or a duration such
+/// as `1m30s`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestTimeout(pub Option<Duration>);
 
@@ -24,7 +25,7 @@ impl FromStr for RequestTimeout {
     }
 }
 
-/// Reads what Go's `time.ParseDuration` reads, without a sign.
+/// Parses a duration as Go's `time.ParseDuration` does, without a sign.
 fn go_duration(mut text: &str) -> Option<Duration> {
     let mut total = None;
     while !text.is_empty() {

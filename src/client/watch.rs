@@ -1,70 +1,70 @@
-//! Watches: what happens to the objects of a collection after a version of it, line by line.
+//! `Watch`: the events of a collection after a resource version, one JSON line each.
 //!
-//! JSON, one event a line, as API servers have framed them ever since; what is a few objects now and
-//! then gains nothing from protobuf.
+//! Watches are read as JSON, not as protobuf, since their few objects would gain nothing.
 
 use std::collections::hash_map::RandomState;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::hash::BuildHasher;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::api_path::escape;
 use super::decoding::Decoding;
-use super::list::{ListRequest, encode};
-use super::opened::Opened;
+use super::error_status::ErrorStatus;
+use super::list::ListRequest;
+use super::open_response::OpenResponse;
 use super::read_error::ReadError;
 use super::reader::Reader;
-use super::status::Refusal;
 
-/// How long a watch is asked for at least, and at most, in seconds: those of many kinds and of many
-/// users must not end all at once. client-go asks for five to ten minutes.
+/// The shortest and the longest duration of a watch, in seconds. They differ so that the watches of
+/// many kinds and users do not end at the same time. client-go asks for five to ten minutes.
 const SHORTEST: u64 = 240;
 const LONGEST: u64 = 480;
 
-/// More than this is no event: an object has at most 1.5 MiB in etcd.
+/// The longest line of an event, in bytes: an object has at most 1.5 MiB in etcd.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Something that happened to one object.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent<T> {
-    /// It is there and looks like this: it was added or changed.
+    /// An object was added or changed.
     Seen(T),
-    /// It is gone, or is no longer among those that were asked for.
+    /// An object was deleted, or no longer matches the request.
     Gone {
         /// Its namespace; empty for cluster-wide kinds.
         namespace: String,
         /// Its name.
         name: String,
     },
-    /// Nothing happened up to the version that the watch is at now.
+    /// No object changed up to the version that the watch has reached.
     Bookmark,
-    /// Something happened to an object, which could not be decoded.
+    /// An object was added or changed, and could not be decoded.
     Broken(String),
 }
 
-/// A watch that the server has agreed to.
+/// A watch that has begun.
 pub struct Watch<T> {
     /// The server's clock when it began.
     pub date: Option<DateTime<Utc>>,
-    opened: Opened,
+    opened: OpenResponse,
     path: String,
-    /// Where the next watch goes on.
+    /// The resource version at which the next watch continues.
     version: String,
-    lines: Lines,
+    lines: LineBuffer,
     decoding: Decoding<T>,
 }
 
-/// Asks what happens to the items of a list after `version`.
+/// Begins to watch the items of a list after `version`.
 ///
-/// It takes no place among the parallel requests once it has begun, and may stay silent for as long as
-/// [`Limits::silence`](super::Limits::silence) allows.
+/// Once it has begun, it does not count as a parallel request, and may receive nothing for as long
+/// as [`ReadLimits::silence`](super::read_limits::ReadLimits::silence) allows.
 ///
 /// # Errors
 ///
-/// [`ReadError`], after the retries that [`Limits`](super::Limits) allow; one that
-/// [is gone](ReadError::is_gone) when the server no longer knows the version.
+/// [`ReadError`], after the retries that [`ReadLimits`](super::read_limits::ReadLimits) allow; one
+/// that [is gone](ReadError::is_gone) when the version has expired.
 pub async fn watch<T>(
     reader: &Reader,
     request: &ListRequest,
@@ -78,7 +78,7 @@ pub async fn watch<T>(
         opened,
         path,
         version: version.to_owned(),
-        lines: Lines::default(),
+        lines: LineBuffer::default(),
         decoding,
     })
 }
@@ -87,8 +87,8 @@ fn watch_path(request: &ListRequest, version: &str) -> String {
     let mut path = request.selecting_path();
     path.push(if path.contains('?') { '&' } else { '?' });
     path.push_str("watch=1&resourceVersion=");
-    encode(&mut path, version);
-    // Randomness enough to keep watches apart, without a crate for it.
+    escape(&mut path, version);
+    // This is random enough to spread watches, without a crate for random numbers.
     let seconds = SHORTEST + RandomState::new().hash_one(version) % (LONGEST - SHORTEST + 1);
     write!(path, "&allowWatchBookmarks=true&timeoutSeconds={seconds}")
         .expect("because a String grows");
@@ -96,103 +96,104 @@ fn watch_path(request: &ListRequest, version: &str) -> String {
 }
 
 impl<T> Watch<T> {
-    /// The version up to which everything was handed over.
+    /// Returns the resource version up to which every event was handed over.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Waits for the next event; `None` when the server has ended the watch. Nothing is lost when it
-    /// is not waited for to the end.
+    /// Waits for the next event; `None` when the server has ended the watch. Nothing is lost when
+    /// this future is dropped.
     ///
     /// # Errors
     ///
-    /// [`ReadError`]: a cut connection, a silence that is too long, the server's own ERROR event as
-    /// [`ReadError::Api`], or a line that is no event, behind which anything may have been.
+    /// [`ReadError`]: the connection broke, nothing arrived in time, the server sent an ERROR event
+    /// ([`ReadError::Api`]), or a line is not an event.
     pub async fn next(&mut self) -> Result<Option<WatchEvent<T>>, ReadError> {
         loop {
             if let Some(line) = self.lines.next() {
                 return self.decode(&line).map(Some);
             }
-            // Half an event is left behind at the end: it was not handed over, and comes again.
+            // An incomplete event at the end is dropped: the next watch sends it again.
             let Some(chunk) = self.opened.next().await? else { return Ok(None) };
             self.lines.push(&chunk);
             if self.lines.unfinished() > LONGEST_LINE {
-                return Err(self.no_event("a line that does not end"));
+                return Err(self.no_event(&"a line that does not end"));
             }
         }
     }
 
     fn decode(&mut self, line: &[u8]) -> Result<WatchEvent<T>, ReadError> {
-        let event: Line = serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
+        let event: WatchLine =
+            serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
         let text = event.object.get();
-        let head = || serde_json::from_str::<Head>(text).map(|head| head.metadata);
+        let head = || serde_json::from_str::<ObjectHead>(text).map(|head| head.metadata);
         match event.r#type {
             "ADDED" | "MODIFIED" => {
                 let head = head();
                 let object = (self.decoding.json)(text);
                 Ok(match (head, object) {
                     (Ok(head), Ok(object)) => {
-                        self.reach(head.resource_version);
+                        self.advance(head.resource_version);
                         WatchEvent::Seen(object)
                     }
                     (Ok(head), Err(error)) => {
-                        let broken = format!("{}: {error}", head.place());
-                        self.reach(head.resource_version);
+                        let broken = format!("{}: {error}", head.full_name());
+                        self.advance(head.resource_version);
                         WatchEvent::Broken(broken)
                     }
                     (Err(error), _) => WatchEvent::Broken(error.to_string()),
                 })
             }
-            // Only its name counts: whatever else it was, it is no more.
+            // Of a deleted object only the name matters.
             "DELETED" => match head() {
                 Ok(head) => {
-                    let Metadata { namespace, name, resource_version } = head;
-                    self.reach(resource_version);
+                    let HeadMetadata { namespace, name, resource_version } = head;
+                    self.advance(resource_version);
                     Ok(WatchEvent::Gone { namespace, name })
                 }
                 Err(error) => Ok(WatchEvent::Broken(error.to_string())),
             },
             "BOOKMARK" => {
                 let head = head().map_err(|error| self.no_event(&error))?;
-                self.reach(head.resource_version);
+                self.advance(head.resource_version);
                 Ok(WatchEvent::Bookmark)
             }
             "ERROR" => {
-                let Code { code } = serde_json::from_str(text).unwrap_or_default();
-                let Refusal { reason, message } = Refusal::read(code, text.as_bytes());
+                let ErrorCode { code } = serde_json::from_str(text).unwrap_or_default();
+                let ErrorStatus { reason, message } = ErrorStatus::read(code, text.as_bytes());
                 Err(ReadError::Api { code, reason, message, path: self.path.clone() })
             }
             other => Err(self.no_event(&format!("an event of type {other:?}"))),
         }
     }
 
-    fn reach(&mut self, version: String) {
+    fn advance(&mut self, version: String) {
         if !version.is_empty() {
             self.version = version;
         }
     }
 
-    fn no_event(&self, detail: &(impl ToString + ?Sized)) -> ReadError {
-        ReadError::Undecodable { path: self.path.clone(), detail: detail.to_string() }
+    fn no_event(&self, detail: &dyn fmt::Display) -> ReadError {
+        ReadError::undecodable(&self.path, detail)
     }
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct WatchLine<'a> {
     r#type: &'a str,
     #[serde(borrow)]
     object: &'a RawValue,
 }
 
-/// What names an object and its version. Unlike a slim type it is read of every kind.
+/// The metadata that is read of an object of any kind.
 #[derive(Deserialize)]
-struct Head {
-    metadata: Metadata,
+struct ObjectHead {
+    metadata: HeadMetadata,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Metadata {
+struct HeadMetadata {
     namespace: String,
     name: String,
     resource_version: String,
@@ -200,12 +201,12 @@ struct Metadata {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Code {
+struct ErrorCode {
     code: u16,
 }
 
-impl Metadata {
-    fn place(&self) -> String {
+impl HeadMetadata {
+    fn full_name(&self) -> String {
         match self.namespace.as_str() {
             "" => self.name.clone(),
             namespace => format!("{namespace}/{}", self.name),
@@ -213,15 +214,15 @@ impl Metadata {
     }
 }
 
-/// Bytes of any cut, made lines again.
+/// Splits bytes that arrive in chunks of any size into lines.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineBuffer {
     bytes: Vec<u8>,
-    /// Up to here there is no line end.
+    /// How many bytes are known to hold no line end.
     searched: usize,
 }
 
-impl Lines {
+impl LineBuffer {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -230,7 +231,7 @@ impl Lines {
         self.bytes.len()
     }
 
-    /// Takes the first whole line out; lines of blanks are none.
+    /// Removes and returns the first whole line that is not blank.
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
@@ -249,14 +250,14 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Lines, SHORTEST, watch_path};
+    use super::{LONGEST, LineBuffer, SHORTEST, watch_path};
     use crate::client::ListRequest;
 
     #[test]
     fn lines_are_found_however_they_are_cut() {
         let text = b"one\n\n \r\ntwo\nthr";
         for size in 1..=text.len() {
-            let (mut lines, mut found) = (Lines::default(), Vec::new());
+            let (mut lines, mut found) = (LineBuffer::default(), Vec::new());
             for chunk in text.chunks(size) {
                 lines.push(chunk);
                 while let Some(line) = lines.next() {

@@ -1,32 +1,30 @@
-//! What can happen to a look at a cluster.
+//! Changes to a `Cluster`: rows, coverage, answers and the clock.
 
 use super::Coverage;
 use crate::model::{Kind, ObjectKey, Row, Server, Text, Time};
 
-/// Something that was learned.
+/// A change to a [`Cluster`](super::Cluster).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// An object is there and looks like this, or a question was answered.
+    /// An object exists with this content, or a question was answered.
     Seen(Row),
-    /// An object is gone, or is of no more interest.
+    /// An object does not exist any more, or no row of it is kept any more.
     Gone(ObjectKey),
-    /// A list of everything within reach begins: sent before it is asked for.
+    /// A list of everything within reach begins. Sent before the request.
     Begin(Reach),
-    /// That list is complete: what it did not name is gone.
+    /// That list is complete: objects that it did not contain do not exist.
     Complete(Reach),
-    /// All of a foreign dump's objects within reach are known, as of one moment.
+    /// A dump of another tool contains all objects within reach, as of one moment.
     Whole(Reach),
     /// How far a list reached, as a dump recorded it.
     Covered(Reach, Coverage),
-    /// The server does not serve the kind: there are none.
+    /// The server does not serve the kind: no objects exist.
     NotServed(Kind),
-    /// Nobody asked for the kind to be looked at: what needs it is silent.
-    NotConfigured(Kind),
-    /// A list could not be had, or not whole.
+    /// A list failed or is incomplete.
     Lost(Gap),
     /// The server's clock.
     Clock(Time),
-    /// What the server says of itself.
+    /// The server's version.
     Server(Server),
 }
 
@@ -46,12 +44,12 @@ impl Reach {
     }
 }
 
-/// Something that was not seen, and why.
+/// Objects that were not read, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gap {
     /// The kind.
     pub kind: Kind,
-    /// The namespace, or `None` when it is all of them.
+    /// The namespace, or `None` for all.
     pub namespace: Option<Text>,
     /// Why: lower case, no full stop.
     pub reason: String,

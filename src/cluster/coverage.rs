@@ -1,37 +1,35 @@
-//! What was seen, and what was not.
+//! Coverage: which kinds were read, in which namespaces.
 
 use std::collections::BTreeMap;
 
 use super::{Gap, Reach};
 use crate::model::{Kind, Text};
 
-/// The one `Result` of the core: `Err` means that the answer depends on something not seen.
+/// The result of a lookup: `Err` means that the answer depends on something that was not read.
 pub type Seen<T> = Result<T, Unseen>;
 
-/// What was not seen.
+/// What was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unseen {
     /// The kind.
     pub kind: Kind,
     /// The namespace, or `None` for all.
     pub namespace: Option<Text>,
-    /// What to tell the user, lower case, no full stop.
+    /// The reason, for the user: lower case, no full stop.
     pub reason: String,
 }
 
-/// How far a kind was seen.
+/// How far a kind was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Coverage {
-    /// A list is on its way since this point in the order of changes.
+    /// A list is being read since this point in the order of changes.
     Listing { began: u64 },
-    /// Seen whole, by a list that began and ended at these points in the order of changes.
+    /// Read completely, by a list that began and ended at these points in the order of changes.
     Seen { began: u64, ended: u64 },
-    /// Not seen, or not whole.
+    /// Not read, or not completely.
     Gap(Gap),
-    /// The server does not serve it: there are none.
+    /// The server does not serve it: no objects exist.
     NotServed,
-    /// Nobody asked to look: silent.
-    NotConfigured,
 }
 
 /// The coverage of every kind, as a whole and by namespace.
@@ -71,16 +69,13 @@ impl Coverages {
         self.0.iter()
     }
 
-    /// Returns whether everything within reach was seen.
+    /// Returns whether everything within reach was read: when its list began and ended.
     pub(super) fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<(u64, u64)> {
         let unseen = |reason: String| Unseen { kind, namespace: namespace.cloned(), reason };
         match self.of(kind, namespace) {
             Some(Coverage::Seen { began, ended }) => Ok((*began, *ended)),
             Some(Coverage::NotServed) => Ok((u64::MAX, 0)),
             Some(Coverage::Gap(gap)) => Err(unseen(gap.reason.clone())),
-            Some(Coverage::NotConfigured) => {
-                Err(unseen(format!("{} were not looked at", kind.plural())))
-            }
             Some(Coverage::Listing { .. }) => {
                 Err(unseen(format!("{} are still being listed", kind.plural())))
             }

@@ -1,4 +1,4 @@
-//! What a judgement may look at.
+//! Lookups in a `Cluster` by rules, facts and remedies, recorded for tests and wake times.
 
 mod backends;
 mod drivers;
@@ -13,40 +13,42 @@ use std::{
     time::Duration,
 };
 
-use super::{Cluster, Coverage, Reach, Seen, Unseen};
+use super::{Cluster, Coverage, Reach, Seen, Unseen, rows::Stored};
 use crate::model::{
-    Age, Answer, Attachment, BackendKey, Claim, ClaimKey, Event, Fact, FactKey, Kind, ObjectKey,
-    PodUse, Question, Server, Settings, StorageClass, Text, Threshold, Time, Volume,
+    Age, Answer, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, Event, Fact, FactKey,
+    Kind, ObjectId, ObjectKey, PodUse, Question, Server, Settings, StorageClass, Text, Threshold,
+    Time, Volume,
 };
 
-/// The eyes of a judgement: every look at the cluster goes through here.
+/// Gives a judgement access to the cluster: every lookup goes through here.
 ///
-/// It notes what was looked at, what would have to be asked, and when time alone will change the
-/// answer.
+/// It records lookups, questions without an answer, and the time at which a judgement may change
+/// without any other change.
 #[derive(Debug)]
 pub struct Cx<'a> {
     cluster: &'a Cluster,
     settings: &'a Settings,
     wake: Cell<Option<Time>>,
     asked: RefCell<BTreeSet<Question>>,
-    /// `None` while nobody listens, and inside a fact that is noted as a whole.
-    looked: RefCell<Option<Vec<Lookup>>>,
+    /// `None` while lookups are not recorded, and while a fact is derived, which is recorded as one
+    /// lookup.
+    lookups: RefCell<Option<Vec<Lookup>>>,
     facts: &'a RefCell<Facts>,
-    /// The volumes of backend volumes that very many share, so that they are not sorted for each.
+    /// The volumes of a backend volume that very many volumes share, sorted once.
     crowds: RefCell<BTreeMap<BackendKey, Vec<&'a Volume>>>,
 }
 
-/// From this many volumes on, those that share a backend volume are kept.
+/// From this many volumes on, the volumes of a backend volume are kept.
 const CROWD: usize = 16;
 
 /// Facts about drivers, derived once and used by all volumes of a driver, each with the time at
 /// which it has to be derived again.
 ///
-/// Whoever keeps them across changes compares them, so that a Lease that was merely renewed makes
+/// The `Assessor` keeps them across changes and compares them, so that a renewed Lease alone makes
 /// no volume dirty.
 pub type Facts = BTreeMap<FactKey, (Arc<Fact>, Option<Time>)>;
 
-/// One look at the cluster.
+/// One lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lookup {
     VolumesOfBackend(BackendKey),
@@ -67,12 +69,12 @@ pub enum Lookup {
     VolumeSnapshotsOf(ClaimKey),
     UsersOfAttributes(Box<str>),
     AttachedVolume(Box<str>),
-    /// A node, with the kind of the object that names it.
+    /// A node, with the kind of the object that references it.
     Node(Box<str>, Kind),
     ClaimedClass(Text),
     Classes,
     AttachmentsOf(Box<str>),
-    /// Attachments that describe their volume themselves.
+    /// Attachments with an inline volume source.
     InlineAttachmentsOf(BackendKey),
     SnapshotsOf(BackendKey),
     NodesHolding(BackendKey),
@@ -82,7 +84,7 @@ pub enum Lookup {
     Answer(Question),
     Fact(FactKey),
     CsiDriver(Text),
-    /// Whether a kind was seen whole.
+    /// Whether a kind was read completely.
     Whole(Kind),
 }
 
@@ -94,37 +96,37 @@ impl<'a> Cx<'a> {
             settings,
             wake: Cell::new(None),
             asked: RefCell::default(),
-            looked: RefCell::new(None),
+            lookups: RefCell::new(None),
             facts,
             crowds: RefCell::default(),
         }
     }
 
-    /// What the user asked for.
+    /// Settings: thresholds, scope and accepted risks.
     pub fn settings(&self) -> &'a Settings {
         self.settings
     }
 
-    /// Everything that was seen, for whoever goes through all of it.
+    /// The cluster, for code that iterates over all rows.
     pub fn cluster(&self) -> &'a Cluster {
         self.cluster
     }
 
-    /// The server's clock, for whoever records when something was decided. Rules compare ages with
-    /// thresholds instead, so that it is noted when time alone changes the answer.
+    /// The server's clock, for records of when a decision was made. Rules compare ages with
+    /// thresholds instead, so that the wake time is recorded.
     pub fn clock(&self) -> Option<Time> {
         self.cluster.clock()
     }
 
-    /// Starts to note lookups, for tests of what a judgement depends on.
+    /// Starts to record lookups, for tests of what a judgement depends on.
     pub fn listen(&self) {
-        *self.looked.borrow_mut() = Some(Vec::new());
+        *self.lookups.borrow_mut() = Some(Vec::new());
     }
 
-    /// Takes what was noted since the last call: lookups, and the wake time.
+    /// Takes the lookups and the wake time that were recorded since the last call.
     pub fn take_notes(&self) -> (Vec<Lookup>, Option<Time>) {
-        let looked = self.looked.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default();
-        (looked, self.wake.take())
+        let lookups = self.lookups.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default();
+        (lookups, self.wake.take())
     }
 
     /// Takes the earliest time at which an answer since the last call may change.
@@ -132,20 +134,20 @@ impl<'a> Cx<'a> {
         self.wake.take()
     }
 
-    /// Takes the questions that came up.
+    /// Takes the questions that have no answer.
     pub fn take_questions(&self) -> BTreeSet<Question> {
         self.asked.take()
     }
 
     fn note(&self, lookup: impl FnOnce() -> Lookup) {
-        if let Some(looked) = self.looked.borrow_mut().as_mut() {
-            looked.push(lookup());
+        if let Some(lookups) = self.lookups.borrow_mut().as_mut() {
+            lookups.push(lookup());
         }
     }
 
     // --- time -----------------------------------------------------------------------------
 
-    /// What the server says of itself, where it was asked.
+    /// The server's version, if it was read.
     pub fn server(&self) -> Option<&'a Server> {
         self.cluster.server.as_ref()
     }
@@ -168,7 +170,7 @@ impl<'a> Cx<'a> {
         due <= now
     }
 
-    /// Whether there is a clock at all: without one nothing is recent, and nothing is long ago.
+    /// Whether the time is known: without it nothing is recent, and nothing is long ago.
     pub fn has_clock(&self) -> bool {
         self.cluster.clock().is_some()
     }
@@ -191,7 +193,7 @@ impl<'a> Cx<'a> {
 
     // --- volumes and claims ----------------------------------------------------------------
 
-    /// Whether the kind was seen whole, in all namespaces.
+    /// Whether the kind was read completely, in all namespaces.
     ///
     /// # Errors
     /// When it was not.
@@ -200,10 +202,10 @@ impl<'a> Cx<'a> {
         self.cluster.reach(kind, None)
     }
 
-    /// Returns the volumes that name the same backend volume, in the order of their names.
+    /// Returns the volumes that reference a backend volume, in the order of their names.
     ///
     /// # Errors
-    /// When volumes were not seen.
+    /// When volumes were not read.
     pub fn volumes_of_backend(&self, backend: &BackendKey) -> Seen<Vec<&'a Volume>> {
         self.note(|| Lookup::VolumesOfBackend(backend.clone()));
         self.all_of(Kind::PersistentVolume)?;
@@ -219,98 +221,76 @@ impl<'a> Cx<'a> {
         Ok(volumes)
     }
 
-    /// Returns a volume by name; `Ok(None)` when it is known to be absent.
+    /// Returns a volume by name; `Ok(None)` if it is known to be absent.
     ///
     /// # Errors
-    /// When volumes were not seen, or the list began too early to prove the absence.
+    /// When volumes were not read, or the absence is not proven.
     pub fn volume(&self, name: &str) -> Seen<Option<&'a Volume>> {
         self.note(|| Lookup::VolumeNamed(name.into()));
-        if let Some(id) = self.cluster.volumes.find(Kind::PersistentVolume, "", name) {
-            return Ok(self.cluster.volumes.get(id));
-        }
-        self.absent(Kind::PersistentVolume, None, name, Kind::PersistentVolumeClaim)?;
-        Ok(None)
+        self.by_name(Kind::PersistentVolume, None, name, Kind::PersistentVolumeClaim)
     }
 
-    /// Returns the claim that a volume names; `Ok(None)` when it is known to be absent.
+    /// Returns the claim that a volume references; `Ok(None)` if it is known to be absent.
     ///
     /// # Errors
-    /// When claims of that namespace were not seen, or when the list of claims began before the
-    /// list of volumes had ended and nobody has asked for this one since.
+    /// When claims of that namespace were not read, or when the list of claims began before the
+    /// list of volumes ended and the claim was not requested since.
     pub fn claim(&self, key: &ClaimKey) -> Seen<Option<&'a Claim>> {
         self.note(|| Lookup::Claim(key.clone()));
-        let kind = Kind::PersistentVolumeClaim;
-        if let Some(id) = self.cluster.claims.find(kind, &key.namespace, &key.name) {
-            return Ok(self.cluster.claims.get(id));
-        }
-        self.absent(kind, Some(&key.namespace), &key.name, Kind::PersistentVolume)?;
-        Ok(None)
+        let (kind, namespace) = (Kind::PersistentVolumeClaim, Some(&key.namespace));
+        self.by_name(kind, namespace, &key.name, Kind::PersistentVolume)
     }
 
     /// Returns the claims whose `spec.volumeName` is this volume.
     ///
     /// # Errors
-    /// When claims were not seen in every namespace.
+    /// When claims were not read in every namespace.
     pub fn claims_naming(&self, volume: &str) -> Seen<Vec<&'a Claim>> {
         self.note(|| Lookup::ClaimsNaming(volume.into()));
         self.all_of(Kind::PersistentVolumeClaim)?;
         let ids = self.cluster.indexes.claims_by_volume.candidates(volume);
-        let mut claims: Vec<_> = ids
-            .filter_map(|id| self.cluster.claims.get(id))
-            .filter(|claim| claim.volume_name.as_deref() == Some(volume))
-            .collect();
-        claims.sort_by(|a, b| {
-            (&a.namespace, &a.metadata.name).cmp(&(&b.namespace, &b.metadata.name))
-        });
-        Ok(claims)
+        Ok(self.matching(ids, |claim: &Claim| claim.volume_name.as_deref() == Some(volume)))
     }
 
     // --- users -----------------------------------------------------------------------------
 
-    /// Returns the pods whose volumes name a claim, in any phase, scheduled or not.
+    /// Returns the pods with a volume that references a claim, in any phase, scheduled or not.
     ///
     /// # Errors
-    /// When pods of that namespace were not seen.
+    /// When pods of that namespace were not read.
     pub fn pods_of(&self, key: &ClaimKey) -> Seen<Vec<&'a PodUse>> {
         self.note(|| Lookup::PodsOf(key.clone()));
         self.cluster.reach(Kind::Pod, Some(&key.namespace))?;
         let ids = self.cluster.indexes.pods_by_claim.candidates((&*key.namespace, &*key.name));
-        let mut pods: Vec<_> = ids
-            .filter_map(|id| self.cluster.pods.get(id))
-            .filter(|pod| {
-                pod.namespace == key.namespace
-                    && pod.claims.iter().any(|mounted| mounted.claim == key.name)
-            })
-            .collect();
-        pods.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(pods)
+        Ok(self.matching(ids, |pod: &PodUse| {
+            pod.namespace == key.namespace
+                && pod.claims.iter().any(|mounted| mounted.claim == key.name)
+        }))
     }
 
     /// Returns the attachments of a volume, in any state.
     ///
     /// # Errors
-    /// When attachments were not seen.
+    /// When attachments were not read.
     pub fn attachments_of(&self, volume: &str) -> Seen<Vec<&'a Attachment>> {
         self.note(|| Lookup::AttachmentsOf(volume.into()));
         self.all_of(Kind::VolumeAttachment)?;
         let ids = self.cluster.indexes.attachments_by_volume.candidates(volume);
-        let is_of = |row: &&Attachment| matches!(&row.source, crate::model::AttachmentSource::Volume(name) if **name == *volume);
-        let mut rows: Vec<_> =
-            ids.filter_map(|id| self.cluster.attachments.get(id)).filter(is_of).collect();
-        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &Attachment| {
+            matches!(&row.source, AttachmentSource::Volume(name) if **name == *volume)
+        }))
     }
 
     // --- classes, events, answers -----------------------------------------------------------
 
-    /// Returns a storage class; `Ok(None)` when it is known to be absent.
+    /// Returns a storage class; `Ok(None)` if it is known to be absent.
     ///
     /// # Errors
-    /// When classes were not seen, or were listed before the volumes.
+    /// When classes were not read, or were listed before the volumes.
     pub fn class(&self, name: &Text) -> Seen<Option<&'a StorageClass>> {
         self.note(|| Lookup::Class(Text::clone(name)));
-        if let Some(id) = self.cluster.classes.find(Kind::StorageClass, "", name) {
-            return Ok(self.cluster.classes.get(id));
+        if let Some(class) = self.cluster.tables.classes.named(Kind::StorageClass, "", name) {
+            return Ok(Some(class));
         }
         self.listed_after(Kind::StorageClass, None, Kind::PersistentVolume)?;
         Ok(None)
@@ -319,24 +299,22 @@ impl<'a> Cx<'a> {
     /// Returns the events about an object, oldest first.
     ///
     /// # Errors
-    /// When events were not seen.
+    /// When events were not read.
     pub fn events_of(&self, key: &ObjectKey) -> Seen<Vec<&'a Event>> {
         self.note(|| Lookup::EventsOf(key.clone()));
         self.all_of(Kind::Event)?;
         let wanted = super::store::object_key(key);
         let ids = self.cluster.indexes.events_by_object.candidates(wanted);
-        let mut events: Vec<_> = ids
-            .filter_map(|id| self.cluster.events.get(id))
-            .filter(|event| super::store::object_key(&event.about) == wanted)
-            .collect();
+        let is_about = |event: &Event| super::store::object_key(&event.about) == wanted;
+        let mut events = self.matching(ids, is_about);
         events.sort_by(|a, b| (a.last_seen, &a.name).cmp(&(b.last_seen, &b.name)));
         Ok(events)
     }
 
-    /// Returns the answer to a question; where there is none yet, notes that it came up.
+    /// Returns the answer to a question; if there is none yet, records the question.
     ///
     /// # Errors
-    /// When it was not answered yet.
+    /// When there is no answer yet.
     pub fn answer(&self, question: Question) -> Seen<Answer> {
         self.note(|| Lookup::Answer(question.clone()));
         if let Some(answer) = self.cluster.answers.get(&question) {
@@ -347,10 +325,42 @@ impl<'a> Cx<'a> {
         Err(Unseen { kind, namespace, reason: "nobody asked".to_owned() })
     }
 
+    // --- rows of any type ------------------------------------------------------------------
+
+    /// Returns those candidates of an index that really match, in the order of namespace and name.
+    fn matching<R: Stored>(
+        &self,
+        candidates: impl Iterator<Item = ObjectId>,
+        matches: impl Fn(&R) -> bool,
+    ) -> Vec<&'a R> {
+        let table = R::table(&self.cluster.tables);
+        let rows = candidates.filter_map(|id| table.get(id));
+        let mut rows: Vec<_> = rows.filter(|row| matches(row)).collect();
+        rows.sort_by(|a, b| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
+        rows
+    }
+
+    /// Returns an object that an object of the kind `referenced_by` references; `Ok(None)` if it is
+    /// known to be absent.
+    fn by_name<R: Stored>(
+        &self,
+        kind: Kind,
+        namespace: Option<&Text>,
+        name: &str,
+        referenced_by: Kind,
+    ) -> Seen<Option<&'a R>> {
+        let in_namespace = namespace.map_or("", |namespace| namespace);
+        let row = R::table(&self.cluster.tables).named(kind, in_namespace, name);
+        if row.is_none() {
+            self.absent(kind, namespace, name, referenced_by)?;
+        }
+        Ok(row)
+    }
+
     // --- absence ---------------------------------------------------------------------------
 
-    /// Whether what no list shows is known to be absent: because of the order of the lists, or
-    /// because somebody asked for it by name.
+    /// Whether an object that no list contains is known to be absent: by the order of the lists, or
+    /// by an answer about this object.
     fn absent(&self, kind: Kind, namespace: Option<&Text>, name: &str, naming: Kind) -> Seen<()> {
         let key = ObjectKey { kind, namespace: namespace.cloned(), name: name.into() };
         let exists = Question::Exists(key.clone());
@@ -366,7 +376,7 @@ impl<'a> Cx<'a> {
         let answer = self.answer(Question::Exists(key.clone()));
         match answer.map_err(|unseen| Unseen { reason, ..unseen })? {
             Answer::No => Ok(()),
-            // Then it would have come back as a row; it may have gone again since.
+            // The object would have been returned as a row; it may have been deleted since.
             Answer::Yes | Answer::Is(_) | Answer::Unanswered(_) | Answer::Forbidden => {
                 Err(Unseen {
                     kind,
@@ -377,13 +387,14 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Whether the list of a kind began after the list of what names it had ended: only then is
-    /// what it does not show known to be absent.
+    /// Whether the list of a kind began after the list of the objects that reference it ended: only
+    /// then is an object that it does not contain known to be absent.
     fn listed_after(&self, kind: Kind, namespace: Option<&Text>, naming: Kind) -> Seen<()> {
         let (began, _) = self.cluster.coverages.reach(kind, namespace)?;
         let ended = match self.cluster.coverages.get(&Reach::all(naming)) {
             Some(Coverage::Seen { ended, .. }) => *ended,
-            // What names it is still coming in, or came in parts: nothing is proven.
+            // The list of referencing objects is incomplete, or was read in parts: this proves
+            // nothing.
             _ => u64::MAX,
         };
         if began >= ended {

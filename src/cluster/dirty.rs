@@ -1,49 +1,68 @@
-//! What a change makes worth judging again.
+//! Subjects of judgements, and those that a change makes dirty.
 
 use std::collections::BTreeSet;
 
 use crate::model::{BackendKey, ObjectId, Text};
 
-/// What a judgement is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Subject {
-    Volume(ObjectId),
-    Claim(ObjectId),
-    /// By its slot among the workloads.
-    StatefulSet(ObjectId),
-    Attachment(ObjectId),
-    Pod(ObjectId),
-    Class(ObjectId),
-    AttributesClass(ObjectId),
-    Snapshot(ObjectId),
-    Driver(Text),
-    /// A backend volume that was left behind on purpose.
-    Backend(BackendKey),
+/// Calls a macro with one line for each type of row that rules judge: its variant of [`Subject`],
+/// its type, and the methods of [`Cluster`](super::Cluster) that return all of them and one by id.
+macro_rules! for_each_judged_row {
+    ($call:ident) => {
+        $call! {
+            Volume: Volume, volumes, volume_at;
+            Claim: Claim, claims, claim_at;
+            StatefulSet: StatefulSet, sets, set_at;
+            Attachment: Attachment, attachments, attachment_at;
+            Pod: PodUse, pods, pod_at;
+            Class: StorageClass, classes, class_at;
+            AttributesClass: AttributesClass, attributes_classes, attributes_class_at;
+            Snapshot: SnapshotContent, snapshots, snapshot_at;
+        }
+    };
 }
+pub(crate) use for_each_judged_row;
+
+macro_rules! declare_subject {
+    ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
+        /// What a judgement is about.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Subject {
+            // A StatefulSet has the id of its workload.
+            $($subject(ObjectId),)+
+            /// A CSI driver or another provisioner, by its name.
+            Driver(Text),
+            /// A kept backend volume.
+            Backend(BackendKey),
+        }
+    };
+}
+
+for_each_judged_row!(declare_subject);
 
 /// The subjects whose judgement may differ after a change.
 ///
-/// Too much is harmless, too little is a bug; a property test holds it against full passes.
+/// A subject too many is harmless, one too few is a bug; a property test compares with complete
+/// assessments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirty {
-    /// Everything: coverage changed, or nothing was judged yet.
+    /// All subjects: coverage changed, or nothing was judged yet.
     pub everything: bool,
     /// These subjects.
     pub subjects: BTreeSet<Subject>,
-    /// Drivers whose facts may differ. Their volumes are dirty only if a fact really does, which
-    /// whoever keeps the facts finds out: a Lease is renewed every few seconds.
+    /// Drivers whose facts may differ. Their volumes are dirty only if a fact really differs, which
+    /// the `Assessor` finds out: a Lease is renewed every few seconds.
     pub drivers: BTreeSet<Text>,
     /// The facts of every driver may differ.
     pub all_drivers: bool,
 }
 
 impl Dirty {
-    /// Everything is to be judged.
+    /// All subjects must be judged.
     pub fn everything() -> Self {
         Self { everything: true, ..Self::default() }
     }
 
-    /// Whether nothing is to be judged again.
+    /// Whether no subject must be judged again.
     pub fn is_empty(&self) -> bool {
         !self.everything && !self.all_drivers && self.subjects.is_empty() && self.drivers.is_empty()
     }

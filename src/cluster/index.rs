@@ -1,4 +1,4 @@
-//! Finding rows by what they name, without repeating it.
+//! An index from hashed keys to the ids of rows, without copies of the keys.
 
 use std::{
     hash::{BuildHasher, Hash},
@@ -9,14 +9,14 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::model::ObjectId;
 
-/// Ids of rows under the hash of what they name.
+/// Ids of rows under the hash of a key that they contain.
 ///
-/// The names themselves stay in the rows: a lookup returns candidates, and the caller compares.
+/// The keys themselves are only in the rows: a lookup returns candidates, and the caller compares.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    entries: HashTable<Entry>,
-    /// The rows of entries that have more than one, sorted: of a driver or a class there are as many
-    /// as there are volumes.
+    entries: HashTable<IndexEntry>,
+    /// The rows of entries that have more than one, sorted: of a driver or a class there are as
+    /// many as there are volumes.
     many: Vec<Vec<ObjectId>>,
     /// Places in `many` that are not taken.
     free: Vec<u32>,
@@ -25,7 +25,7 @@ pub(super) struct Index {
 
 /// The rows under one hash, in twelve bytes, since there may be an entry for each row.
 #[derive(Debug)]
-struct Entry {
+struct IndexEntry {
     hash: [u32; 2],
     /// Mostly there is one.
     ids: Ids,
@@ -43,7 +43,7 @@ impl Ids {
     }
 }
 
-impl Entry {
+impl IndexEntry {
     fn hash(&self) -> u64 {
         u64::from(self.hash[0]) << 32 | u64::from(self.hash[1])
     }
@@ -59,8 +59,8 @@ impl Index {
         debug_assert!(id & Ids::MANY == 0, "no cluster has 2^31 objects");
         let hash = self.hasher.hash_one(key);
         let Some(entry) = self.entries.find_mut(hash, |entry| entry.hash() == hash) else {
-            let entry = Entry { hash: Entry::halves(hash), ids: Ids(id) };
-            self.entries.insert_unique(hash, entry, Entry::hash);
+            let entry = IndexEntry { hash: IndexEntry::halves(hash), ids: Ids(id) };
+            self.entries.insert_unique(hash, entry, IndexEntry::hash);
             return;
         };
         match entry.ids.many() {
@@ -112,7 +112,7 @@ impl Index {
         }
     }
 
-    /// Returns the ids of rows that may name `key`, each once.
+    /// Returns the ids of rows that may contain `key`, each once.
     pub(super) fn candidates(&self, key: impl Hash) -> impl Iterator<Item = ObjectId> + '_ {
         let hash = self.hasher.hash_one(key);
         let entry = self.entries.find(hash, |entry| entry.hash() == hash);

@@ -1,23 +1,14 @@
-//! Rows of one kind, found by name.
+//! A table: the rows of one type, by id and by name.
 
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::model::{
-    Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, Kind, Lease, Node,
-    ObjectId, PodUse, SnapshotContent, StorageClass, Volume, VolumeSnapshot, Workload,
-};
+use crate::model::{Kind, NamedRow, ObjectId};
 
-/// A row that is found by kind, namespace and name.
-pub(super) trait Named {
-    /// Kind, namespace (empty for cluster-wide kinds) and name.
-    fn identity(&self) -> (Kind, &str, &str);
-}
-
-/// The rows of one table, in slots with small ids, and where to find them by name.
+/// The rows of one type, in slots with small ids, and an index of their names.
 #[derive(Debug)]
-pub(super) struct Table<R> {
+pub(super) struct RowTable<R> {
     slots: Vec<Option<Slot<R>>>,
     free: Vec<ObjectId>,
     names: HashTable<ObjectId>,
@@ -26,12 +17,12 @@ pub(super) struct Table<R> {
 
 #[derive(Debug)]
 struct Slot<R> {
-    /// When it was last seen, in the order of changes.
+    /// When it was last put, in the order of changes.
     seen: u64,
     row: Box<R>,
 }
 
-impl<R> Default for Table<R> {
+impl<R> Default for RowTable<R> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
@@ -42,7 +33,7 @@ impl<R> Default for Table<R> {
     }
 }
 
-impl<R: Named> Table<R> {
+impl<R: NamedRow> RowTable<R> {
     pub(super) fn find(&self, kind: Kind, namespace: &str, name: &str) -> Option<ObjectId> {
         let hash = self.hasher.hash_one((kind, namespace, name));
         let is_it = |id: &ObjectId| {
@@ -51,11 +42,16 @@ impl<R: Named> Table<R> {
         self.names.find(hash, is_it).copied()
     }
 
+    /// Returns the row of this kind, namespace (empty for cluster-wide kinds) and name.
+    pub(super) fn named(&self, kind: Kind, namespace: &str, name: &str) -> Option<&R> {
+        self.get(self.find(kind, namespace, name)?)
+    }
+
     pub(super) fn get(&self, id: ObjectId) -> Option<&R> {
         self.slots.get(id as usize)?.as_ref().map(|slot| &*slot.row)
     }
 
-    /// Puts a row into the slot of its namesake, or into a free one.
+    /// Puts a row into the slot of the row with the same key, or into a free one.
     pub(super) fn insert(&mut self, row: Box<R>, seen: u64) -> ObjectId {
         let (kind, namespace, name) = row.identity();
         if let Some(id) = self.find(kind, namespace, name) {
@@ -98,8 +94,8 @@ impl<R: Named> Table<R> {
         self.slots.len() - self.free.len()
     }
 
-    /// Returns what was last seen before a point in the order of changes.
-    pub(super) fn unseen_since(
+    /// Returns the rows that were last listed before a point in the order of changes.
+    pub(super) fn listed_before(
         &self,
         began: u64,
         kind: Kind,
@@ -115,33 +111,4 @@ impl<R: Named> Table<R> {
             self.slots.iter().enumerate().filter(|(_, slot)| slot.as_ref().is_some_and(stale));
         ids.filter_map(|(index, _)| ObjectId::try_from(index).ok()).collect()
     }
-}
-
-macro_rules! named {
-    ($($row:ty: $row_name:ident => $kind:expr, $namespace:expr, $name:expr;)+) => {$(
-        impl Named for $row {
-            fn identity(&self) -> (Kind, &str, &str) {
-                let $row_name = self;
-                ($kind, $namespace, $name)
-            }
-        }
-    )+};
-}
-
-named! {
-    Volume: row => Kind::PersistentVolume, "", &row.metadata.name;
-    Claim: row => Kind::PersistentVolumeClaim, &row.namespace, &row.metadata.name;
-    PodUse: row => Kind::Pod, &row.namespace, &row.name;
-    Workload: row => row.kind, &row.namespace, &row.name;
-    Autoscaler: row => Kind::HorizontalPodAutoscaler, &row.namespace, &row.name;
-    Node: row => Kind::Node, "", &row.metadata.name;
-    StorageClass: row => Kind::StorageClass, "", &row.metadata.name;
-    AttributesClass: row => Kind::VolumeAttributesClass, "", &row.metadata.name;
-    CsiDriver: row => Kind::CsiDriver, "", &row.metadata.name;
-    CsiNode: row => Kind::CsiNode, "", &row.metadata.name;
-    Attachment: row => Kind::VolumeAttachment, "", &row.metadata.name;
-    Lease: row => Kind::Lease, &row.namespace, &row.metadata.name;
-    Event: row => Kind::Event, &row.namespace, &row.name;
-    VolumeSnapshot: row => Kind::VolumeSnapshot, &row.namespace, &row.metadata.name;
-    SnapshotContent: row => row.kind, "", &row.metadata.name;
 }

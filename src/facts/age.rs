@@ -1,4 +1,5 @@
-//! How long a volume has been in its phase, and how far that can be trusted (SEMANTICS 0.4).
+//! The age of a phase: since when a volume has been in its phase, and how far that time can be
+//! trusted (SEMANTICS 0.4).
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub struct LastTransition {
 }
 
 impl LastTransition {
-    /// Reads both sources of a volume.
+    /// Returns both sources of a volume.
     pub fn of(cx: &Cx, volume: &Volume) -> Self {
         let stated = volume.last_phase_transition.filter(|time| {
             !cx.is_future(*time, SLACK) && !before_creation(*time, volume.metadata.created)
@@ -28,8 +29,8 @@ impl LastTransition {
         Self { stated, managed: volume.metadata.last_change(&ManagedField::Phase) }
     }
 
-    /// The age they add up to. Creation never counts: a volume made years ago may have been
-    /// released a minute ago.
+    /// Returns the age by both sources. The creation time never counts: a volume that was created
+    /// years ago may have been released a minute ago.
     pub fn age(self) -> Age {
         match (self.stated, self.managed) {
             (Some(stated), Some(managed)) => {
@@ -50,7 +51,7 @@ pub fn phase_age(cx: &Cx, volume: &Volume) -> Age {
 }
 
 /// Returns since when the reclaim policy, the phase and the object itself have been as they are:
-/// the latest of everything that tells. A controller that has to react had that long to do so.
+/// the latest of these times. A controller that must react has had that long to do so.
 pub fn policy_age(cx: &Cx, volume: &Volume) -> Age {
     let transition = LastTransition::of(cx, volume);
     let policy = volume.metadata.last_change(&ManagedField::ReclaimPolicy);

@@ -1,23 +1,26 @@
-//! What an attachment's record is worth (SEMANTICS R-SUP-1).
+//! `VolumeAttachment`s: whether the volume may be attached, whatever the status, and why detaching
+//! waits (SEMANTICS R-SUP-1).
 
 use super::finalizer::has_attacher_finalizer;
 use crate::cluster::{Cx, Seen};
 use crate::model::{Attachment, Kind, Liveness};
 
-/// Whether the disk may be attached, whatever `status.attached` says.
+/// Whether the volume may be attached to the node, whatever `status.attached` is.
 ///
 /// The attacher sets its finalizer before it asks the driver to attach, and removes it only after
-/// the driver has detached (external-attacher `csi_handler.go`, `util.go` `markAsDetached`). One
-/// that has nothing to ask its driver sets none, and what it calls attached is so until deleted.
+/// the driver has detached (external-attacher `csi_handler.go`, `util.go` `markAsDetached`). For a
+/// driver that has no attach operation it sets none, and the attachment counts as attached until it
+/// is deleted.
 pub fn may_be_attached(attachment: &Attachment) -> bool {
     has_attacher_finalizer(&attachment.metadata)
         || attachment.attached && attachment.metadata.deleting.is_none()
 }
 
-/// Returns the state of the node that an object of a kind names, in words; `None` when it is gone.
+/// Returns the state of a node that an object of this kind references, in words; `None` if the node
+/// does not exist.
 ///
 /// # Errors
-/// When nodes were not seen, or its absence is not proven.
+/// When nodes were not read, or its absence is not proven.
 pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
     let Some(node) = cx.node(name, named_by)? else { return Ok(None) };
     let mut state = if node.ready { "Ready" } else { "not Ready" }.to_owned();
@@ -30,8 +33,8 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
     Ok(Some(state))
 }
 
-/// What detaching waits for where the volume's object is there, as far as it shows, and what to do
-/// about it (SEMANTICS F81).
+/// Returns what detaching waits for if the volume exists, as far as is known, and what to do about
+/// it (SEMANTICS F81).
 pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness) -> String {
     let node = cx.node(&attachment.node, Kind::VolumeAttachment);
     if attacher == Liveness::Absent {

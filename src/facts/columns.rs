@@ -1,9 +1,9 @@
-//! What tells a volume apart from others in a table.
+//! The columns that tables show of a volume.
 
 use super::owner;
 use crate::model::{Volume, VolumeColumns};
 
-/// Returns what tables show of a volume beside a finding or a change.
+/// Returns the columns that tables show of the volume of a finding or a change.
 pub fn columns(volume: &Volume) -> VolumeColumns {
     VolumeColumns {
         capacity: volume.capacity,

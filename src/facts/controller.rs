@@ -1,43 +1,44 @@
-//! Whether a controller is alive, absent, or neither proven (SEMANTICS 0.7).
+//! The state of a controller: running, absent, or unknown (SEMANTICS 0.7).
 
 mod probes;
-mod serves;
-mod sign;
+mod sidecar_driver;
+mod sign_of_life;
 
 use std::time::Duration;
 
-use sign::Sign;
+use sign_of_life::SignOfLife;
 
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
-    ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Role, Text, Threshold, Time, Volume,
+    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Text, Threshold,
+    Time, Volume,
 };
 
 /// Returns the state of a driver's provisioner.
 pub fn provisioner(cx: &Cx, driver: &Text) -> ControllerState {
-    state(cx, Role::Provisioner, driver)
+    state(cx, ControllerRole::Provisioner, driver)
 }
 
 /// Returns the state of a driver's attacher.
 pub fn attacher(cx: &Cx, driver: &Text) -> ControllerState {
-    state(cx, Role::Attacher, driver)
+    state(cx, ControllerRole::Attacher, driver)
 }
 
-/// What `--driver-absent` calls the cluster's snapshot-controller.
+/// The name of the snapshot-controller for `--driver-absent`.
 pub const SNAPSHOT_CONTROLLER: &str = "snapshot-controller";
 
 /// Returns the state of the cluster's snapshot-controller, which serves all drivers.
 pub fn snapshotter(cx: &Cx) -> ControllerState {
-    state(cx, Role::Snapshotter, &Text::from(""))
+    state(cx, ControllerRole::Snapshotter, &Text::from(""))
 }
 
 /// Returns the state of kube-controller-manager.
 pub fn controller_manager(cx: &Cx) -> ControllerState {
-    state(cx, Role::ControllerManager, &Text::from(""))
+    state(cx, ControllerRole::ControllerManager, &Text::from(""))
 }
 
-fn state(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
+fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     let key = FactKey::Controller(role, Text::clone(driver));
     match &*cx.fact(key, || Fact::Controller(derive(cx, role, driver))) {
         Fact::Controller(state) => state.clone(),
@@ -45,11 +46,11 @@ fn state(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
     }
 }
 
-/// Whether a driver's controller is absent, rather than alive or unknown. One that is installed is
-/// not absent, whatever else was not seen.
+/// Whether a driver's controller is absent, rather than running or unknown. An installed controller
+/// is not absent, whatever else was not read.
 ///
 /// # Errors
-/// When what was not seen decides it.
+/// When something that was not read decides it.
 pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> {
     match (state.liveness, &state.unseen) {
         (Liveness::Absent, _) => Ok(true),
@@ -64,9 +65,9 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
     }
 }
 
-/// Derives the state of a controller from what is seen now.
-pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
-    Search {
+/// Derives the state of a controller from the cluster as it is now.
+pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
+    ControllerSearch {
         cx,
         role,
         driver,
@@ -80,14 +81,14 @@ pub(super) fn derive(cx: &Cx, role: Role, driver: &Text) -> ControllerState {
     .state()
 }
 
-struct Search<'a, 'b> {
+struct ControllerSearch<'a, 'b> {
     cx: &'b Cx<'a>,
-    role: Role,
+    role: ControllerRole,
     driver: &'b Text,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
     scaled_to_zero: Option<ObjectRef>,
-    /// The first probe that found it at work.
+    /// The first probe that found it running.
     alive: Option<Probe>,
     /// The latest sign of life of any age.
     last_sign: Option<Time>,
@@ -95,39 +96,39 @@ struct Search<'a, 'b> {
     lease: bool,
 }
 
-/// What one probe says.
-enum Says {
-    /// It is at work.
+/// The outcome of one probe.
+enum ProbeOutcome {
+    /// It is running.
     Alive,
-    /// It is installed, or half removed: not absent.
+    /// It is installed, or partly removed: not absent.
     Trace,
-    /// Nothing, and it was seen.
+    /// No trace, and everything was read.
     Nothing,
-    /// It was not seen.
+    /// Not read.
     Unseen(Unseen),
 }
 
-impl Search<'_, '_> {
+impl ControllerSearch<'_, '_> {
     fn state(mut self) -> ControllerState {
-        let answers = [
+        let outcomes = [
             self.lease(),
             self.pods(),
             self.workloads(),
             self.registration(),
             self.recent_action(),
         ];
-        let all_negative = answers.iter().all(|says| matches!(says, Says::Nothing));
+        let all_negative = outcomes.iter().all(|outcome| matches!(outcome, ProbeOutcome::Nothing));
         let (liveness, because) = if self.alive.is_some() {
             (Liveness::Alive, "")
-        } else if answers.iter().any(|says| matches!(says, Says::Unseen(_))) {
+        } else if outcomes.iter().any(|outcome| matches!(outcome, ProbeOutcome::Unseen(_))) {
             (Liveness::Unknown, "not everything that would show it was seen")
         } else if all_negative {
             self.absent()
         } else {
             (Liveness::Unknown, "it is installed, or half removed, but was not seen at work")
         };
-        let unseen = answers.into_iter().find_map(|says| match says {
-            Says::Unseen(unseen) if liveness == Liveness::Unknown => {
+        let unseen = outcomes.into_iter().find_map(|outcome| match outcome {
+            ProbeOutcome::Unseen(unseen) if liveness == Liveness::Unknown => {
                 Some((unseen.kind, unseen.reason))
             }
             _ => None,
@@ -148,27 +149,30 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What it means that every probe was made and found nothing.
+    /// Returns the state of a controller of which no probe found a trace.
     fn absent(&self) -> (Liveness, &'static str) {
         let settings = self.cx.settings();
         let name = match self.role {
-            Role::ControllerManager => Role::ControllerManager.name(),
-            Role::Snapshotter => SNAPSHOT_CONTROLLER,
-            Role::Provisioner | Role::Attacher => self.driver,
+            ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
+            ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
+            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
         };
-        if self.role == Role::Provisioner && !is_csi(self.cx, self.driver) {
-            // local-path, nfs-subdir…: their pods look like any other pod (SEMANTICS 0.2).
+        if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
+            // local-path, nfs-subdir…: their pods cannot be distinguished from other pods
+            // (SEMANTICS 0.2).
             return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
         }
         if settings.absent_drivers.contains(name) {
             return (Liveness::Absent, "nothing of it was found, and --driver-absent says so");
         }
-        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) && !self.lease {
-            // It can be told to keep no Lease, and run where nobody sees its pods: then it leaves no
-            // trace.
+        if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
+            && !self.lease
+        {
+            // It can run without a Lease and outside the cluster, without visible pods: then it
+            // leaves no trace.
             return (Liveness::Unknown, "it keeps no Lease that was seen");
         }
-        // Whatever was a sign of life after an earlier run saw nothing starts the wait anew.
+        // A sign of life after an earlier run found no trace restarts the wait.
         let since = self.cx.sighting(self.role, self.driver).max(self.last_sign);
         let seen_before = self.cx.sighting(self.role, self.driver).is_some();
         let wait = settings.thresholds.get(Threshold::DriverAbsent);
@@ -181,34 +185,39 @@ impl Search<'_, '_> {
         )
     }
 
-    fn probe(&mut self, what: &'static str, found: impl Into<String>, says: Says) -> Says {
-        self.probe_of(what, found, None, says)
+    fn probe(
+        &mut self,
+        what: &'static str,
+        found: impl Into<String>,
+        outcome: ProbeOutcome,
+    ) -> ProbeOutcome {
+        self.probe_of(what, found, None, outcome)
     }
 
-    /// Notes a probe with what is merely the latest of its kind: times, and who was last.
+    /// Adds a probe with its latest evidence: a time and a holder or pod.
     fn probe_of(
         &mut self,
         what: &'static str,
         found: impl Into<String>,
         latest: Option<String>,
-        says: Says,
-    ) -> Says {
+        outcome: ProbeOutcome,
+    ) -> ProbeOutcome {
         let probe = Probe { what, found: found.into(), latest };
-        if matches!(says, Says::Alive) && self.alive.is_none() {
+        if matches!(outcome, ProbeOutcome::Alive) && self.alive.is_none() {
             self.alive = Some(probe.clone());
         }
         self.probes.push(probe);
-        says
+        outcome
     }
 
-    /// Notes a sign of life, and tells what it is worth.
-    fn sign(&mut self, time: Option<Time>, within: Duration) -> Sign {
+    /// Records a sign of life, and returns its weight as evidence.
+    fn sign(&mut self, time: Option<Time>, within: Duration) -> SignOfLife {
         self.last_sign = self.last_sign.max(time);
-        Sign::of(self.cx, time, within)
+        SignOfLife::of(self.cx, time, within)
     }
 }
 
-/// Whether anything shows a driver to be CSI, and not just the name of another provisioner.
+/// Whether there is evidence that a driver is a CSI driver, and not another external provisioner.
 pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
     let of_csi = |volume: &Volume| {
         volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
@@ -216,11 +225,11 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
     cx.volumes_of_driver(driver).any(of_csi) || is_registered(cx, driver)
 }
 
-/// Whether a `CSIDriver` or a `CSINode` of this driver was seen.
+/// Whether a `CSIDriver` or a `CSINode` of this driver was read.
 fn is_registered(cx: &Cx, driver: &str) -> bool {
     cx.csi_driver(&driver.into()).is_ok_and(|found| found.is_some())
         || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())
 }
 
 #[cfg(test)]
-mod states;
+mod tests;

@@ -1,29 +1,29 @@
-//! The credentials with which a volume would be deleted (R-2644-17).
+//! The Secret with which csi-provisioner calls `DeleteVolume` (R-2644-17).
 
 use super::Owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{Answer, DeletionSecret, Fact, FactKey, Kind, Question, Text, Volume};
 
-/// What is known of the secret for `DeleteVolume`.
+/// The state of the Secret for `DeleteVolume`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretState {
-    /// None is needed, or nothing says that one is.
+    /// None is needed, or no field references one.
     NotNeeded,
-    /// It is there.
+    /// It exists.
     Present(DeletionSecret),
-    /// It is not: the provisioner would go on without credentials.
+    /// It does not exist: csi-provisioner would call the driver without credentials.
     Missing(DeletionSecret),
-    /// The volume names none, its class is gone, and its siblings name one: the provisioner would
-    /// go on without credentials.
+    /// The volume references none, its class does not exist, and other volumes of the driver
+    /// reference one: csi-provisioner would call the driver without credentials.
     Forgotten,
-    /// The user may not look at secrets.
+    /// The user may not read Secrets.
     Forbidden(DeletionSecret),
 }
 
-/// Returns what is known of a volume's deletion secret.
+/// Returns the state of a volume's deletion Secret.
 ///
 /// # Errors
-/// When it was not asked, or the class was not seen.
+/// When the Secret was not requested, or the class was not read.
 pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretState> {
     let Some(driver) = owner.csi() else { return Ok(SecretState::NotNeeded) };
     let Some(secret) = &volume.deletion_secret else {

@@ -1,4 +1,4 @@
-//! What controllers last said about a volume.
+//! The last events about a volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Event, ObjectRef, Volume};
@@ -10,20 +10,20 @@ pub const FAILED_RECYCLE: &str = "VolumeFailedRecycle";
 /// The volume controller does not know the reclaim policy.
 pub const UNKNOWN_POLICY: &str = "VolumeUnknownReclaimPolicy";
 
-/// Returns the latest event about this very volume, not about an earlier one of its name, with
-/// one of these reasons; no reasons mean any.
+/// Returns the latest event about this volume, by uid, with one of these reasons; no reasons mean
+/// any.
 ///
 /// # Errors
-/// When events were not seen.
+/// When events were not read.
 pub fn last_event<'a>(cx: &Cx<'a>, volume: &Volume, reasons: &[&str]) -> Seen<Option<&'a Event>> {
     last_event_about(cx, &volume.object(), reasons)
 }
 
-/// Returns the latest event about this very object, not about an earlier one of its name, with
-/// one of these reasons; no reasons mean any.
+/// Returns the latest event about this object, by uid, with one of these reasons; no reasons mean
+/// any.
 ///
 /// # Errors
-/// When events were not seen.
+/// When events were not read.
 pub fn last_event_about<'a>(
     cx: &Cx<'a>,
     object: &ObjectRef,

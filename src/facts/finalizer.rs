@@ -1,17 +1,18 @@
-//! Which controller sets and removes which finalizer (SEMANTICS 0.1).
+//! Finalizers, and the controllers that set and remove them (SEMANTICS 0.1).
 
-use super::names::sanitize;
+use super::driver_names::sanitize;
 use crate::model::{Metadata, Text, Volume};
 
-/// Set and removed by csi-provisioner on volumes whose backend it would delete.
+/// Set and removed by csi-provisioner on volumes whose backend volume it would delete.
 pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
-/// Set and removed by kube-controller-manager on in-tree volumes whose backend it would delete.
+/// Set and removed by kube-controller-manager on in-tree volumes whose backend volume it would
+/// delete.
 pub const IN_TREE: &str = "kubernetes.io/pv-controller";
 /// Set by admission and kube-controller-manager on every volume.
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Set by admission and kube-controller-manager on every claim.
 pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
-/// Set by csi-provisioner on a claim from which another one is being filled.
+/// Set by csi-provisioner on a claim that is being cloned.
 pub const CLONE_SOURCE: &str = "provisioner.storage.kubernetes.io/cloning-protection";
 /// Set by snapshot-controller on a claim of which a snapshot is being taken.
 pub const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
@@ -21,7 +22,7 @@ pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
 
 const ATTACHER: &str = "external-attacher/";
 
-/// Who removes a finalizer.
+/// The controller that removes a finalizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FinalizerOwner {
     /// csi-provisioner, of the volume's driver.
@@ -30,17 +31,17 @@ pub enum FinalizerOwner {
     ControllerManager,
     /// external-attacher, of the driver with this sanitised name.
     Attacher(Text),
-    /// csi-provisioner: the claim is the source of a clone, or a snapshot is being restored.
+    /// csi-provisioner: the claim is being cloned, or a snapshot is being restored.
     Cloning,
     /// snapshot-controller or csi-snapshotter.
     Snapshotter,
     /// The garbage collector: `orphan` and `foregroundDeletion`.
     GarbageCollector,
-    /// Not one of Kubernetes' own storage controllers.
+    /// A third-party controller.
     Unknown,
 }
 
-/// Returns who removes a finalizer.
+/// Returns the controller that removes a finalizer.
 pub fn owner_of(finalizer: &str) -> FinalizerOwner {
     match finalizer {
         EXTERNAL_PROVISIONER => FinalizerOwner::Provisioner,
@@ -64,29 +65,31 @@ pub fn owner_of(finalizer: &str) -> FinalizerOwner {
     }
 }
 
-/// Returns the finalizer that a driver's attacher sets
-/// (external-attacher `pkg/controller/util.go`, `GetFinalizerName`).
+/// Returns the finalizer that the external-attacher of a driver sets (external-attacher
+/// `pkg/controller/util.go`, `GetFinalizerName`).
 pub fn attacher_finalizer(driver: &str) -> String {
     format!("{ATTACHER}{}", sanitize(driver))
 }
 
-/// Whether any attacher's finalizer is present.
+/// Whether the finalizer of any external-attacher is present.
 pub fn has_attacher_finalizer(metadata: &Metadata) -> bool {
     set_by_attacher(metadata).is_some()
 }
 
-/// Returns the finalizer that an attacher set, if there is one.
+/// Returns the finalizer of an external-attacher, if there is one.
 pub fn set_by_attacher(metadata: &Metadata) -> Option<&Text> {
     metadata.finalizers.iter().find(|finalizer| finalizer.starts_with(ATTACHER))
 }
 
-/// Returns the driver whose attacher set its finalizer on a volume. The finalizer names it in a
-/// form that cannot be read back: it is one of the drivers that the volume names, or not known.
+/// Returns the driver whose external-attacher set its finalizer on a volume. The finalizer contains
+/// a sanitised name that cannot be reversed: the driver is one that the volume references, or
+/// unknown.
 pub fn attacher_of(volume: &Volume) -> Option<Text> {
     attacher_with(volume, set_by_attacher(&volume.metadata)?)
 }
 
-/// Returns the driver whose attacher sets this finalizer, if it is one that the volume names.
+/// Returns the driver whose external-attacher sets this finalizer, if the volume references that
+/// driver.
 pub fn attacher_with(volume: &Volume, finalizer: &str) -> Option<Text> {
     volume.drivers().find(|driver| attacher_finalizer(driver) == finalizer).map(Text::from)
 }

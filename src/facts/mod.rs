@@ -1,16 +1,16 @@
-//! Derived truths that several rules share, one per file.
+//! Facts: what several rules and remedies derive from a cluster, one per file.
 
 mod age;
 mod attachment;
 mod columns;
-mod consequence;
+mod deletion_effect;
 mod controller;
 mod deletion_secret;
 mod event;
 mod finalizer;
-mod holder;
+mod blocking_finalizer;
 mod in_use;
-mod names;
+mod driver_names;
 mod node;
 mod obstacle;
 mod owned;
@@ -18,34 +18,38 @@ mod owner;
 mod protection;
 mod provisioner;
 mod released;
-mod remover;
+mod finalizer_controller;
 pub mod retention;
 
 pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
 pub use attachment::{detaching_waits_for, may_be_attached, node_state};
-pub use columns::columns;
-pub use consequence::{
-    Consequence, Fate, fate_without_claim, when_claim_goes, when_volume_is_deleted,
+pub use blocking_finalizer::{
+    BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
+    finalizers_of_volume, managers_of,
 };
+pub use columns::columns;
 pub use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, is_absent, is_csi, provisioner, snapshotter,
 };
+pub use deletion_effect::{
+    DataEffect, DeletionEffect, data_effect_without_claim, when_claim_is_deleted,
+    when_volume_is_deleted,
+};
 pub use deletion_secret::{SecretState, deletion_secret};
+pub use driver_names::sanitize;
 pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
 pub use finalizer::{
     CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
     SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, attacher_with,
     has_attacher_finalizer, owner_of, set_by_attacher,
 };
-pub use holder::{
-    Holder, copier_of, holders_of_attachment, holders_of_claim, holders_of_volume, managers_of,
-};
+pub use finalizer_controller::FinalizerController;
 pub use in_use::{
-    ClaimFate, PodUser, Reason, SetTemplate, Unsafe, Why, conflicting_pods, fate, fate_with,
-    looked_at, pod_users, template_of, unsafe_to_delete, upstream_in_use,
+    ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
+    conflicting_pods, data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete,
+    upstream_in_use,
 };
-pub use names::sanitize;
-pub use node::{Plight, node_gone, node_plight, unready_host};
+pub use node::{NodeProblem, node_gone, node_problem, unready_host};
 pub use obstacle::{Obstacle, obstacle};
 pub use owned::{Ownership, controller_of, is_doomed, ownership};
 pub use owner::{Owner, known_deletable, owner};
@@ -58,19 +62,32 @@ pub use provisioner::{
     may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
 };
 pub use released::{ClaimState, claim_state, semantically_released};
-pub use remover::Remover;
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};
 
-/// What rules and remedies look at that ask for a controller: `controller` of a driver, the
-/// controller `manager`, or the `versions` that run as csi-provisioner; and the kinds beside these.
+/// The kinds that a lookup needs, with further kinds: of the `controller` of a driver, the
+/// controller `manager`, the `versions` that run as csi-provisioner, or the pods and workloads that
+/// are `users` of a claim.
 macro_rules! needs {
     (controller $(: $($kind:ident),+)?) => {
         $crate::facts::needs!(manager: CsiDriver, CsiNode $($(, $kind)+)?)
     };
     (manager $(: $($kind:ident),+)?) => {
         $crate::facts::needs!(versions: PersistentVolume, Event $($(, $kind)+)?)
+    };
+    (users $(: $($kind:ident),+)?) => {
+        &[
+            $crate::model::Kind::Pod,
+            $crate::model::Kind::StatefulSet,
+            $crate::model::Kind::Deployment,
+            $crate::model::Kind::ReplicaSet,
+            $crate::model::Kind::DaemonSet,
+            $crate::model::Kind::ReplicationController,
+            $crate::model::Kind::Job,
+            $crate::model::Kind::CronJob,
+            $($($crate::model::Kind::$kind,)+)?
+        ]
     };
     (versions $(: $($kind:ident),+)?) => {
         &[
@@ -86,7 +103,8 @@ macro_rules! needs {
 }
 pub(crate) use needs;
 
-/// Derives a shared fact from what is seen now, for whoever compares it with what it was.
+/// Derives a shared fact from the cluster as it is now, so that it can be compared with the
+/// previous one.
 pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
     match key {
         FactKey::Controller(role, driver) => {

@@ -1,19 +1,20 @@
-//! Whether anybody can still reach a volume, and whether a node that cannot be asked may.
+//! Nodes of a volume: whether any node matches its affinity, and whether a node is missing or not
+//! ready.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Node, NodeAffinity, NodeTerm, Volume};
 
-/// What is wrong with a node that somebody names: what runs there cannot be told, and may go on
-/// writing (SEMANTICS T32).
+/// A problem of a node that an object references: whether its pods still run and write is unknown
+/// (SEMANTICS T32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plight {
-    /// There is no such node.
+pub enum NodeProblem {
+    /// The node does not exist.
     Missing,
     /// Its kubelet does not report, or reports that it is not ready.
     NotReady,
 }
 
-impl Plight {
+impl NodeProblem {
     /// In words that follow the node's name.
     pub const fn describe(self) -> &'static str {
         match self {
@@ -23,21 +24,21 @@ impl Plight {
     }
 }
 
-/// Returns what is wrong with a node that an object of some kind names.
+/// Returns the problem of a node that an object of this kind references.
 ///
 /// # Errors
-/// When nodes were not seen, or were listed before what names it.
-pub fn node_plight(cx: &Cx, node: &str, named_by: Kind) -> Seen<Option<Plight>> {
+/// When nodes were not read, or were listed before the objects that reference it.
+pub fn node_problem(cx: &Cx, node: &str, named_by: Kind) -> Seen<Option<NodeProblem>> {
     Ok(match cx.node(node, named_by)? {
-        None => Some(Plight::Missing),
-        Some(node) => (!node.ready).then_some(Plight::NotReady),
+        None => Some(NodeProblem::Missing),
+        Some(node) => (!node.ready).then_some(NodeProblem::NotReady),
     })
 }
 
-/// Whether a volume can be reached from certain nodes only, and none of them exists.
+/// Whether a volume is restricted to certain nodes, and none of them exists.
 ///
 /// # Errors
-/// When nodes were not seen.
+/// When nodes were not read.
 pub fn node_gone(cx: &Cx, volume: &Volume) -> Seen<bool> {
     match &volume.node_affinity {
         Some(affinity) => cx.any_node_matches(affinity).map(|any| !any),
@@ -45,14 +46,15 @@ pub fn node_gone(cx: &Cx, volume: &Volume) -> Seen<bool> {
     }
 }
 
-/// Returns a node that is not Ready and must have run the volume's pods: one of the hosts that its
-/// node affinity names, or one of those that it leads to, if none of them is Ready.
+/// Returns a node that is not Ready and that must have run the pods of the volume: one that matches
+/// its node affinity. If the affinity does not require hosts by name, only if no matching node is
+/// Ready.
 ///
-/// A volume that can be reached from a whole zone may have been used from any node of it; what the
-/// API still says of that is its attachments.
+/// A volume with the affinity of a whole zone may have been used on any node of that zone; only its
+/// attachments show which.
 ///
 /// # Errors
-/// When nodes were not seen.
+/// When nodes were not read.
 pub fn unready_host<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Option<&'a Node>> {
     let Some(affinity) = &volume.node_affinity else { return Ok(None) };
     if !names_hosts(affinity) && cx.node_matching(affinity, |node| node.ready)?.is_some() {
@@ -61,7 +63,7 @@ pub fn unready_host<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Option<&'a Node>> 
     cx.node_matching(affinity, |node| !node.ready)
 }
 
-/// Whether every alternative of an affinity names its hosts.
+/// Whether every term of an affinity requires hosts by name.
 fn names_hosts(affinity: &NodeAffinity) -> bool {
     let names_one = |term: &NodeTerm| {
         let named = |key: &str, by: &str, operator: &str| key == by && operator == "In";

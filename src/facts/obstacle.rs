@@ -1,4 +1,4 @@
-//! Why nobody deletes a volume that should be deleted.
+//! Why a volume that should be deleted is not deleted.
 
 use super::{
     Defect, FAILED_DELETE, Owner, claimed_versions, defect, deletes_static_volumes,
@@ -7,22 +7,23 @@ use super::{
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{Liveness, ObjectRef, Text, Volume};
 
-/// What keeps a volume from being deleted.
+/// A cause that prevents the deletion of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// No csi-provisioner of this driver exists.
+    /// The csi-provisioner of this driver is absent.
     ProvisionerAbsent(Text),
-    /// This attachment still names it, on this node.
+    /// This attachment references it, on this node.
     Attached { attachment: Box<str>, node: Text },
-    /// It was made by hand, and its csi-provisioner is too old to delete such volumes.
+    /// It was statically provisioned, and its csi-provisioner is too old to delete such volumes.
     StaticIgnored,
-    /// Provisioners that run on every node serve the nodes' own volumes, and its node is gone.
+    /// Its provisioner runs on each node for the volumes of that node, and its node does not exist.
     NodeGone,
     /// The provisioner may not patch volumes.
     PatchDenied { namespace: Text, service_account: Text },
-    /// This runs a release that sends an empty patch when it should remove its finalizer.
+    /// This object runs a release of csi-provisioner that sends an empty patch instead of removing
+    /// its finalizer.
     EmptyPatch(ObjectRef),
-    /// The last attempt failed, and this is what was said.
+    /// The last attempt failed, with this message.
     AttemptFailed(Box<str>),
     /// The server can no longer delete volumes of this plugin.
     PluginRemoved(Text),
@@ -43,7 +44,7 @@ impl Obstacle {
         }
     }
 
-    /// With everything that proves it.
+    /// With the evidence.
     pub fn describe(&self) -> String {
         match self {
             Self::ProvisionerAbsent(driver) => format!("csi-provisioner of {driver} is absent"),
@@ -70,11 +71,11 @@ impl Obstacle {
     }
 }
 
-/// Returns what keeps a volume from being deleted, if anything that was seen does: the first of
-/// SEMANTICS F05. `Ok(None)` means that everything was seen, and nothing explains it.
+/// Returns the first cause of SEMANTICS F05 that prevents the deletion of a volume. `Ok(None)`
+/// means that everything was read, and that no cause was found.
 ///
 /// # Errors
-/// When nothing that was seen explains it, and something was not seen.
+/// When no cause was found, and something was not read.
 pub fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
     let owner = owner(volume);
     let mut unseen: Option<Unseen> = None;

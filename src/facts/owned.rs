@@ -1,4 +1,4 @@
-//! Whether what an object says owns it is there: what the garbage collector will find
+//! Owner references: whether the owner exists, as the garbage collector will find it
 //! (`garbagecollector.go`, `isDangling`; R-1847-9).
 
 use crate::cluster::{Cx, Seen, Unseen};
@@ -6,12 +6,12 @@ use crate::model::{
     Answer, Claim, Kind, Metadata, OwnerKey, OwnerReference, PodUse, Question, Text, Uid,
 };
 
-/// What an owner reference leads to.
+/// The target of an owner reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ownership {
-    /// To an object with the uid that it names.
+    /// An object with the uid of the reference exists.
     Solid,
-    /// To nothing, or to another object of that name.
+    /// No object of that name exists, or only one with another uid.
     Dangling,
 }
 
@@ -20,14 +20,14 @@ pub fn controller_of(metadata: &Metadata) -> Option<&OwnerReference> {
     metadata.owners.iter().find(|owner| owner.controller)
 }
 
-/// Returns what an owner reference of a claim leads to. A set or a pod that was listed proves that
-/// it is there; that it is gone, or another one, is only believed of an answer that came after
-/// the lists. Owners' own owners are not looked at, so circles end where they begin.
+/// Returns whether the owner of a claim exists. The list of `StatefulSet`s or pods proves that it
+/// exists; only an answer that was received after the lists proves that it does not, or that its
+/// uid is another one. Owners of owners are not checked, so that circles do no harm.
 ///
 /// # Errors
-/// When the owner was not asked about, or the question was not answered; a kind that the server
-/// does not know is neither there nor gone, for upstream as well. Also when the reference has no
-/// uid, which only a dump can lack, and something of that name is there.
+/// When the question about the owner has no answer; a kind that the server does not know counts as
+/// neither present nor absent, as in Kubernetes. Also when the reference has no uid, which only
+/// happens in dumps, and an object of that name exists.
 pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownership> {
     if owner.uid.is_some() && listed_uid(cx, &claim.namespace, owner) == owner.uid {
         return Ok(Ownership::Solid);
@@ -61,11 +61,11 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
     }
 }
 
-/// Whether the garbage collector will delete a claim as soon as it looks: it names owners, and
-/// none of them is there. One that is there keeps it, whatever was not seen of the others.
+/// Whether the garbage collector will delete a claim at its next visit: it has owners, and none of
+/// them exists. One owner that exists is enough to retain it, whatever was not read of the others.
 ///
 /// # Errors
-/// When no owner is known to be there, and not all are known to be gone.
+/// When no owner is known to exist, and not all are known to be absent.
 pub fn is_doomed(cx: &Cx, claim: &Claim) -> Seen<bool> {
     let mut all_dangle = Ok(!claim.metadata.owners.is_empty());
     for owner in &claim.metadata.owners {
@@ -78,7 +78,8 @@ pub fn is_doomed(cx: &Cx, claim: &Claim) -> Seen<bool> {
     all_dangle
 }
 
-/// The uid of an owner of a kind all of which are kept, or that is kept because it has claims.
+/// Returns the uid of an owner, if its kind is listed and rows are kept of all such objects, or of
+/// those with claims.
 fn listed_uid(cx: &Cx, namespace: &Text, owner: &OwnerReference) -> Option<Uid> {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     match Kind::parse(group, &owner.kind)? {

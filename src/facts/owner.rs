@@ -1,9 +1,10 @@
-//! Who deletes a volume's backend (SEMANTICS 0.2, R-2644-1).
+//! The reclaiming controller of a volume: which controller deletes its backend volume (SEMANTICS
+//! 0.2, R-2644-1).
 
 use crate::model::{Server, Text, Volume, VolumeSource, migrated_driver};
 
-/// The one who reclaims a volume: exactly one of these, decided by the volume alone. The storage
-/// class is no evidence, since it can be deleted and made again.
+/// The reclaiming controller of a volume. The volume alone decides it: a storage class can be
+/// deleted and recreated, so that it is no evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// The csi-provisioner of this driver.
@@ -12,7 +13,8 @@ pub enum Owner {
     External(Text),
     /// kube-controller-manager, with this in-tree plugin.
     InTree(Text),
-    /// Nobody named it: an in-tree source that was made by hand; often nobody can delete it.
+    /// None is known: a statically provisioned in-tree source, which often no controller can
+    /// delete.
     StaticInTree(Text),
 }
 
@@ -46,7 +48,7 @@ impl Owner {
     }
 }
 
-/// Returns who reclaims a volume.
+/// Returns the reclaiming controller of a volume.
 pub fn owner(volume: &Volume) -> Owner {
     if let Some(driver) = volume.migrated_to.as_ref().filter(|driver| !driver.is_empty()) {
         return Owner::Csi(Text::clone(driver));

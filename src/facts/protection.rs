@@ -1,5 +1,5 @@
-//! Which volumes the controller manager protects with a finalizer, and which of these finalizers
-//! nobody removes any more (R-2644-4, R-2644-5, R-2644-15).
+//! The deletion-protection finalizer of kube-controller-manager: on which volumes it belongs, and
+//! where kube-controller-manager no longer removes it (R-2644-4, R-2644-5, R-2644-15).
 
 use super::{FAILED_DELETE, IN_TREE, Owner, known_deletable, owner};
 use crate::cluster::{Cx, Seen};
@@ -7,7 +7,7 @@ use crate::model::{
     Age, Event, Phase, ReclaimPolicy, Threshold, Volume, VolumeSource, migrated_driver,
 };
 
-/// The plugin asks for more time, because the volume is still in use.
+/// The plugin postpones the deletion, because the volume is still in use.
 const DELETE: &str = "VolumeDelete";
 
 /// Whether kube-controller-manager keeps its finalizer on a volume, in any phase: it was
@@ -24,9 +24,9 @@ pub fn in_tree_finalizer_is_stale(volume: &Volume) -> bool {
     volume.metadata.has_finalizer(IN_TREE) && (by_plugin || migrated || csi)
 }
 
-/// Whether kube-controller-manager always honours the reclaim policy, with no way to switch it
-/// off: from 1.33 on. `None` when the version is not known. The API server's version is only a
-/// hint at the controller manager's.
+/// Whether kube-controller-manager always honours the reclaim policy, with no way to switch it off:
+/// from 1.33 on. `None` when the version is not known. The version of kube-controller-manager may
+/// differ from that of the API server.
 pub fn always_honors_reclaim_policy(cx: &Cx) -> Option<bool> {
     cx.server().and_then(|server| server.at_least(1, 33))
 }
@@ -36,11 +36,12 @@ pub fn server_version<'a>(cx: &Cx<'a>) -> &'a str {
     cx.server().and_then(|server| server.git_version.as_deref()).unwrap_or("<unknown>")
 }
 
-/// Whether a terminating in-tree volume looks as if its controller manager had been rolled back
-/// to one that removes no finalizers. A slow deletion that says nothing looks the same.
+/// Whether the evidence about a Terminating in-tree volume fits a kube-controller-manager that was
+/// rolled back to a version that removes no finalizers. A slow deletion without events has the same
+/// evidence.
 ///
 /// # Errors
-/// When attachments or events were not seen.
+/// When attachments or events were not read.
 pub fn looks_rolled_back(cx: &Cx, volume: &Volume) -> Seen<bool> {
     let Owner::InTree(plugin) = owner(volume) else { return Ok(false) };
     let held = volume.metadata.has_finalizer(IN_TREE)
@@ -55,7 +56,8 @@ pub fn looks_rolled_back(cx: &Cx, volume: &Volume) -> Seen<bool> {
             .any(|event| matches!(&*event.reason, FAILED_DELETE | DELETE)))
 }
 
-/// The events about this very volume since it began to terminate. One without a time counts.
+/// Returns the events about this volume, by uid, since its deletion was requested. Events without a
+/// time count.
 fn events_since_deletion<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Event>> {
     let mut events = cx.events_of(&volume.object().key)?;
     events.retain(|event| {

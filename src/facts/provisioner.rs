@@ -1,23 +1,23 @@
-//! What the running csi-provisioner claims to be, and what is known of that version
+//! Versions of the running csi-provisioner by image tag, and what is known of these versions
 //! (SEMANTICS A.1, F).
 
 use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::names::{mentions, provisioner_leases, sanitize};
+use super::driver_names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Answer, ClaimedVersion, Container, Fact, FactKey, Kind, ObjectRef, Question, Role, Sidecars,
-    Text, image_name,
+    Answer, ClaimedVersion, ControllerRole, Fact, FactKey, Kind, ObjectRef, Question,
+    SidecarContainer, Sidecars, Text, image_name,
 };
 
-/// Returns what everything that runs a driver's csi-provisioner claims to run.
+/// Returns the claimed version of every pod and workload that runs the csi-provisioner of a driver.
 ///
-/// One deployment speaks more than once here, by its pods and by itself; during an upgrade it
-/// says different things. Whoever asks what the driver can do takes the weakest answer.
-/// What does not run any more says nothing: finished pods, the `ReplicaSet`s of earlier revisions,
-/// and workloads without replicas while others have some.
+/// A Deployment occurs more than once, with its pods and itself; during an upgrade with different
+/// versions. Questions about abilities of the driver are answered by the weakest version. What does
+/// not run any more is left out: finished pods, the `ReplicaSet`s of earlier revisions, and
+/// workloads without replicas while others have some.
 pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     let key = FactKey::ProvisionerVersions(Text::clone(driver));
     match &*cx.fact(key, || Fact::ProvisionerVersions(derive(cx, driver))) {
@@ -55,18 +55,18 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     versions
 }
 
-/// Whether everything that may run a csi-provisioner was seen.
+/// Whether everything that may run a csi-provisioner was read.
 ///
 /// # Errors
-/// What was not seen.
+/// What was not read.
 pub fn provisioners_seen(cx: &Cx) -> Seen<()> {
     [Kind::Pod, Kind::StatefulSet, Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet]
         .into_iter()
         .try_for_each(|kind| cx.all_of(kind))
 }
 
-/// The pods that hold the driver's Lease, by namespace and sanitised name: the Lease tells whose
-/// provisioner they run, where their arguments do not.
+/// Returns the pods that hold the driver's Lease, by namespace and sanitised name: the Lease shows
+/// the driver of their provisioner if their arguments do not.
 fn leaders(cx: &Cx, driver: &Text) -> BTreeSet<(Text, String)> {
     let leases = provisioner_leases(driver).into_iter();
     leases
@@ -85,9 +85,9 @@ fn claimed(
     object: ObjectRef,
     namespace: &Text,
     sidecars: &Sidecars,
-    container: &Container,
+    container: &SidecarContainer,
 ) -> Option<ClaimedVersion> {
-    if !container.plays(Role::Provisioner) {
+    if !container.plays(ControllerRole::Provisioner) {
         return None;
     }
     let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
@@ -133,10 +133,10 @@ fn honor_flag(args: &[Text]) -> Option<bool> {
 }
 
 /// Returns whether a claimed csi-provisioner may patch volumes, which it has to from 5.0 on
-/// (R-2644-20). `Ok(None)` when it need not, or nobody may say.
+/// (R-2644-20). `Ok(None)` if it need not, or if the user may not ask.
 ///
 /// # Errors
-/// When it was not asked.
+/// When there is no answer yet.
 pub fn may_patch_volumes(cx: &Cx, claimed: &ClaimedVersion) -> Seen<Option<bool>> {
     let patches = claimed.version.as_ref().is_some_and(|version| version.major >= 5);
     let Some((namespace, account)) = claimed.service_account.as_ref().filter(|_| patches) else {
@@ -153,18 +153,19 @@ pub fn may_patch_volumes(cx: &Cx, claimed: &ClaimedVersion) -> Seen<Option<bool>
     })
 }
 
-/// What is known to be wrong with a version of csi-provisioner.
+/// A known defect of a version of csi-provisioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// 5.0.0 and 5.0.1 send an empty patch: volumes hang after their backend is gone.
+    /// 5.0.0 and 5.0.1 send an empty patch: volumes stay Terminating after their backend volume was
+    /// deleted.
     EmptyPatch,
-    /// 3.1 to 4.x without the feature gate protect nothing.
+    /// 3.1 to 4.x without the feature gate set no deletion-protection finalizer.
     Unprotected,
-    /// Before 3.1 there is no protection, and nobody to remove its finalizer.
+    /// Before 3.1 csi-provisioner neither sets nor removes the deletion-protection finalizer.
     TooOld,
 }
 
-/// Returns what is known to be wrong with a claimed version.
+/// Returns the known defect of a claimed version.
 pub fn defect(claimed: &ClaimedVersion) -> Option<Defect> {
     let version = claimed.version.as_ref()?;
     match (version.major, version.minor, version.patch) {
@@ -175,25 +176,25 @@ pub fn defect(claimed: &ClaimedVersion) -> Option<Defect> {
     }
 }
 
-/// Whether a claimed version protects volumes with its finalizer: on by default from 5.0, by
+/// Whether a claimed version sets the deletion-protection finalizer: on by default from 5.0, by
 /// feature gate from 3.1, never before. `None` when the version is not known.
 pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
     let version = claimed.version.as_ref()?;
     Some(match (version.major, version.minor) {
         (0..=2, _) | (3, 0) => false,
         (3 | 4, _) => claimed.honor_flag == Some(true),
-        // Locked on from 5.3.
+        // From 5.3 on the feature cannot be switched off.
         (5, 0..=2) => claimed.honor_flag != Some(false),
         _ => true,
     })
 }
 
-/// Whether a driver's csi-provisioner deletes volumes that were made by hand, which it does from
-/// 3.5 on (R-2644-8). `None` when no version is known, or not all of them, and the known ones do
-/// not.
+/// Whether any csi-provisioner of a driver deletes statically provisioned volumes, which it does
+/// from 3.5 on (R-2644-8). `None` if no version is known, or if some are unknown and the known ones
+/// do not.
 ///
 /// # Errors
-/// When none that does was seen, and not everything that might run one was.
+/// When none was found that does, and not everything that may run one was read.
 pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
     let known = deletes_static(&claimed_versions(cx, driver));
     if known != Some(true) {
@@ -202,12 +203,12 @@ pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
     Ok(known)
 }
 
-/// Whether nothing that may run as a driver's csi-provisioner leaves hand-made volumes alone: to
-/// rest an action on it, as against a warning, every one has to be known to be 3.5 or later.
-/// `None` when a version is not known, or nothing claims any.
+/// Whether every csi-provisioner of a driver deletes statically provisioned volumes: for an action,
+/// unlike a warning, every one must be known to be 3.5 or later. `None` if a version is unknown, or
+/// none was found.
 ///
 /// # Errors
-/// When none was seen that does not, and not everything that might run one was.
+/// When none was found that does not, and not everything that may run one was read.
 pub fn surely_deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
     let known = surely_deletes_static(&claimed_versions(cx, driver));
     if known != Some(false) {

@@ -1,27 +1,27 @@
-//! Whether a volume's claim is really gone.
+//! Whether the claim of a volume still exists, by name and uid.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, Volume};
 
-/// What became of the claim that a volume names.
+/// The state of the claim that a volume references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimState<'a> {
-    /// The volume names no claim.
+    /// The volume references no claim.
     None,
-    /// It names a claim without a uid: reserved, not bound.
+    /// It references a claim without a uid: reserved, not bound.
     Reserved,
-    /// The claim it was bound to is there.
+    /// The claim that it was bound to exists.
     Live(&'a Claim),
-    /// There is no claim of that name.
+    /// No claim of that name exists.
     Absent,
-    /// There is a claim of that name, but another one: it was deleted and created again.
+    /// A claim of that name exists with another uid: it was deleted and recreated.
     Recreated(&'a Claim),
 }
 
-/// Returns what became of the claim that a volume names.
+/// Returns the state of the claim that a volume references.
 ///
 /// # Errors
-/// When claims of that namespace were not seen.
+/// When claims of that namespace were not read.
 pub fn claim_state<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<ClaimState<'a>> {
     let Some(claim_ref) = &volume.claim_ref else { return Ok(ClaimState::None) };
     let Some(uid) = &claim_ref.uid else { return Ok(ClaimState::Reserved) };
@@ -32,11 +32,11 @@ pub fn claim_state<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<ClaimState<'a>> {
     })
 }
 
-/// Whether the volume is released by what upstream's volume controller would see now, whatever
-/// its phase says (`pv_controller.go`, `isVolumeReleased`).
+/// Whether the volume controller of Kubernetes would now regard the volume as released, whatever
+/// its phase (`pv_controller.go`, `isVolumeReleased`).
 ///
 /// # Errors
-/// When claims of that namespace were not seen.
+/// When claims of that namespace were not read.
 pub fn semantically_released(cx: &Cx, volume: &Volume) -> Seen<bool> {
     Ok(match claim_state(cx, volume)? {
         ClaimState::None | ClaimState::Reserved => false,

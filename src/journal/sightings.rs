@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Role, Sighting, Text, Time, format_time, parse_time};
+use crate::model::{ControllerRole, Sighting, Text, Time, format_time, parse_time};
 
 /// Version of the file.
 const VERSION: u32 = 1;
@@ -60,7 +60,7 @@ pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
         return Err(format(format!("version {}", file.version)));
     }
     let sighting = |line: SightingEntry| {
-        let roles = Role::ALL;
+        let roles = ControllerRole::ALL;
         let role = roles.into_iter().find(|role| role.name() == line.role);
         let since = parse_time(&line.absent_since).ok().flatten();
         match (role, since) {
@@ -76,7 +76,11 @@ pub fn read(folder: &Path) -> Result<Vec<Sighting>, SightingsError> {
 /// Updates a record: a controller of which no trace was found keeps its first sighting, or gets one
 /// now; one of which a trace was found loses it. `found` lists both: role, driver, whether no trace
 /// was found.
-pub fn update(known: Vec<Sighting>, found: &[(Role, Text, bool)], now: Time) -> Vec<Sighting> {
+pub fn update(
+    known: Vec<Sighting>,
+    found: &[(ControllerRole, Text, bool)],
+    now: Time,
+) -> Vec<Sighting> {
     let mut next: Vec<_> = known
         .into_iter()
         .filter(|sighting| {
@@ -133,17 +137,21 @@ mod tests {
     }
 
     fn sighting(driver: &str, seconds: i64) -> Sighting {
-        Sighting { role: Role::Provisioner, driver: driver.into(), absent_since: at(seconds) }
+        Sighting {
+            role: ControllerRole::Provisioner,
+            driver: driver.into(),
+            absent_since: at(seconds),
+        }
     }
 
     #[test]
     fn only_the_first_sighting_counts_and_any_trace_ends_it() {
         let known = vec![sighting("back", 0), sighting("gone", 10), sighting("other", 20)];
         let found = [
-            (Role::Provisioner, "back".into(), false),
-            (Role::Provisioner, "gone".into(), true),
-            (Role::Provisioner, "new".into(), true),
-            (Role::Attacher, "gone".into(), false),
+            (ControllerRole::Provisioner, "back".into(), false),
+            (ControllerRole::Provisioner, "gone".into(), true),
+            (ControllerRole::Provisioner, "new".into(), true),
+            (ControllerRole::Attacher, "gone".into(), false),
         ];
         let next = update(known, &found, at(100));
         assert_eq!(next, [sighting("gone", 10), sighting("new", 100), sighting("other", 20)]);

@@ -1,8 +1,10 @@
-//! What could be written, as plain data. Only `apply` turns it into requests.
+//! Actions (planned writes), proposals and refusals, as plain data. Only `apply` makes requests of
+//! them.
 
 use super::{ObjectRef, Phase, ReclaimPolicy, Text, Uid};
 
-/// A claim of this namespace and name never exists: what names it is Released (D-31, P-TOMBSTONE).
+/// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
+/// P-TOMBSTONE).
 pub const NO_CLAIM: (&str, &str) = ("default", "kubectl-storage-reclaimed");
 
 /// One write.
@@ -29,17 +31,17 @@ pub enum Action {
     /// P-FIN-ADD: adds one protection finalizer.
     AddFinalizer { object: ObjectRef, finalizer: Text },
     /// P-DELETE: deletes the object of a volume whose policy is Retain, so that the backend volume
-    /// stays, and nobody but our record names it.
+    /// remains, referenced only by our record.
     DeleteVolume { volume: ObjectRef },
     /// Has an Available volume count as Released by a claim that never was, with the policy Delete:
     /// its provisioner deletes the backend volume then (SEMANTICS F11, D-31).
     CondemnVolume { volume: ObjectRef, from: ReclaimPolicy, claim: Uid },
     /// P-TOMBSTONE and P-RECREATE-PV: creates a volume object.
     CreateVolume { volume: ObjectRef, manifest: serde_json::Value },
-    /// P-TOMBSTONE for a volume object that an earlier step let go: what is created is rendered from
-    /// that object as it was last read.
+    /// P-TOMBSTONE for a volume object that an earlier step deleted: what is created is rendered
+    /// from that object as it was last read.
     ReclaimBackend { tombstone: ObjectRef, of: ObjectRef },
-    /// P-DELETE of an attachment: its attacher detaches the disk, and lets the object go.
+    /// P-DELETE of an attachment: its attacher detaches the volume and removes its finalizer.
     DeleteAttachment { attachment: ObjectRef },
 }
 
@@ -81,10 +83,10 @@ pub enum Guard {
     ReclaimPolicy(ReclaimPolicy),
     /// `status.phase` is this.
     Phase(Phase),
-    /// This finalizer is there too: it keeps the object until the backend volume is deleted, or
-    /// while a claim is bound.
+    /// This finalizer is present too: it blocks deletion of the object until the backend volume is
+    /// deleted, or while a claim is bound.
     Finalizer(Text),
-    /// `metadata.deletionTimestamp` is absent: nothing goes with the finalizer.
+    /// `metadata.deletionTimestamp` is absent: removing the finalizer deletes nothing.
     NotTerminating,
 }
 
@@ -102,7 +104,7 @@ pub struct Effect {
 pub enum Undo {
     /// The same patch in the other direction, where no controller can have acted.
     Revert,
-    /// The object is created again from what was kept of it, and names the same backend volume.
+    /// The object is recreated from what was saved of it, and references the same backend volume.
     Recreate,
     /// Never, and why.
     Never(&'static str),
@@ -121,7 +123,7 @@ pub struct Proposal {
     pub notices: Vec<String>,
     /// The danger flags without which it would have been refused.
     pub relies_on: Vec<&'static str>,
-    /// Whether the object goes and its backend volume stays, so that only our record names it.
+    /// Whether the object is deleted and its backend volume remains, referenced only by our record.
     pub keeps_backend: bool,
 }
 

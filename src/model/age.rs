@@ -1,8 +1,8 @@
-//! How long something has been so, and how far that can be trusted.
+//! Ages: since when a state has lasted, and how far that time can be trusted.
 
 use super::Time;
 
-/// Since when something has been so.
+/// Since when a state has lasted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Age {
     /// The beginning; `None` only with [`Trust::Unknown`].
@@ -12,11 +12,11 @@ pub struct Age {
 }
 
 impl Age {
-    /// An age that nothing tells.
+    /// An unknown age.
     pub const UNKNOWN: Self = Self { since: None, trust: Trust::Unknown };
 
-    /// The age of something that the API server itself stamps and nobody can forge, such as
-    /// a creation or deletion timestamp.
+    /// An age from a time that only the API server can write, such as a creation or deletion
+    /// timestamp.
     pub const fn stamped(since: Option<Time>) -> Self {
         match since {
             Some(_) => Self { since, trust: Trust::Corroborated },
@@ -34,9 +34,9 @@ pub enum Trust {
     Conflicting,
     /// Only `lastPhaseTransitionTime`, which users can write.
     SingleSource,
-    /// Only managedFields: it has been so at least this long.
+    /// Only managedFields: the state has lasted at least this long.
     LowerBound,
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
 }
 

@@ -1,6 +1,6 @@
 //! Volume attachments.
 
-use super::{BackendKey, Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{BackendKey, Metadata, ObjectRef, Text};
 
 /// A `VolumeAttachment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +22,9 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(Kind::VolumeAttachment, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 

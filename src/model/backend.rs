@@ -1,4 +1,4 @@
-//! What a volume names at the storage backend.
+//! Keys of backend volumes: driver and handle, with in-tree sources translated to their CSI driver.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use super::Text;
 /// The identity of a backend volume: handles are unique per driver only.
 ///
 /// In-tree sources are translated to the driver they migrate to, as csi-translation-lib does, so
-/// that an in-tree volume and its CSI twin are seen to be the same disk (SEMANTICS 0.3).
-/// Sources other than CSI carry the kind of their source as driver and everything that makes the
-/// path unique, such as the node, in the handle.
+/// that an in-tree volume and a CSI volume of the same disk are equal (SEMANTICS 0.3). Sources
+/// other than CSI carry the kind of their source as driver and everything that makes the path
+/// unique, such as the node, in the handle.
 ///
-/// Equality compares what is written: see [`BackendKey::same`] for what may be left open.
+/// Equality compares the text: [`BackendKey::same`] also compares keys with unknown parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BackendKey {
     /// The CSI driver, or the kind of source.
@@ -20,20 +20,21 @@ pub struct BackendKey {
     pub handle: Text,
 }
 
-/// The nodes of a path that does not say which.
+/// The nodes of a path whose nodes are unknown.
 const ANY: &str = "any";
-/// The project of a GCE disk that an in-tree volume does not name; of one that a pod describes
-/// itself, also the zone (csi-translation-lib `gce_pd.go`, `TranslateInTreeInlineVolumeToCSI`).
+/// The project of a GCE disk in an in-tree volume, which does not contain it; of one that a pod
+/// describes itself, also the zone (csi-translation-lib `gce_pd.go`,
+/// `TranslateInTreeInlineVolumeToCSI`).
 const UNSPECIFIED: &str = "UNSPECIFIED";
-/// How in-tree Azure shares name their driver, since their CSI handle cannot be told.
+/// The driver of in-tree Azure shares, whose CSI handle is unknown.
 const AZURE_FILE: &str = "azureFile";
 const GCE_DRIVER: &str = "pd.csi.storage.gke.io";
 
 impl BackendKey {
-    /// Returns the part by which equal keys can be looked up: everything but the GCE project and
-    /// place, which in-tree volumes may leave open, and the nodes of a path.
+    /// Returns the part by which equal keys can be looked up: everything except the GCE project and
+    /// location, which in-tree volumes may lack, and the nodes of a path.
     ///
-    /// An Azure share is its storage account and its name, whatever else its CSI handle says.
+    /// An Azure share is identified by its storage account and its name alone.
     pub fn lookup(&self) -> (&str, &str) {
         if let Some(share) = self.azure_share() {
             return (AZURE_FILE, share);
@@ -43,8 +44,8 @@ impl BackendKey {
         (&self.driver, sure.unwrap_or(&self.handle))
     }
 
-    /// Whether it can be compared with the keys of all other volumes. An in-tree Azure share of which
-    /// only a secret tells the account cannot.
+    /// Whether it can be compared with the keys of all other volumes. An in-tree Azure share whose
+    /// account is only in a Secret cannot.
     pub fn is_comparable(&self) -> bool {
         !(&*self.driver == AZURE_FILE && self.handle.starts_with("secret "))
     }
@@ -64,8 +65,8 @@ impl BackendKey {
         known.then(|| &rest[..account.len() + 1 + share.len()])
     }
 
-    /// Whether both name the same backend volume, as far as can be told. What one of them leaves
-    /// open counts as the other's, so that two that both equal a third need not be equal.
+    /// Whether both reference the same backend volume, as far as is known. A part that one of them
+    /// lacks counts as equal, so that this is not transitive.
     pub fn same(&self, other: &Self) -> bool {
         if self.lookup() != other.lookup() {
             return false;
@@ -83,7 +84,7 @@ impl BackendKey {
         }
     }
 
-    /// Splits `projects/P/zones/Z/disks/D` into project, place and disk.
+    /// Splits `projects/P/zones/Z/disks/D` into project, location and disk.
     fn gce(&self) -> Option<[&str; 3]> {
         if &*self.driver != GCE_DRIVER {
             return None;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Bytes, ClaimKey, Kind, Metadata, ObjectKey, ObjectRef, Text, Time};
+use super::{Bytes, ClaimKey, Metadata, ObjectRef, Text, Time};
 
 /// A `PersistentVolumeClaim`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,16 +76,9 @@ impl Claim {
         ClaimKey { namespace: Text::clone(&self.namespace), name: self.metadata.name.clone() }
     }
 
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::PersistentVolumeClaim,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.metadata.name.clone(),
-            },
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 

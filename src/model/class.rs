@@ -1,6 +1,6 @@
 //! Storage classes and volume attributes classes.
 
-use super::{Kind, Metadata, ObjectKey, ObjectRef, Text};
+use super::{Metadata, ObjectRef, Text};
 
 /// A `StorageClass`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,12 +20,9 @@ pub struct StorageClass {
 }
 
 impl StorageClass {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(Kind::StorageClass, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
@@ -39,11 +36,8 @@ pub struct AttributesClass {
 }
 
 impl AttributesClass {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(Kind::VolumeAttributesClass, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }

@@ -1,4 +1,4 @@
-//! Controllers that serve storage, and whether they are alive.
+//! Controllers that serve storage: roles, how sidecars are recognised, and whether one is running.
 
 use std::sync::LazyLock;
 
@@ -6,9 +6,9 @@ use memchr::memmem::Finder;
 
 use super::{Kind, ObjectRef, Text, Time};
 
-/// What a controller does for volumes.
+/// The role of a controller in the life of volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
+pub enum ControllerRole {
     /// csi-provisioner, or another external provisioner: makes and deletes backend volumes.
     Provisioner,
     /// external-attacher.
@@ -19,7 +19,7 @@ pub enum Role {
     ControllerManager,
 }
 
-impl Role {
+impl ControllerRole {
     /// As evidence and journals write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,13 +31,13 @@ impl Role {
     }
 }
 
-impl Role {
+impl ControllerRole {
     /// All roles.
     pub const ALL: [Self; 4] =
         [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::ControllerManager];
 
-    /// Whether an image is that of the role's controller, under one of the names that it is
-    /// published by: upstream's, those of EKS and of `OpenShift`.
+    /// Whether an image is that of the role's controller, by the names under which it is published:
+    /// upstream's, those of EKS and of `OpenShift`.
     pub fn is_played_by(self, image: &str) -> bool {
         let name = image_name(image);
         // Red Hat's images end in the version of their base: ose-csi-external-provisioner-rhel9.
@@ -59,8 +59,8 @@ impl Role {
         }
     }
 
-    /// Whether the name of an image or a container has one of the words that all names of sidecars have: nearly none has,
-    /// and there are as many as there are containers in the cluster.
+    /// Whether the name of an image or a container contains a word that every sidecar has in its
+    /// name. A quick test: it runs for every container in the cluster, and nearly all fail it.
     pub fn may_be_meant(name: &str) -> bool {
         static WORDS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
             ["provisioner", "attacher", "snapshot", "kube-controller-manager"].map(Finder::new)
@@ -68,8 +68,8 @@ impl Role {
         WORDS.iter().any(|word| word.find(name.as_bytes()).is_some())
     }
 
-    /// Whether a container is called as those that play the role usually are. Some distributions give
-    /// all their images one name.
+    /// Whether a container has a name that is usual for the role. Some distributions use one image
+    /// name for all containers.
     pub fn is_called(self, container: &str) -> bool {
         let (sidecar, others): (&str, &[&str]) = match self {
             Self::Provisioner => {
@@ -87,8 +87,8 @@ impl Role {
             || others.contains(&container)
     }
 
-    /// Whether an image may be that of the role's sidecar, under a name that somebody made up.
-    /// Enough not to call the controller absent, never enough to call it alive.
+    /// Whether an image may be that of the role's sidecar, under a changed name. This is enough to
+    /// not call the controller absent, and never enough to call it running.
     pub fn may_be_played_by(self, image: &str) -> bool {
         let name = image_name(image);
         let names: &[&str] = match self {
@@ -112,15 +112,15 @@ pub fn image_name(image: &str) -> &str {
     image.split_once(':').map_or(image, |(name, _)| name)
 }
 
-/// Whether a controller is there (SEMANTICS 0.7).
+/// Whether a controller is running, absent or neither (SEMANTICS 0.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Liveness {
-    /// Something proves that it is at work.
+    /// Evidence proves that it is running.
     Alive,
-    /// Every probe was made and found nothing, and that has been so for long enough, or the user
-    /// says so.
+    /// Every probe found nothing, for longer than the threshold; or the user asserts that it is
+    /// absent.
     Absent,
-    /// Neither is proven: restarting, scaled to zero, half removed, or not seen.
+    /// Neither is proven: restarting, scaled to zero, partly removed, or not read.
     Unknown,
 }
 
@@ -135,24 +135,25 @@ impl Liveness {
     }
 }
 
-/// What was found out about one controller.
+/// Whether one controller is running, and the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerState {
-    /// The answer.
+    /// The verdict.
     pub liveness: Liveness,
-    /// Why, in a few words; of one that is alive, the evidence.
+    /// The reason, in a few words; for a running controller the evidence.
     pub because: String,
-    /// The latest of that evidence: when, and of what. It moves without meaning anything else.
+    /// The latest evidence: its time and source. It changes all the time and does not count as a
+    /// change of the fact.
     pub latest: Option<String>,
-    /// Every probe with what it found.
+    /// Every probe with its result.
     pub probes: Vec<Probe>,
-    /// Whether all probes were made and found nothing, however recently.
+    /// Whether all probes found nothing, for however short a time.
     pub all_negative: bool,
-    /// What was not seen, where that is why the answer is `Unknown`.
+    /// The kind that was not read and why, if this is the reason for `Unknown`.
     pub unseen: Option<(Kind, String)>,
     /// The workloads and pods that run it, or would.
     pub runs_in: Vec<ObjectRef>,
-    /// The workload that runs it, where nobody else does and it has no replicas.
+    /// The only workload that runs it, if that is scaled to zero.
     pub scaled_to_zero: Option<ObjectRef>,
 }
 
@@ -162,8 +163,8 @@ impl ControllerState {
         format!("{}: {}", self.liveness.name(), with(&self.because, self.latest.as_deref()))
     }
 
-    /// Whether it says the same of the controller, whatever the latest evidence is.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    /// Whether both states agree, apart from the latest evidence.
+    pub fn agrees_with(&self, other: &Self) -> bool {
         let lasting = |state: &Self| {
             let mut state = state.clone();
             state.latest = None;
@@ -181,16 +182,16 @@ fn with(found: &str, latest: Option<&str>) -> String {
 /// One way of looking for a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// What was looked at.
+    /// What was checked.
     pub what: &'static str,
-    /// What it showed.
+    /// The result.
     pub found: String,
-    /// The latest of it: when, and of what.
+    /// The latest evidence: its time and source.
     pub latest: Option<String>,
 }
 
 impl Probe {
-    /// What it showed, and the latest of it.
+    /// The result with the latest evidence.
     pub fn describe(&self) -> String {
         with(&self.found, self.latest.as_deref())
     }
@@ -200,10 +201,10 @@ impl Probe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
     /// Which controller.
-    pub role: Role,
+    pub role: ControllerRole,
     /// Of which driver; empty for the controller manager.
     pub driver: Text,
-    /// When all probes were first seen to be negative, without a positive one since.
+    /// When all probes were first negative, without a positive one since.
     pub absent_since: Time,
 }
 
@@ -234,11 +235,12 @@ mod tests {
             for b in &parts {
                 for c in &parts {
                     for name in [(*a).to_owned(), format!("{a}-{b}"), format!("{a}-{b}-{c}")] {
-                        let known =
-                            |role: Role| role.may_be_played_by(&name) || role.is_called(&name);
-                        if Role::ALL.into_iter().any(known) {
+                        let known = |role: ControllerRole| {
+                            role.may_be_played_by(&name) || role.is_called(&name)
+                        };
+                        if ControllerRole::ALL.into_iter().any(known) {
                             names += 1;
-                            assert!(Role::may_be_meant(&name), "{name}");
+                            assert!(ControllerRole::may_be_meant(&name), "{name}");
                         }
                     }
                 }
@@ -258,7 +260,7 @@ mod tests {
             ("registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2", false),
             ("registry.k8s.io/sig-storage/csi-attacher:v4.13.0", false),
         ] {
-            assert_eq!(Role::Provisioner.is_played_by(image), is_provisioner, "{image}");
+            assert_eq!(ControllerRole::Provisioner.is_played_by(image), is_provisioner, "{image}");
         }
     }
 }

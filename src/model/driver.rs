@@ -1,4 +1,4 @@
-//! What the API knows of CSI drivers.
+//! `CSIDriver` and `CSINode`: the registration of CSI drivers.
 
 use super::{Metadata, Text};
 

@@ -19,7 +19,7 @@ pub struct Event {
     pub message: Box<str>,
     /// `type` is `Warning`.
     pub warning: bool,
-    /// Who says so: `reportingComponent` or `source.component`.
+    /// The reporter: `reportingComponent` or `source.component`.
     pub component: Text,
     /// When it last happened: the latest of the event's times.
     pub last_seen: Option<Time>,

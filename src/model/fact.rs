@@ -1,17 +1,17 @@
-//! Facts about drivers that many volumes share.
+//! Facts about drivers, derived once for all volumes of a driver.
 
 use semver::Version;
 
-use super::{ControllerState, ObjectRef, Role, Text};
+use super::{ControllerRole, ControllerState, ObjectRef, Text};
 
-/// Names a fact that is derived once and compared across changes.
+/// The key of a fact, which is derived once and compared across changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FactKey {
-    /// Whether a controller is alive; the driver is empty for the controller manager.
-    Controller(Role, Text),
-    /// Whether any volume of a driver names a deletion secret.
+    /// Whether a controller is running; the driver is empty for the controller manager.
+    Controller(ControllerRole, Text),
+    /// Whether any volume of a driver references a deletion Secret.
     DeletionSecrets(Text),
-    /// What runs as csi-provisioner of a driver.
+    /// The versions that run as csi-provisioner of a driver.
     ProvisionerVersions(Text),
 }
 
@@ -35,17 +35,17 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// Whether it says the same, whatever the latest evidence is: a Lease that was merely renewed
-    /// changes nothing.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    /// Whether both facts agree, apart from the latest evidence: a renewed Lease alone changes
+    /// nothing.
+    pub fn agrees_with(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Controller(one), Self::Controller(other)) => one.says_the_same(other),
+            (Self::Controller(one), Self::Controller(other)) => one.agrees_with(other),
             (one, other) => one == other,
         }
     }
 }
 
-/// A version that an image tag claims. Tags can lie, digests say nothing.
+/// A version according to an image tag. Tags can be wrong, and digests contain no version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedVersion {
     /// The pod or workload.

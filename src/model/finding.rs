@@ -1,11 +1,11 @@
-//! What is wrong, what proves it, and what could be done.
+//! Findings with evidence, verdict and offered remedy.
 
 use super::{Age, Bytes, ObjectRef, Text};
 
 /// The id of a rule, such as `pv-released-past-threshold`; part of the public interface.
 pub type RuleId = &'static str;
 
-/// How bad a finding is. The order is that of reports: worst first.
+/// The severity of a finding. The order is that of reports: worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     Critical,
@@ -36,35 +36,35 @@ impl Severity {
     }
 }
 
-/// One thing that is wrong with one object.
+/// A problem of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The rule that found it.
     pub rule: RuleId,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The object.
     pub object: ObjectRef,
     /// One sentence that a tired admin understands; lower case, no full stop.
     pub summary: String,
-    /// Since when it has been so, where that can be told.
+    /// Since when the problem has lasted, if that is known.
     pub age: Option<Age>,
     /// What proves it.
     pub evidence: Vec<Evidence>,
-    /// Other objects that have to do with it.
+    /// Other objects that are involved.
     pub related: Vec<ObjectRef>,
     /// Whether something can be done about it.
     pub verdict: Verdict,
-    /// What could be done; absent when the finding is report-only.
+    /// The remedy; absent if the finding is report-only.
     pub offer: Option<Offer>,
-    /// What tables show beside it, when the object has to do with a volume.
+    /// The columns that tables add, if a volume is involved.
     pub volume: Option<VolumeColumns>,
 }
 
 /// A field and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// The object whose field it is, as `kind/name`.
+    /// The object of the field, as `kind/name`.
     pub object: String,
     /// The field's path, or a derived fact's name.
     pub field: &'static str,
@@ -75,13 +75,13 @@ pub struct Evidence {
 /// Whether something can be done about a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The answer.
+    /// The verdict.
     pub state: VerdictState,
     /// Why; empty only for `fixable`.
     pub reason: String,
 }
 
-/// The four answers.
+/// The four verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VerdictState {
     /// All checks of the remedy passed.
@@ -90,7 +90,7 @@ pub enum VerdictState {
     Blocked,
     /// There is no remedy that a tool should carry out.
     ReportOnly,
-    /// A check could not be made, because something was not seen.
+    /// A check was not possible, because something was not read.
     Unseen,
 }
 

@@ -1,16 +1,16 @@
-//! Backend volumes that were left behind on purpose.
+//! Kept backend volumes: the volume object was deleted, the backend volume was not.
 
 use super::{BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Time, Uid};
 
-/// A backend volume whose volume object was dropped on purpose (`gc --keep-backend`): our record is
-/// all that names it.
+/// A backend volume whose volume object was deleted on purpose (`gc --keep-backend`): only our
+/// record references it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBackend {
-    /// What it is at the storage system.
+    /// The backend volume.
     pub backend: BackendKey,
-    /// The name of the volume that named it.
+    /// The name of the deleted volume.
     pub volume: Box<str>,
-    /// Which incarnation of that name.
+    /// The uid of the deleted volume.
     pub uid: Option<Uid>,
     /// The claim that it belonged to.
     pub claim: Option<ClaimKey>,
@@ -18,15 +18,15 @@ pub struct KeptBackend {
     pub class: Option<Text>,
     /// Its capacity.
     pub capacity: Option<Bytes>,
-    /// When it was left behind, by the API server.
+    /// When its volume was deleted, by the API server's clock.
     pub since: Option<Time>,
-    /// Who says so.
+    /// The records that contain it.
     pub recorded: Recorded,
     /// Its entry in the journal of this machine.
     pub entry: Option<u64>,
 }
 
-/// Who recorded something.
+/// The records that contain an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Recorded {
     /// The journal of this machine.
@@ -52,19 +52,19 @@ impl Recorded {
 }
 
 impl KeptBackend {
-    /// The volume that was.
+    /// A reference to the deleted volume.
     pub fn object(&self) -> ObjectRef {
         let key = ObjectKey::cluster_wide(Kind::PersistentVolume, &self.volume);
         ObjectRef { key, uid: self.uid.clone() }
     }
 
-    /// Puts together what two records say of the same backend volume: it may have been kept, named
-    /// again and kept again, and the later time counts.
+    /// Merges two entries about the same backend volume. It may have been kept, adopted and kept
+    /// again: the later entry counts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let recorded = if self.recorded == other.recorded { self.recorded } else { Recorded::Both };
         let (later, earlier) = if other.since > self.since { (other, self) } else { (self, other) };
-        // An entry about another volume is no way back to this one.
+        // An entry about another volume cannot restore this one.
         let same = later.uid == earlier.uid;
         let entry = later.entry.or(earlier.entry.filter(|_| same));
         Self { recorded, entry, ..later }

@@ -1,91 +1,103 @@
-//! The kinds of objects that an audit reads or asks about.
+//! The kinds of objects that the tool reads or asks about: API group, names, scope.
 
 use std::fmt;
 
-/// A kind of object.
-///
-/// The variants are listed in the order in which reports name them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    Node,
-    Namespace,
-    StorageClass,
-    CsiDriver,
-    CsiNode,
-    VolumeAttachment,
-    StatefulSet,
-    Deployment,
-    ReplicaSet,
-    DaemonSet,
-    ReplicationController,
-    Job,
-    CronJob,
-    HorizontalPodAutoscaler,
-    Lease,
-    Event,
-    VolumeSnapshot,
-    VolumeSnapshotContent,
-    VolumeGroupSnapshotContent,
-    VolumeAttributesClass,
-    /// Never listed; only asked about by name, as metadata, never its contents.
-    Secret,
-    /// Never listed; what an owner reference names is asked about, whatever its kind.
-    PartialObjectMetadata,
-    /// A review, not an object: what a `ServiceAccount` may do.
-    SubjectAccessReview,
-}
-
 /// An API group with the version that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Group {
+pub struct ApiGroup {
     /// The group's name, empty for the core group.
     pub name: &'static str,
     /// The preferred version. Custom resources may be served under another: discovery decides.
     pub version: &'static str,
 }
 
-struct Names {
+const CORE: ApiGroup = ApiGroup { name: "", version: "v1" };
+const APPS: ApiGroup = ApiGroup { name: "apps", version: "v1" };
+const BATCH: ApiGroup = ApiGroup { name: "batch", version: "v1" };
+const AUTOSCALING: ApiGroup = ApiGroup { name: "autoscaling", version: "v2" };
+const STORAGE: ApiGroup = ApiGroup { name: "storage.k8s.io", version: "v1" };
+const COORDINATION: ApiGroup = ApiGroup { name: "coordination.k8s.io", version: "v1" };
+const SNAPSHOT: ApiGroup = ApiGroup { name: "snapshot.storage.k8s.io", version: "v1" };
+const GROUP_SNAPSHOT: ApiGroup =
+    ApiGroup { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
+const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
+const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
+
+/// The names of a kind in the API.
+struct KindNames {
     kind: &'static str,
     plural: &'static str,
     short: &'static str,
-    group: Group,
+    group: ApiGroup,
     namespaced: bool,
 }
 
-impl Kind {
-    /// All kinds, in the order of reports.
-    pub const ALL: [Self; 26] = [
-        Self::PersistentVolume,
-        Self::PersistentVolumeClaim,
-        Self::Pod,
-        Self::Node,
-        Self::Namespace,
-        Self::StorageClass,
-        Self::CsiDriver,
-        Self::CsiNode,
-        Self::VolumeAttachment,
-        Self::StatefulSet,
-        Self::Deployment,
-        Self::ReplicaSet,
-        Self::DaemonSet,
-        Self::ReplicationController,
-        Self::Job,
-        Self::CronJob,
-        Self::HorizontalPodAutoscaler,
-        Self::Lease,
-        Self::Event,
-        Self::VolumeSnapshot,
-        Self::VolumeSnapshotContent,
-        Self::VolumeGroupSnapshotContent,
-        Self::VolumeAttributesClass,
-        Self::Secret,
-        Self::PartialObjectMetadata,
-        Self::SubjectAccessReview,
-    ];
+/// Declares [`Kind`] from one line for each kind: its API kind, its resource, the short name that
+/// kubectl users type, its group and its scope.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident: $kind:literal, $plural:literal, $short:literal, $group:ident, $scope:ident;)+) => {
+        /// A kind of object.
+        ///
+        /// The variants are listed in the order in which reports name them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)+
+        }
 
+        impl Kind {
+            /// All kinds, in the order of reports.
+            pub const ALL: [Self; [$($short),+].len()] = [$(Self::$name),+];
+
+            const fn names(self) -> KindNames {
+                match self {
+                    $(Self::$name => KindNames {
+                        kind: $kind,
+                        plural: $plural,
+                        short: $short,
+                        group: $group,
+                        namespaced: kinds!($scope),
+                    },)+
+                }
+            }
+        }
+    };
+    (namespaced) => { true };
+    (cluster_wide) => { false };
+}
+
+kinds! {
+    PersistentVolume: "PersistentVolume", "persistentvolumes", "pv", CORE, cluster_wide;
+    PersistentVolumeClaim: "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", CORE, namespaced;
+    Pod: "Pod", "pods", "po", CORE, namespaced;
+    Node: "Node", "nodes", "no", CORE, cluster_wide;
+    Namespace: "Namespace", "namespaces", "ns", CORE, cluster_wide;
+    StorageClass: "StorageClass", "storageclasses", "sc", STORAGE, cluster_wide;
+    CsiDriver: "CSIDriver", "csidrivers", "csidriver", STORAGE, cluster_wide;
+    CsiNode: "CSINode", "csinodes", "csinode", STORAGE, cluster_wide;
+    VolumeAttachment: "VolumeAttachment", "volumeattachments", "volumeattachment", STORAGE, cluster_wide;
+    StatefulSet: "StatefulSet", "statefulsets", "sts", APPS, namespaced;
+    Deployment: "Deployment", "deployments", "deploy", APPS, namespaced;
+    ReplicaSet: "ReplicaSet", "replicasets", "rs", APPS, namespaced;
+    DaemonSet: "DaemonSet", "daemonsets", "ds", APPS, namespaced;
+    ReplicationController: "ReplicationController", "replicationcontrollers", "rc", CORE, namespaced;
+    Job: "Job", "jobs", "job", BATCH, namespaced;
+    CronJob: "CronJob", "cronjobs", "cj", BATCH, namespaced;
+    HorizontalPodAutoscaler: "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", AUTOSCALING, namespaced;
+    Lease: "Lease", "leases", "lease", COORDINATION, namespaced;
+    Event: "Event", "events", "ev", CORE, namespaced;
+    VolumeSnapshot: "VolumeSnapshot", "volumesnapshots", "vs", SNAPSHOT, namespaced;
+    VolumeSnapshotContent: "VolumeSnapshotContent", "volumesnapshotcontents", "vsc", SNAPSHOT, cluster_wide;
+    VolumeGroupSnapshotContent: "VolumeGroupSnapshotContent", "volumegroupsnapshotcontents", "vgsc", GROUP_SNAPSHOT, cluster_wide;
+    VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
+    /// Never listed; asked about by name, and only for its metadata, never its contents.
+    Secret: "Secret", "secrets", "secret", CORE, namespaced;
+    /// Never listed; requested for owners of any kind.
+    PartialObjectMetadata: "PartialObjectMetadata", "partialobjectmetadata", "metadata", META, cluster_wide;
+    /// A review, not an object: what a `ServiceAccount` may do.
+    SubjectAccessReview: "SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, cluster_wide;
+}
+
+impl Kind {
     /// Returns the kind with this API kind name in this group.
     pub fn parse(group: &str, kind: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| {
@@ -94,8 +106,8 @@ impl Kind {
         })
     }
 
-    /// Returns the kind which a user means: plural, singular or short name, in any case,
-    /// with or without its group.
+    /// Returns the kind of this plural, singular or short name, in any case, with or without its
+    /// group.
     pub fn parse_resource(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
         let (resource, group) =
@@ -125,13 +137,13 @@ impl Kind {
     }
 
     /// The API group and version.
-    pub const fn group(self) -> Group {
+    pub const fn group(self) -> ApiGroup {
         self.names().group
     }
 
     /// `v1`, `apps/v1`…
     pub fn api_version(self) -> String {
-        let Group { name, version } = self.group();
+        let ApiGroup { name, version } = self.group();
         if name.is_empty() { version.to_owned() } else { format!("{name}/{version}") }
     }
 
@@ -140,7 +152,7 @@ impl Kind {
         self.names().namespaced
     }
 
-    /// Whether a cluster may well not serve it: custom resources, and what came late.
+    /// Whether a cluster may not serve it: custom resources, and kinds of recent versions.
     pub const fn is_optional(self) -> bool {
         matches!(
             self,
@@ -151,7 +163,7 @@ impl Kind {
         )
     }
 
-    /// The kinds whose templates make pods, but for `Pod` itself.
+    /// The kinds with pod templates.
     pub const WORKLOADS: [Self; 7] = [
         Self::StatefulSet,
         Self::Deployment,
@@ -165,81 +177,6 @@ impl Kind {
     /// Whether its objects are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
         !matches!(self, Self::Secret | Self::PartialObjectMetadata | Self::SubjectAccessReview)
-    }
-
-    const fn names(self) -> Names {
-        const CORE: Group = Group { name: "", version: "v1" };
-        const APPS: Group = Group { name: "apps", version: "v1" };
-        const BATCH: Group = Group { name: "batch", version: "v1" };
-        const AUTOSCALING: Group = Group { name: "autoscaling", version: "v2" };
-        const STORAGE: Group = Group { name: "storage.k8s.io", version: "v1" };
-        const COORDINATION: Group = Group { name: "coordination.k8s.io", version: "v1" };
-        const SNAPSHOT: Group = Group { name: "snapshot.storage.k8s.io", version: "v1" };
-        const GROUP_SNAPSHOT: Group =
-            Group { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
-        const META: Group = Group { name: "meta.k8s.io", version: "v1" };
-        const AUTHORIZATION: Group = Group { name: "authorization.k8s.io", version: "v1" };
-        const fn row(
-            kind: &'static str,
-            plural: &'static str,
-            short: &'static str,
-            group: Group,
-            namespaced: bool,
-        ) -> Names {
-            Names { kind, plural, short, group, namespaced }
-        }
-        match self {
-            Self::PersistentVolume => {
-                row("PersistentVolume", "persistentvolumes", "pv", CORE, false)
-            }
-            Self::PersistentVolumeClaim => {
-                row("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", CORE, true)
-            }
-            Self::Pod => row("Pod", "pods", "po", CORE, true),
-            Self::Node => row("Node", "nodes", "no", CORE, false),
-            Self::Namespace => row("Namespace", "namespaces", "ns", CORE, false),
-            Self::StorageClass => row("StorageClass", "storageclasses", "sc", STORAGE, false),
-            Self::CsiDriver => row("CSIDriver", "csidrivers", "csidriver", STORAGE, false),
-            Self::CsiNode => row("CSINode", "csinodes", "csinode", STORAGE, false),
-            Self::VolumeAttachment => {
-                row("VolumeAttachment", "volumeattachments", "volumeattachment", STORAGE, false)
-            }
-            Self::StatefulSet => row("StatefulSet", "statefulsets", "sts", APPS, true),
-            Self::Deployment => row("Deployment", "deployments", "deploy", APPS, true),
-            Self::ReplicaSet => row("ReplicaSet", "replicasets", "rs", APPS, true),
-            Self::DaemonSet => row("DaemonSet", "daemonsets", "ds", APPS, true),
-            Self::ReplicationController => {
-                row("ReplicationController", "replicationcontrollers", "rc", CORE, true)
-            }
-            Self::Job => row("Job", "jobs", "job", BATCH, true),
-            Self::CronJob => row("CronJob", "cronjobs", "cj", BATCH, true),
-            Self::HorizontalPodAutoscaler => {
-                row("HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", AUTOSCALING, true)
-            }
-            Self::Lease => row("Lease", "leases", "lease", COORDINATION, true),
-            Self::Event => row("Event", "events", "ev", CORE, true),
-            Self::VolumeSnapshot => row("VolumeSnapshot", "volumesnapshots", "vs", SNAPSHOT, true),
-            Self::VolumeSnapshotContent => {
-                row("VolumeSnapshotContent", "volumesnapshotcontents", "vsc", SNAPSHOT, false)
-            }
-            Self::VolumeGroupSnapshotContent => row(
-                "VolumeGroupSnapshotContent",
-                "volumegroupsnapshotcontents",
-                "vgsc",
-                GROUP_SNAPSHOT,
-                false,
-            ),
-            Self::VolumeAttributesClass => {
-                row("VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, false)
-            }
-            Self::Secret => row("Secret", "secrets", "secret", CORE, true),
-            Self::PartialObjectMetadata => {
-                row("PartialObjectMetadata", "partialobjectmetadata", "metadata", META, false)
-            }
-            Self::SubjectAccessReview => {
-                row("SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, false)
-            }
-        }
     }
 }
 

@@ -9,7 +9,7 @@ pub struct Lease {
     pub metadata: Metadata,
     /// Its namespace.
     pub namespace: Text,
-    /// `spec.holderIdentity`; empty when the holder let go.
+    /// `spec.holderIdentity`; empty after the holder released the Lease.
     pub holder: Option<Box<str>>,
     /// `spec.renewTime`.
     pub renewed: Option<Time>,

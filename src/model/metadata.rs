@@ -1,4 +1,4 @@
-//! What every object carries, as far as storage is concerned.
+//! Metadata of objects: owners, finalizers, labels, and a digest of managedFields.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub type Labels = Arc<[(Text, Text)]>;
 pub struct Metadata {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// `metadata.uid`; absent only in dumps made by hand.
+    /// `metadata.uid`; absent only in handwritten dumps.
     pub uid: Option<Uid>,
     /// `metadata.resourceVersion`, opaque.
     pub resource_version: Box<str>,
@@ -26,8 +26,8 @@ pub struct Metadata {
     pub labels: Labels,
     /// `metadata.ownerReferences`.
     pub owners: Box<[OwnerReference]>,
-    /// Who last changed which of the few fields that matter, from `metadata.managedFields`.
-    pub managers: Managers,
+    /// The managers of the few fields that rules read, from `metadata.managedFields`.
+    pub managers: FieldManagers,
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
@@ -76,7 +76,7 @@ pub struct OwnerReference {
     pub blocks_deletion: bool,
 }
 
-/// Which manager last touched a field, and when it last changed anything it owns.
+/// A manager of a field, and when it last changed any field that it owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldOwner {
     /// The field.
@@ -87,9 +87,10 @@ pub struct FieldOwner {
     pub time: Option<Time>,
 }
 
-/// The owners of the fields that matter, sixteen bytes each: of many objects only the times differ.
+/// The managers of the fields that rules read, sixteen bytes each: in most objects only the times
+/// differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Managers(Box<[(Arc<FieldManager>, Moment)]>);
+pub struct FieldManagers(Box<[(Arc<FieldManager>, EntryTime)]>);
 
 /// A field, and the name of one of its managers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,9 +103,9 @@ pub struct FieldManager {
 
 /// Microseconds since 1970; Kubernetes stamps managers in whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Moment(i64);
+struct EntryTime(i64);
 
-/// A [`FieldOwner`], where it is kept.
+/// A [`FieldOwner`] that borrows from the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Managed<'a> {
     /// The field.
@@ -115,40 +116,43 @@ pub struct Managed<'a> {
     pub time: Option<Time>,
 }
 
-impl Managers {
+impl FieldManagers {
     fn last_change(&self, field: &ManagedField) -> Option<Time> {
-        let moments = self.0.iter().filter(|(owner, _)| owner.field == *field);
-        // Asked for every volume: numbers are compared, and only one of them becomes a date.
-        moments.map(|(_, moment)| *moment).max().and_then(Moment::time)
+        let times = self.0.iter().filter(|(owner, _)| owner.field == *field);
+        // Called for every volume: compares numbers, and converts only the largest into a time.
+        times.map(|(_, time)| *time).max().and_then(EntryTime::time)
     }
 
     /// Returns all of them, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Managed<'_>> {
-        self.0.iter().map(|(owner, moment)| Managed {
+        self.0.iter().map(|(owner, time)| Managed {
             field: &owner.field,
             manager: &owner.manager,
-            time: moment.time(),
+            time: time.time(),
         })
     }
 }
 
-impl Moment {
+impl EntryTime {
     const NONE: Self = Self(i64::MIN);
+
+    fn of(time: Option<Time>) -> Self {
+        time.map_or(Self::NONE, |time| Self(time.timestamp_micros()))
+    }
 
     fn time(self) -> Option<Time> {
         if self == Self::NONE { None } else { Time::from_timestamp_micros(self.0) }
     }
 }
 
-impl FromIterator<(Arc<FieldManager>, Option<Time>)> for Managers {
+impl FromIterator<(Arc<FieldManager>, Option<Time>)> for FieldManagers {
     fn from_iter<I: IntoIterator<Item = (Arc<FieldManager>, Option<Time>)>>(owners: I) -> Self {
-        let moment = |time: Time| Moment(time.timestamp_micros());
         let owners = owners.into_iter();
-        Self(owners.map(|(owner, time)| (owner, time.map_or(Moment::NONE, moment))).collect())
+        Self(owners.map(|(owner, time)| (owner, EntryTime::of(time))).collect())
     }
 }
 
-impl FromIterator<FieldOwner> for Managers {
+impl FromIterator<FieldOwner> for FieldManagers {
     fn from_iter<I: IntoIterator<Item = FieldOwner>>(owners: I) -> Self {
         let one =
             |FieldOwner { field, manager, time }| (Arc::new(FieldManager { field, manager }), time);
@@ -156,13 +160,13 @@ impl FromIterator<FieldOwner> for Managers {
     }
 }
 
-impl<const N: usize> From<[FieldOwner; N]> for Managers {
+impl<const N: usize> From<[FieldOwner; N]> for FieldManagers {
     fn from(owners: [FieldOwner; N]) -> Self {
         owners.into_iter().collect()
     }
 }
 
-/// The fields whose managers matter.
+/// The fields whose managers are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ManagedField {
     /// `status.phase`.
@@ -187,7 +191,7 @@ mod tests {
     fn managers_come_back_as_they_were_given() {
         let time = Time::from_timestamp(1_700_000_000, 0);
         let owner = |field, time| FieldOwner { field, manager: "m".into(), time };
-        let managers: Managers =
+        let managers: FieldManagers =
             [owner(ManagedField::Phase, time), owner(ManagedField::ReclaimPolicy, None)].into();
         let found: Vec<_> = managers.iter().collect();
         let expected = |field, time| Managed { field, manager: "m", time };

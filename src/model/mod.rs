@@ -1,7 +1,8 @@
-//! The words everyone shares: plain data about the cluster and about what is wrong with it.
+//! Plain data that all other modules share: rows of objects, keys, ages, findings, actions,
+//! settings.
 //!
-//! Nothing here reads, writes, tells the time or can fail, except the parsers at the border,
-//! which answer `None` or an error and never guess.
+//! Nothing here does I/O or reads a clock. Only parsers can fail: they return `None` or an error
+//! and never guess.
 
 mod action;
 mod age;
@@ -22,6 +23,7 @@ mod node;
 mod object;
 mod pod;
 mod quantity;
+mod question;
 mod row;
 mod server;
 mod settings;
@@ -41,7 +43,7 @@ pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{BackendKey, migrated_driver};
 pub use claim::{Claim, ClaimCondition, ClaimPhase, DataSource};
 pub use class::{AttributesClass, StorageClass};
-pub use controller::{ControllerState, Liveness, Probe, Role, Sighting, image_name};
+pub use controller::{ControllerRole, ControllerState, Liveness, Probe, Sighting, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::{ClaimedVersion, Fact, FactKey};
@@ -49,19 +51,22 @@ pub use finding::{
     Evidence, Finding, Offer, RuleId, Severity, Verdict, VerdictState, VolumeColumns,
 };
 pub use kept::{KeptBackend, Recorded};
-pub use kind::{Group, Kind};
+pub use kind::{ApiGroup, Kind};
 pub use lease::Lease;
 pub use metadata::{
-    FieldManager, FieldOwner, Labels, Managed, ManagedField, Managers, Metadata, OwnerReference,
+    FieldManager, FieldManagers, FieldOwner, Labels, Managed, ManagedField, Metadata,
+    OwnerReference,
 };
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
-pub use pod::{Mounted, PodPhase, PodUse};
+pub use pod::{MountedClaim, PodPhase, PodUse};
 pub use quantity::{Bytes, format_bytes, parse_quantity};
-pub use row::{Answer, ObjectId, OwnerKey, Question, Row};
+pub use question::{Answer, OwnerKey, Question};
+pub(crate) use row::for_each_row;
+pub use row::{NamedRow, ObjectId, Row};
 pub use server::Server;
-pub use settings::{Recording, Scope, SecretWord, Selector, SelectorError, Settings};
-pub use sidecar::{Container, Sidecars};
+pub use settings::{Recording, Scope, SecretAssertion, Selector, SelectorError, Settings};
+pub use sidecar::{SidecarContainer, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet, split_ordinal};
 pub use text::{Interner, Text, escape_control};

@@ -1,8 +1,8 @@
-//! How objects are named.
+//! Keys of objects (kind, namespace, name) and references to them (with uid).
 
 use std::fmt;
 
-use super::{Kind, Text, Uid};
+use super::{Kind, NamedRow, Text, Uid};
 
 /// The namespace and name of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ impl fmt::Display for ClaimKey {
     }
 }
 
-/// What identifies an object at one moment: a name can be used again, a uid cannot.
+/// The kind, namespace and name of an object. A name can be used again, a uid cannot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// The kind of the object.
@@ -31,18 +31,18 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// Names an object without a namespace.
+    /// Makes the key of an object without a namespace.
     pub fn cluster_wide(kind: Kind, name: &str) -> Self {
         Self { kind, namespace: None, name: name.into() }
     }
 
-    /// Names an object; the namespace counts only for kinds that have one.
+    /// Makes the key of an object; the namespace is ignored for cluster-wide kinds.
     pub fn named(kind: Kind, namespace: &str, name: &str) -> Self {
         let namespace = kind.is_namespaced().then(|| namespace.into());
         Self { kind, namespace, name: name.into() }
     }
 
-    /// Names a claim.
+    /// Makes the key of a claim.
     pub fn claim(key: &ClaimKey) -> Self {
         Self {
             kind: Kind::PersistentVolumeClaim,
@@ -62,13 +62,20 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// An object as a report names it.
+/// A reference to an object, as reports print it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectRef {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// Which incarnation of that name, when it is known.
+    /// Its uid, if that is known.
     pub uid: Option<Uid>,
+}
+
+impl ObjectRef {
+    /// References the object of a row.
+    pub(super) fn of(row: &impl NamedRow, uid: Option<&Uid>) -> Self {
+        Self { key: row.object_key(), uid: uid.cloned() }
+    }
 }
 
 impl fmt::Display for ObjectRef {

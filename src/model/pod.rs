@@ -1,9 +1,9 @@
-//! Pods, as far as they use claims, belong to a set or serve drivers.
+//! Pods that use claims, belong to a `StatefulSet` or run storage sidecars.
 
-use super::{Kind, Labels, ObjectKey, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
+use super::{Labels, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
 
 /// A pod that uses a claim, belongs to a `StatefulSet` or runs a storage sidecar. Other pods are
-/// counted, not kept.
+/// counted, and no row is kept of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodUse {
     /// Its namespace.
@@ -16,12 +16,13 @@ pub struct PodUse {
     pub created: Option<Time>,
     /// `metadata.deletionTimestamp`.
     pub deleting: Option<Time>,
-    /// Whether it is being deleted with no grace at all (`deletionGracePeriodSeconds` 0): upstream
-    /// takes such a pod for shut down.
+    /// Whether it is being deleted with no grace at all (`deletionGracePeriodSeconds` 0):
+    /// Kubernetes regards such a pod as shut down.
     pub forced: bool,
     /// Its managing controller, if it has one.
     pub controller: Option<Box<OwnerReference>>,
-    /// Its labels, kept only while it has no managing controller: whoever selects them adopts it.
+    /// Its labels, kept only while it has no managing controller: a `StatefulSet` that selects them
+    /// adopts the pod.
     pub labels: Labels,
     /// `status.phase`.
     pub phase: PodPhase,
@@ -30,38 +31,32 @@ pub struct PodUse {
     /// `spec.nodeName`, once it is scheduled.
     pub node: Option<Text>,
     /// The claims that its volumes name.
-    pub claims: Box<[Mounted]>,
+    pub claims: Box<[MountedClaim]>,
     /// Its storage sidecars, if it runs any.
     pub sidecars: Option<Box<Sidecars>>,
 }
 
 impl PodUse {
-    /// Whether nothing of it runs any more although its object is still there.
+    /// Whether all its containers have ended although the object still exists.
     pub const fn is_finished(&self) -> bool {
         matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
-    /// Whether upstream takes it for shut down (`pvc_protection_controller.go`, `podIsShutDown`).
+    /// Whether Kubernetes regards it as shut down (`pvc_protection_controller.go`,
+    /// `podIsShutDown`).
     pub const fn is_shut_down(&self) -> bool {
         self.deleting.is_some() && self.forced
     }
 
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::Pod,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.name.clone(),
-            },
-            uid: self.uid.clone(),
-        }
+        ObjectRef::of(self, self.uid.as_ref())
     }
 }
 
 /// One claim that a pod's volume names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountedClaim {
     /// The claim's name, in the pod's namespace.
     pub claim: Box<str>,
     /// Whether it is a generic ephemeral volume: the claim counts only if this pod controls it.

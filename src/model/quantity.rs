@@ -1,4 +1,4 @@
-//! Kubernetes quantities, as far as bytes go.
+//! Kubernetes quantities of bytes.
 
 /// A number of bytes.
 pub type Bytes = u64;
@@ -51,7 +51,8 @@ fn scale(suffix: &str) -> Option<(u128, u128)> {
     }
 }
 
-/// Returns a number of bytes as a quantity of the largest unit it reaches: exact when it is a multiple of it, else with one decimal.
+/// Returns a number of bytes as a quantity of the largest unit it reaches: exact when it is a
+/// multiple of it, else with one decimal.
 pub fn format_bytes(bytes: u64) -> String {
     let bytes = u128::from(bytes);
     let tenths_of = |size: u128| (bytes * 10 + size / 2) / size;

@@ -1,134 +1,136 @@
-//! Everything that a look at a cluster consists of.
+//! Rows: objects, reduced to what judgements rest on, and other things that a cluster consists of.
 
 use super::{
-    Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, KeptBackend, Kind,
-    Lease, Node, ObjectKey, PodUse, Sighting, SnapshotContent, StorageClass, Text, Uid, Volume,
-    VolumeSnapshot, Workload,
+    Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, KeptBackend,
+    Kind, Lease, Metadata, Node, ObjectKey, PodUse, Question, Sighting, SnapshotContent,
+    StatefulSet, StorageClass, Text, Volume, VolumeSnapshot, Workload,
 };
 
-/// How the tables of a cluster name an object.
+/// The place of a row in its table.
 pub type ObjectId = u32;
 
-/// One object, reduced to what judgements rest on, or one answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Row {
-    Volume(Box<Volume>),
-    Claim(Box<Claim>),
-    Pod(Box<PodUse>),
-    Workload(Box<Workload>),
-    Autoscaler(Box<Autoscaler>),
-    Node(Box<Node>),
-    Class(Box<StorageClass>),
-    AttributesClass(Box<AttributesClass>),
-    CsiDriver(Box<CsiDriver>),
-    CsiNode(Box<CsiNode>),
-    Attachment(Box<Attachment>),
-    Lease(Box<Lease>),
-    Event(Box<Event>),
-    VolumeSnapshot(Box<VolumeSnapshot>),
-    Snapshot(Box<SnapshotContent>),
-    /// The answer to a question about a single object.
-    Answer(Question, Answer),
-    /// What an earlier run recorded.
-    Sighting(Sighting),
-    /// A backend volume that was left behind on purpose, by one of the records of it.
-    Kept(Box<KeptBackend>),
-}
-
-impl Row {
-    /// Which object it is; `None` for answers and records.
-    pub fn key(&self) -> Option<ObjectKey> {
-        let namespaced = |kind, namespace: &Text, name: &str| ObjectKey {
-            kind,
-            namespace: Some(Text::clone(namespace)),
-            name: name.into(),
-        };
-        Some(match self {
-            Self::Volume(row) => {
-                ObjectKey::cluster_wide(Kind::PersistentVolume, &row.metadata.name)
-            }
-            Self::Claim(row) => row.object().key,
-            Self::Pod(row) => namespaced(Kind::Pod, &row.namespace, &row.name),
-            Self::Workload(row) => namespaced(row.kind, &row.namespace, &row.name),
-            Self::Autoscaler(row) => {
-                namespaced(Kind::HorizontalPodAutoscaler, &row.namespace, &row.name)
-            }
-            Self::Node(row) => ObjectKey::cluster_wide(Kind::Node, &row.metadata.name),
-            Self::Class(row) => ObjectKey::cluster_wide(Kind::StorageClass, &row.metadata.name),
-            Self::AttributesClass(row) => row.object().key,
-            Self::CsiDriver(row) => ObjectKey::cluster_wide(Kind::CsiDriver, &row.metadata.name),
-            Self::CsiNode(row) => ObjectKey::cluster_wide(Kind::CsiNode, &row.metadata.name),
-            Self::Attachment(row) => row.object().key,
-            Self::Lease(row) => namespaced(Kind::Lease, &row.namespace, &row.metadata.name),
-            Self::Event(row) => namespaced(Kind::Event, &row.namespace, &row.name),
-            Self::VolumeSnapshot(row) => row.object().key,
-            Self::Snapshot(row) => ObjectKey::cluster_wide(row.kind, &row.metadata.name),
-            Self::Answer(..) | Self::Sighting(_) | Self::Kept(_) => return None,
-        })
-    }
-}
-
-/// Something that is asked about a single object once the lists are in.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Question {
-    /// Does this object exist, of a kind that is listed? Asked where two lists were not taken in the
-    /// order that would prove its absence. One that does exist comes back as a row as well.
-    Exists(ObjectKey),
-    /// Does this owner of another object exist, of any kind at all, and with which uid?
-    OwnerExists(OwnerKey),
-    /// Does this secret exist? Asked for its metadata only.
-    SecretExists { namespace: Text, name: Text },
-    /// May this `ServiceAccount` patch persistent volumes?
-    MayPatchVolumes { namespace: Text, service_account: Text },
-    /// Is there a record of kept backends? What it says comes back as rows.
-    KeptBackends { namespace: Text },
-}
-
-/// What an owner reference names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OwnerKey {
-    /// `apiVersion`.
-    pub api_version: Text,
-    /// `kind`.
-    pub kind: Text,
-    /// The namespace of what is owned: an owner is there, or cluster-wide.
-    pub namespace: Text,
-    /// `name`.
-    pub name: Box<str>,
-}
-
-impl Question {
-    /// The kind that it is about, as gaps and declarations name it.
-    pub const fn kind(&self) -> Kind {
-        match self {
-            Self::Exists(key) => key.kind,
-            Self::OwnerExists(_) | Self::KeptBackends { .. } => Kind::PartialObjectMetadata,
-            Self::SecretExists { .. } => Kind::Secret,
-            Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
+/// Calls a macro with one line for each type of row that is an object: the name of its table, its
+/// variant of [`Row`], its type, its kinds, and its fields that hold namespace and name.
+///
+/// A new kind of object begins with a line here. The compiler then asks for what has to be decided
+/// about it: `cluster::rows` says by which indexes its rows are found, and which subjects they bear
+/// on.
+macro_rules! for_each_row {
+    ($call:ident) => {
+        $call! {
+            volumes: Volume(Volume) [PersistentVolume] metadata;
+            claims: Claim(Claim) [PersistentVolumeClaim] namespace metadata;
+            pods: Pod(PodUse) [Pod] namespace name;
+            workloads: Workload(Workload) [
+                StatefulSet Deployment ReplicaSet DaemonSet ReplicationController Job CronJob
+            ] namespace name;
+            autoscalers: Autoscaler(Autoscaler) [HorizontalPodAutoscaler] namespace name;
+            nodes: Node(Node) [Node] metadata;
+            classes: Class(StorageClass) [StorageClass] metadata;
+            attributes_classes: AttributesClass(AttributesClass) [VolumeAttributesClass] metadata;
+            csi_drivers: CsiDriver(CsiDriver) [CsiDriver] metadata;
+            csi_nodes: CsiNode(CsiNode) [CsiNode] metadata;
+            attachments: Attachment(Attachment) [VolumeAttachment] metadata;
+            leases: Lease(Lease) [Lease] namespace metadata;
+            events: Event(Event) [Event] namespace name;
+            volume_snapshots: VolumeSnapshot(VolumeSnapshot) [VolumeSnapshot] namespace metadata;
+            snapshots: Snapshot(SnapshotContent) [
+                VolumeSnapshotContent VolumeGroupSnapshotContent
+            ] metadata;
         }
+    };
+}
+pub(crate) use for_each_row;
+
+/// A row that is an object: it has a kind and a name, and for most kinds a namespace.
+pub trait NamedRow {
+    /// The kind of the object.
+    fn kind(&self) -> Kind;
+
+    /// Its namespace, `None` for cluster-wide kinds.
+    fn namespace(&self) -> Option<&Text>;
+
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// Its metadata, for types of row that keep it.
+    fn metadata(&self) -> Option<&Metadata>;
+
+    /// Kind, namespace (empty for cluster-wide kinds) and name, as tables and indexes compare them.
+    fn identity(&self) -> (Kind, &str, &str) {
+        (self.kind(), self.namespace().map_or("", |namespace| namespace), self.name())
     }
 
-    /// The namespace that it is about; `None` for cluster-wide kinds.
-    pub const fn namespace(&self) -> Option<&Text> {
-        match self {
-            Self::Exists(key) => key.namespace.as_ref(),
-            Self::OwnerExists(key) => Some(&key.namespace),
-            Self::SecretExists { namespace, .. }
-            | Self::MayPatchVolumes { namespace, .. }
-            | Self::KeptBackends { namespace } => Some(namespace),
+    /// Kind, namespace and name.
+    fn object_key(&self) -> ObjectKey {
+        ObjectKey {
+            kind: self.kind(),
+            namespace: self.namespace().cloned(),
+            name: self.name().into(),
         }
     }
 }
 
-/// What was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    Yes,
-    /// It exists, and this is its uid.
-    Is(Uid),
-    No,
-    /// It was asked, and not answered: why, in words.
-    Unanswered(Box<str>),
-    /// The user may not ask.
-    Forbidden,
+/// Implements [`NamedRow`] for a row by its kinds and the fields that name it.
+macro_rules! identify {
+    ($row:ident [$($kind:ident)+] $($field:ident)+) => {
+        impl NamedRow for $row {
+            fn kind(&self) -> Kind {
+                identify!(kind of self: $($kind)+)
+            }
+
+            fn namespace(&self) -> Option<&Text> {
+                identify!(namespace of self: $($field)+)
+            }
+
+            fn name(&self) -> &str {
+                identify!(name of self: $($field)+)
+            }
+
+            fn metadata(&self) -> Option<&Metadata> {
+                identify!(metadata of self: $($field)+)
+            }
+        }
+    };
+    (kind of $row:ident: $kind:ident) => { Kind::$kind };
+    (kind of $row:ident: $($kind:ident)+) => { $row.kind };
+    (namespace of $row:ident: namespace $name:ident) => { Some(&$row.namespace) };
+    (namespace of $row:ident: $name:ident) => { None };
+    (name of $row:ident: $(namespace)? metadata) => { &$row.metadata.name };
+    (name of $row:ident: namespace name) => { &$row.name };
+    (metadata of $row:ident: $(namespace)? metadata) => { Some(&$row.metadata) };
+    (metadata of $row:ident: namespace name) => { None };
 }
+
+// It has no table: it is part of the row of its workload.
+identify!(StatefulSet [StatefulSet] namespace metadata);
+
+macro_rules! declare_rows {
+    ($($table:ident: $variant:ident($row:ident) [$($kind:ident)+] $($field:ident)+;)+) => {
+        /// One object, reduced to what judgements rest on, or one answer or record.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Row {
+            $($variant(Box<$row>),)+
+            /// The answer to a question about a single object.
+            Answer(Question, Answer),
+            /// An absent controller, as an earlier run recorded it.
+            Sighting(Sighting),
+            /// A kept backend volume, as one of its records describes it.
+            Kept(Box<KeptBackend>),
+        }
+
+        impl Row {
+            /// Kind, namespace and name of the object; `None` for answers and records.
+            pub fn key(&self) -> Option<ObjectKey> {
+                match self {
+                    $(Self::$variant(row) => Some(row.object_key()),)+
+                    Self::Answer(..) | Self::Sighting(_) | Self::Kept(_) => None,
+                }
+            }
+        }
+
+        $(identify!($row [$($kind)+] $($field)+);)+
+    };
+}
+
+for_each_row!(declare_rows);

@@ -1,4 +1,4 @@
-//! What an API server says of itself.
+//! The version of an API server.
 
 /// The server's version and the cluster's identity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,10 +1,11 @@
-//! What the user asked for.
+//! Settings: thresholds, scope and accepted risks.
 
 use std::collections::BTreeSet;
 
 use super::{Labels, Text, Thresholds};
 
-/// What the user asked for: none of it is a fact about the cluster.
+/// Thresholds, scope and accepted risks, as the user gave them. None of it is a fact about the
+/// cluster.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of its own, named when it is used"
@@ -13,37 +14,39 @@ use super::{Labels, Text, Thresholds};
 pub struct Settings {
     /// Durations.
     pub thresholds: Thresholds,
-    /// Which findings are reported. Checks of remedies never look at it.
+    /// Which findings are reported. Checks of remedies ignore it.
     pub scope: Scope,
     /// Drivers that the user declared absent (`--driver-absent`).
     pub absent_drivers: BTreeSet<Text>,
-    /// Acting on an age that only one source tells, or that nothing tells.
+    /// Acting on an age that is unknown or that only one source shows.
     pub include_unknown_age: bool,
-    /// Acting on a volume whose claim was created again.
+    /// Acting on a volume whose claim was recreated.
     pub include_recreated: bool,
-    /// The user's word that a backend volume is whole although its deletion was stopped.
+    /// The user asserts that a backend volume is intact although its deletion was stopped.
     pub backend_verified: bool,
-    /// Destroying the data of a volume that is up for grabs.
+    /// Destroying the data of a volume that any claim can bind.
     pub destroy_data: bool,
-    /// Losing track of a backend volume on purpose.
+    /// Leaking a backend volume on purpose.
     pub accept_leak: bool,
-    /// The user's word that `HonorPVReclaimPolicy` was switched off in the controller manager.
+    /// The user asserts that `HonorPVReclaimPolicy` is off in kube-controller-manager.
     pub rolled_back: bool,
-    /// Having the driver delete what would be leaked, by a volume object made for it (`--reclaim`).
+    /// Having the driver delete the backend volume instead of leaking it, by a placeholder volume
+    /// (`--reclaim`).
     pub reclaim: bool,
-    /// Keeping the data of a claim that is let go, whatever the policy of its volume.
+    /// Keeping the data of a claim whose last finalizer is removed, whatever the policy of its
+    /// volume.
     pub keep_data: bool,
-    /// The one finalizer of others that is to be removed, by its name.
+    /// The one third-party finalizer that is to be removed.
     pub remove_finalizer: Option<Text>,
-    /// What the user said of the secret for `DeleteVolume`.
-    pub secret: SecretWord,
-    /// Where kept backends are recorded, besides the journal.
+    /// What the user asserted about the Secret for `DeleteVolume`.
+    pub secret: SecretAssertion,
+    /// Where kept backend volumes are recorded, besides the journal.
     pub recording: Recording,
 }
 
-/// What the user said of the secret for `DeleteVolume`.
+/// What the user asserted about the Secret for `DeleteVolume`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum SecretWord {
+pub enum SecretAssertion {
     /// Nothing.
     #[default]
     Unsaid,
@@ -53,17 +56,17 @@ pub enum SecretWord {
     Named { namespace: Text, name: Text },
 }
 
-/// Where kept backends are recorded, besides the journal of this machine.
+/// Where kept backend volumes are recorded, besides the journal of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     /// The namespace of the record in the cluster (`--record-namespace`).
     pub namespace: Text,
-    /// The user's word that the journal is enough: nothing is written to the record.
+    /// The journal is enough: the record in the cluster is not written.
     pub journal_only: bool,
 }
 
 impl Recording {
-    /// Where the record is unless somebody says otherwise.
+    /// The default namespace of the record.
     pub const NAMESPACE: &str = "kube-system";
 }
 
@@ -76,7 +79,7 @@ impl Default for Recording {
 /// Which findings are reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Claims of this namespace, and volumes whose claimRef is there.
+    /// Claims of this namespace, and volumes whose claimRef references it.
     pub namespace: Option<Text>,
     /// Labels of the finding's object.
     pub selector: Selector,

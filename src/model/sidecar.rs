@@ -1,12 +1,12 @@
-//! Storage sidecars, in pods and in templates of pods.
+//! Storage sidecars in pods and pod templates.
 
-use super::{Role, Text};
+use super::{ControllerRole, Text};
 
-/// The storage sidecars in a pod or a pod template, with what tells whose they are.
+/// The storage sidecars in a pod or a pod template, and everything that may name their driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecars {
     /// The containers whose image or name is that of one of the CSI sidecars.
-    pub containers: Box<[Container]>,
+    pub containers: Box<[SidecarContainer]>,
     /// Everything in the pod that may name a driver: arguments of all containers and paths of
     /// host folders. No environment variables.
     pub mentions: Box<[Text]>,
@@ -16,8 +16,8 @@ pub struct Sidecars {
 
 /// One sidecar container.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Container {
-    /// `name`, which tells what it is for where its image does not.
+pub struct SidecarContainer {
+    /// `name`, which shows the purpose of the container if its image does not.
     pub name: Text,
     /// `image`.
     pub image: Text,
@@ -25,14 +25,14 @@ pub struct Container {
     pub args: Box<[Text]>,
 }
 
-impl Container {
+impl SidecarContainer {
     /// Whether it is a role's controller, by its image or by its name.
-    pub fn plays(&self, role: Role) -> bool {
+    pub fn plays(&self, role: ControllerRole) -> bool {
         role.is_played_by(&self.image) || role.is_called(&self.name)
     }
 
-    /// Whether it may be a role's controller, under an image that somebody named.
-    pub fn may_play(&self, role: Role) -> bool {
+    /// Whether it may be a role's controller, under an image name that its publisher changed.
+    pub fn may_play(&self, role: ControllerRole) -> bool {
         role.may_be_played_by(&self.image) || role.is_called(&self.name)
     }
 }

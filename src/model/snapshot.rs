@@ -1,6 +1,6 @@
 //! Snapshots of volumes, and of groups of volumes.
 
-use super::{BackendKey, Bytes, Kind, Metadata, ObjectKey, ObjectRef, Text, Uid};
+use super::{BackendKey, Bytes, Kind, Metadata, ObjectRef, Text, Uid};
 
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct SnapshotContent {
     pub being_created: bool,
     /// `spec.deletionPolicy`.
     pub deletion_policy: Option<Text>,
-    /// `status.snapshotHandle`, else that of the source: what it is called at the backend.
+    /// `status.snapshotHandle`, else that of the source: its handle at the storage system.
     pub handle: Option<Box<str>>,
     /// `status.restoreSize`, in bytes.
     pub size: Option<Bytes>,
@@ -47,16 +47,13 @@ impl SnapshotContent {
         })
     }
 
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(self.kind, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
-/// A `VolumeSnapshot`: the user's half of a snapshot.
+/// A `VolumeSnapshot`: the namespaced object of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeSnapshot {
     /// Name, finalizers.
@@ -74,16 +71,9 @@ pub struct VolumeSnapshot {
 }
 
 impl VolumeSnapshot {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::VolumeSnapshot,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.metadata.name.clone(),
-            },
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
@@ -92,6 +82,6 @@ impl VolumeSnapshot {
 pub enum SnapshotSource {
     /// Taken from these volumes: one, or the members of a group.
     Volumes(Box<[Box<str>]>),
-    /// Made by hand from an existing snapshot; says nothing about volumes.
+    /// Statically provisioned from an existing snapshot; references no volume.
     Existing,
 }

@@ -1,8 +1,8 @@
-//! `StatefulSet`s: which claims are theirs, and what becomes of them.
+//! `StatefulSet`s: claim templates, ordinals and retention policy.
 
 use std::fmt;
 
-use super::{Bytes, Kind, Labels, Metadata, ObjectKey, ObjectRef, Text};
+use super::{Bytes, Labels, Metadata, ObjectRef, Text};
 
 /// What makes a workload a `StatefulSet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,8 @@ pub struct StatefulSet {
     /// `spec.persistentVolumeClaimRetentionPolicy`; absent from servers that do not know or do not
     /// honour it.
     pub retention: Option<RetentionPolicy>,
-    /// Whether `spec.podManagementPolicy` is `OrderedReady`; `None` for one that nobody knows.
+    /// Whether `spec.podManagementPolicy` is `OrderedReady`; `None` for a value that this version
+    /// does not know.
     pub ordered: Option<bool>,
     /// `status.observedGeneration`.
     pub observed_generation: i64,
@@ -35,16 +36,9 @@ pub struct StatefulSet {
 }
 
 impl StatefulSet {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: Kind::StatefulSet,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.metadata.name.clone(),
-            },
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
@@ -77,13 +71,13 @@ pub struct ClaimTemplate {
 /// `spec.persistentVolumeClaimRetentionPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// What becomes of the claims when the set is deleted.
+    /// Whether the claims are deleted when the set is deleted.
     pub when_deleted: Retention,
-    /// What becomes of the claims of pods that a smaller number of replicas takes away.
+    /// Whether the claims of pods are deleted that a scale-down removes.
     pub when_scaled: Retention,
 }
 
-/// What becomes of claims.
+/// Whether claims are retained or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retention {
     Retain,

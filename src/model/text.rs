@@ -1,4 +1,4 @@
-//! Repeated text, kept once.
+//! Shared text: one copy of each repeated string and label set, and escaping for terminals.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ pub type Text = Arc<str>;
 
 /// Keeps one copy of each repeated text and label set.
 ///
-/// It is owned by whoever folds objects into rows; two interners only cost memory,
-/// since texts are compared by value.
+/// The code that folds objects into rows owns one. A second interner only costs memory, since texts
+/// are compared by value.
 #[derive(Debug, Default)]
 pub struct Interner {
     texts: HashSet<Text>,

@@ -1,4 +1,4 @@
-//! Every duration that a judgement compares with, named in one place.
+//! Thresholds: every duration with which rules compare ages.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -54,7 +54,7 @@ impl Threshold {
         Duration::from_secs(self.row().1)
     }
 
-    /// What it decides, in a few words.
+    /// What is compared with it, in a few words.
     pub const fn about(self) -> &'static str {
         self.row().2
     }
@@ -106,7 +106,7 @@ impl Threshold {
     }
 }
 
-/// The thresholds in force.
+/// The thresholds that apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thresholds([Duration; Threshold::ALL.len()]);
 
@@ -117,7 +117,7 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Returns the duration in force.
+    /// Returns the duration that applies.
     pub fn get(&self, threshold: Threshold) -> Duration {
         self.0[threshold as usize]
     }
@@ -132,7 +132,7 @@ impl Thresholds {
 ///
 /// # Errors
 /// When it is not a duration, has no unit, is negative, is zero, or is longer than a thousand
-/// years: none of these can be meant where data is at stake.
+/// years: none of these can be intended when data is at risk.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if text.starts_with('-') {
         return Err(format!("{text:?} is negative"));

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Uid {
     /// A UUID in its canonical, lower-case, hyphenated form.
     Uuid([u8; 16]),
-    /// Anything else, kept as it came.
+    /// Anything else, as received.
     Other(Box<str>),
 }
 

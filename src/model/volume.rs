@@ -3,8 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    BackendKey, Bytes, ClaimKey, Metadata, ObjectKey, ObjectRef, Text, Time, Uid,
-    backend::migrated_driver,
+    BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid, backend::migrated_driver,
 };
 
 /// A `PersistentVolume`.
@@ -26,8 +25,8 @@ pub struct Volume {
     pub claim_ref: Option<ClaimRef>,
     /// The volume source.
     pub source: VolumeSource,
-    /// What the source names at the backend, in-tree sources translated to their CSI driver.
-    /// `None` for sources that are unique to their volume.
+    /// The backend volume that the source references, with in-tree sources translated to their CSI
+    /// driver. `None` for sources that are unique to their volume.
     pub backend: Option<BackendKey>,
     /// `spec.storageClassName`.
     pub class: Option<Text>,
@@ -45,7 +44,7 @@ pub struct Volume {
     pub bound_by_controller: bool,
     /// Annotations `volume.kubernetes.io/provisioner-deletion-secret-{name,namespace}`.
     pub deletion_secret: Option<Arc<DeletionSecret>>,
-    /// Annotation `storage.kubectl.dev/backend-state`: the backend may be half gone.
+    /// Annotation `storage.kubectl.dev/backend-state`: the backend volume may be partly deleted.
     pub backend_state: Option<Box<str>>,
 }
 
@@ -55,13 +54,13 @@ impl Volume {
         &self.metadata.name
     }
 
-    /// Whether a provisioner made it (annotation `provisioned-by` present).
+    /// Whether it was dynamically provisioned (annotation `provisioned-by` present).
     pub fn is_dynamic(&self) -> bool {
         self.provisioned_by.is_some()
     }
 
-    /// Every driver or provisioner that it names, each once: the CSI driver, who provisioned it,
-    /// where it was migrated to. Facts decide which of them it is.
+    /// Every driver or provisioner that it references, each once: the CSI driver, the provisioner,
+    /// and the driver that this was migrated to. Facts decide which of them reclaims it.
     pub fn drivers(&self) -> impl Iterator<Item = &str> {
         let migrated = self.provisioned_by.as_deref().and_then(migrated_driver);
         let names = [
@@ -79,12 +78,9 @@ impl Volume {
             .filter_map(move |(index, name)| name.filter(|name| is_new(index, name)))
     }
 
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey::cluster_wide(super::Kind::PersistentVolume, &self.metadata.name),
-            uid: self.metadata.uid.clone(),
-        }
+        ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
@@ -140,7 +136,7 @@ impl fmt::Display for ReclaimPolicy {
 pub struct ClaimRef {
     /// The claim's namespace and name.
     pub key: ClaimKey,
-    /// Which incarnation of the claim; `None` means reserved, not bound.
+    /// The uid of the claim; `None` means reserved, not bound.
     pub uid: Option<Uid>,
 }
 
@@ -163,7 +159,7 @@ pub enum VolumeSource {
     Local(Box<str>),
     /// Another in-tree source, by the name of its field, such as `awsElasticBlockStore` or `nfs`.
     InTree(Text),
-    /// No source that this version knows.
+    /// A source that this version does not know.
     Unknown,
 }
 
@@ -193,7 +189,7 @@ pub struct NodeAffinity {
     pub terms: Box<[NodeTerm]>,
 }
 
-/// One term; all its requirements must hold. A term without any matches nothing.
+/// One term; all its requirements must hold. A term without requirements matches no node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NodeTerm {
     /// `matchExpressions`, about labels.

@@ -1,9 +1,9 @@
-//! Workloads, as far as their templates use claims or would serve drivers.
+//! Workloads whose templates use claims or contain storage sidecars.
 
-use super::{Kind, ObjectKey, ObjectRef, OwnerReference, Sidecars, StatefulSet, Text, Uid};
+use super::{Kind, ObjectRef, OwnerReference, Sidecars, StatefulSet, Text, Uid};
 
-/// A workload whose template names a claim or would run storage sidecars, or a `StatefulSet`. Others
-/// are counted, not kept.
+/// A workload whose template names a claim or would run storage sidecars, or a `StatefulSet`.
+/// Others are counted, and no row is kept of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload {
     /// Deployment, `CronJob`…
@@ -16,15 +16,14 @@ pub struct Workload {
     pub uid: Option<Uid>,
     /// `spec.replicas`, where the kind has them.
     pub replicas: Option<i32>,
-    /// Whether it makes no pods now, and will when somebody says so: `spec.suspend` of a job or a
-    /// cron job.
+    /// Whether it is suspended and creates no pods now: `spec.suspend` of a Job or a `CronJob`.
     pub suspended: bool,
-    /// Whether it will make no pods any more: a job with the condition `Complete` or `Failed`.
+    /// Whether it will never create pods again: a Job with the condition `Complete` or `Failed`.
     pub finished: bool,
     /// Its managing controller, if it has one: the `Deployment` of a `ReplicaSet`.
     pub controller: Option<Box<OwnerReference>>,
     /// The claims that its template names, each once, sorted. Claims of a `StatefulSet`'s claim
-    /// templates and of ephemeral volumes are made for each pod, and not among them.
+    /// templates and of ephemeral volumes are created for each pod and not included.
     pub claims: Box<[Box<str>]>,
     /// The sidecars in its template, if there are any.
     pub sidecars: Option<Box<Sidecars>>,
@@ -33,20 +32,13 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// How reports name it.
+    /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef {
-            key: ObjectKey {
-                kind: self.kind,
-                namespace: Some(Text::clone(&self.namespace)),
-                name: self.name.clone(),
-            },
-            uid: self.uid.clone(),
-        }
+        ObjectRef::of(self, self.uid.as_ref())
     }
 }
 
-/// A `HorizontalPodAutoscaler`: somebody else who sets the number of replicas.
+/// A `HorizontalPodAutoscaler`, which sets the number of replicas of its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Autoscaler {
     /// Its namespace.

@@ -1,44 +1,45 @@
-//! Objects of any kind: what takes them from a list, a watch, a dump or an answer to an intake need not know which.
+//! `AnyObject`: an object of any kind, how it is decoded, and what an intake needs of it.
 
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, Event, FoldError, Folded, Folder,
-    HorizontalPodAutoscaler, Identity, Job, Lease, Node, Object, PersistentVolume,
-    PersistentVolumeClaim, Pod, Problem, ReplicaSet, ReplicationController, StatefulSet,
-    StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent,
+    CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, Event, FieldProblem, FoldError, Folded,
+    Folder, HorizontalPodAutoscaler, Job, Lease, Node, ObjectIdentity, ObjectKind,
+    PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, SlimObject,
+    StatefulSet, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent,
     VolumeSnapshot, VolumeSnapshotContent,
 };
 use crate::client::Decoding;
+use crate::cluster::Change;
 use crate::model::{Kind, ObjectKey};
 
-/// An object, decoded.
+/// A decoded object of any kind.
 pub trait AnyObject: Send {
-    /// [`Object::KIND`]
+    /// [`ObjectKind::KIND`]
     fn kind(&self) -> Kind;
 
-    /// [`Object::identity`]
-    fn identity(&self) -> Identity<'_>;
+    /// [`ObjectKind::identity`]
+    fn identity(&self) -> ObjectIdentity<'_>;
 
-    /// [`Object::row`]
+    /// [`SlimObject::row`]
     ///
     /// # Errors
     /// When a time or quantity in it does not parse.
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem>;
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem>;
 
-    /// Returns [`Object::document`] in JSON.
+    /// Returns [`SlimObject::document`] in JSON.
     ///
     /// # Errors
     /// When it cannot be written as JSON.
     fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error>;
 
-    /// Returns the key of the object, whether or not it is one that is kept.
+    /// Returns the key of the object, whether or not it has a row.
     ///
     /// # Errors
-    /// When it has no name, or no namespace although its kind has.
+    /// When it has no name, or no namespace although its kind is namespaced.
     fn key(&self, folder: &mut Folder) -> Result<ObjectKey, FoldError> {
         let kind = self.kind();
-        let Identity { namespace, name, .. } = self.identity();
+        let ObjectIdentity { namespace, name, .. } = self.identity();
         if name.is_empty() {
             return Err(FoldError::NoName { kind });
         }
@@ -55,10 +56,10 @@ pub trait AnyObject: Send {
     /// Reduces the object to a row.
     ///
     /// # Errors
-    /// When it does not say what it is, or a time or quantity in it does not parse. Nothing is
-    /// then known of the object: it is a gap.
+    /// When a name is missing, or a time or quantity does not parse. Nothing is then known of the
+    /// object: it is a gap.
     fn fold(&self, folder: &mut Folder) -> Result<Folded, FoldError> {
-        let Identity { namespace, name, .. } = self.identity();
+        let ObjectIdentity { namespace, name, .. } = self.identity();
         if name.is_empty() || (namespace.is_empty() && self.kind().is_namespaced()) {
             self.key(folder)?;
         }
@@ -69,17 +70,17 @@ pub trait AnyObject: Send {
     }
 }
 
-impl<T: Object> AnyObject for T {
+impl<T: SlimObject> AnyObject for T {
     fn kind(&self) -> Kind {
         T::KIND
     }
 
-    fn identity(&self) -> Identity<'_> {
-        Object::identity(self)
+    fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectKind::identity(self)
     }
 
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
-        Object::row(self, folder)
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+        SlimObject::row(self, folder)
     }
 
     fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error> {
@@ -87,62 +88,85 @@ impl<T: Object> AnyObject for T {
     }
 }
 
-/// What an intake needs of an object.
+/// What an intake needs of an object, which itself can then be dropped.
 #[derive(Debug)]
 pub struct Reduced {
-    /// What became of it.
-    pub folded: Result<Folded, FoldError>,
-    /// The object itself, if it is to be saved.
+    /// The change that it makes; `None` for an object that is only counted.
+    pub change: Result<Option<Change>, FoldError>,
+    /// The object as a document, if it is to be saved.
     pub document: Option<Result<Box<RawValue>, serde_json::Error>>,
+    /// Whether a watch sent it, and not a list, a dump or an answer.
+    pub watched: bool,
 }
 
 impl Reduced {
-    /// Reduces an object, which may then be forgotten.
+    /// Reduces an object of a list, of a dump or of an answer.
     pub fn of(object: &dyn AnyObject, folder: &mut Folder, saving: bool) -> Self {
-        Self { folded: object.fold(folder), document: saving.then(|| object.to_json()) }
+        let change = object.fold(folder).map(|folded| match folded {
+            Folded::Row(row) => Some(Change::Seen(row)),
+            Folded::Counted => None,
+        });
+        Self { change, document: saving.then(|| object.to_json()), watched: false }
+    }
+
+    /// Reduces an object that a watch reports as added or changed. One without a row may have had
+    /// one before: it is taken out. It is not saved, since a dump holds what the lists showed.
+    pub fn of_watch(object: &dyn AnyObject, folder: &mut Folder) -> Self {
+        let change = object.fold(folder).and_then(|folded| match folded {
+            Folded::Row(row) => Ok(Some(Change::Seen(row))),
+            Folded::Counted => object.key(folder).map(|key| Some(Change::Gone(key))),
+        });
+        Self { change, document: None, watched: true }
     }
 }
 
-/// How objects of a kind are decoded; `None` for kinds of which nothing is kept.
-pub fn decoding(kind: Kind) -> Option<Decoding<Box<dyn AnyObject>>> {
-    Some(match kind {
-        Kind::PersistentVolume => decoding_of::<PersistentVolume>(),
-        Kind::PersistentVolumeClaim => decoding_of::<PersistentVolumeClaim>(),
-        Kind::Pod => decoding_of::<Pod>(),
-        Kind::Node => decoding_of::<Node>(),
-        Kind::StorageClass => decoding_of::<StorageClass>(),
-        Kind::CsiDriver => decoding_of::<CsiDriver>(),
-        Kind::CsiNode => decoding_of::<CsiNode>(),
-        Kind::VolumeAttachment => decoding_of::<VolumeAttachment>(),
-        Kind::StatefulSet => decoding_of::<StatefulSet>(),
-        Kind::Deployment => decoding_of::<Deployment>(),
-        Kind::ReplicaSet => decoding_of::<ReplicaSet>(),
-        Kind::DaemonSet => decoding_of::<DaemonSet>(),
-        Kind::ReplicationController => decoding_of::<ReplicationController>(),
-        Kind::Job => decoding_of::<Job>(),
-        Kind::CronJob => decoding_of::<CronJob>(),
-        Kind::HorizontalPodAutoscaler => decoding_of::<HorizontalPodAutoscaler>(),
-        Kind::Lease => decoding_of::<Lease>(),
-        Kind::Event => decoding_of::<Event>(),
-        Kind::VolumeAttributesClass => decoding_of::<VolumeAttributesClass>(),
-        Kind::VolumeSnapshot => decoding_of::<VolumeSnapshot>(),
-        Kind::VolumeSnapshotContent => decoding_of::<VolumeSnapshotContent>(),
-        Kind::VolumeGroupSnapshotContent => decoding_of::<VolumeGroupSnapshotContent>(),
-        Kind::Namespace
-        | Kind::Secret
-        | Kind::PartialObjectMetadata
-        | Kind::SubjectAccessReview => return None,
-    })
+/// Calls a macro with the types of all kinds that have rows. A new kind needs a name in this list,
+/// a file with its type, and the two lines of that file in `mod.rs`.
+macro_rules! every_kind {
+    ($callback:ident) => {
+        $callback! {
+            PersistentVolume PersistentVolumeClaim Pod Node StorageClass CsiDriver CsiNode
+            VolumeAttachment StatefulSet Deployment ReplicaSet DaemonSet ReplicationController Job
+            CronJob HorizontalPodAutoscaler Lease Event VolumeAttributesClass VolumeSnapshot
+            VolumeSnapshotContent VolumeGroupSnapshotContent
+        }
+    };
 }
+#[cfg(test)]
+pub(super) use every_kind;
 
-/// How objects of a type are decoded.
-pub fn decoding_of<T: Object>() -> Decoding<Box<dyn AnyObject>> {
+macro_rules! implement_kinds {
+    ($($kind:ident)*) => {
+        $(impl ObjectKind for $kind {
+            const KIND: Kind = Kind::$kind;
+
+            fn identity(&self) -> ObjectIdentity<'_> {
+                self.metadata.identity()
+            }
+        })*
+
+        /// Returns how objects of a kind are decoded; `None` for kinds without rows.
+        pub fn decoding(kind: Kind) -> Option<Decoding<Box<dyn AnyObject>>> {
+            match kind {
+                $(Kind::$kind => Some(decoding_of::<$kind>()),)*
+                Kind::Namespace
+                | Kind::Secret
+                | Kind::PartialObjectMetadata
+                | Kind::SubjectAccessReview => None,
+            }
+        }
+    };
+}
+every_kind!(implement_kinds);
+
+/// Returns how objects of a type are decoded.
+pub fn decoding_of<T: SlimObject>() -> Decoding<Box<dyn AnyObject>> {
     Decoding {
         protobuf: |bytes| T::decode(bytes).map(boxed),
         json: |text| serde_json::from_str::<T>(text).map(boxed),
     }
 }
 
-fn boxed<T: Object>(object: T) -> Box<dyn AnyObject> {
+fn boxed<T: SlimObject>(object: T) -> Box<dyn AnyObject> {
     Box::new(object)
 }

@@ -1,10 +1,10 @@
 //! `VolumeAttachment`.
 
 use super::{
-    Folded, Folder, Identity, ManagedMeta, Object, Problem, backend, slim::slim,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend, slim::slim,
     volume_source::PersistentVolumeSpec,
 };
-use crate::model::{Attachment, AttachmentSource, Kind, Row};
+use crate::model::{Attachment, AttachmentSource, Row};
 
 slim! {
     /// A `VolumeAttachment`.
@@ -12,66 +12,60 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ManagedMeta,
-        /// What should be attached where.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: VolumeAttachmentSpec,
-        /// Whether it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: VolumeAttachmentStatus,
     }
 
-    /// `spec` of an attachment.
+    /// `spec` of a `VolumeAttachment`.
     pub struct VolumeAttachmentSpec {
         /// The driver.
         #[prost(string, tag = "1")]
         pub attacher: String,
-        /// What.
+        /// The volume.
         #[prost(message, required, tag = "2")]
         pub source: VolumeAttachmentSource,
-        /// Where.
+        /// The node.
         #[prost(string, tag = "3")]
         pub node_name: String,
     }
 
-    /// What is attached.
+    /// The volume that is attached.
     pub struct VolumeAttachmentSource {
-        /// A persistent volume.
+        /// A PersistentVolume.
         #[prost(string, optional, tag = "1")]
         pub persistent_volume_name: Option<String>,
-        /// A volume that a pod describes itself.
+        /// A volume that a pod specifies inline.
         #[prost(message, optional, tag = "2")]
         pub inline_volume_spec: Option<PersistentVolumeSpec>,
     }
 
-    /// `status` of an attachment.
+    /// `status` of a `VolumeAttachment`.
     pub struct VolumeAttachmentStatus {
         /// Whether it is attached.
         #[prost(bool, tag = "1")]
         pub attached: bool,
-        /// Why attaching failed.
+        /// The last error of attaching.
         #[prost(message, optional, tag = "3")]
         pub attach_error: Option<VolumeError>,
-        /// Why detaching failed.
+        /// The last error of detaching.
         #[prost(message, optional, tag = "4")]
         pub detach_error: Option<VolumeError>,
     }
 
-    /// Why something failed.
+    /// An error of attaching or detaching.
     pub struct VolumeError {
-        /// In words.
+        /// The message.
         #[prost(string, tag = "2")]
         pub message: String,
     }
 }
 
-impl Object for VolumeAttachment {
-    const KIND: Kind = Kind::VolumeAttachment;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeAttachment {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let source = match &spec.source {
             VolumeAttachmentSource { persistent_volume_name: Some(name), .. } => {
@@ -88,7 +82,7 @@ impl Object for VolumeAttachment {
             }
             _ => AttachmentSource::None,
         };
-        // An error without words is still an error.
+        // An error without a message is still an error.
         let message =
             |error: &Option<VolumeError>| error.as_ref().map(|error| error.message.as_str().into());
         let row = Attachment {

@@ -1,32 +1,32 @@
-//! What a volume names at the storage backend (SEMANTICS 0.3).
+//! The backend volume that a PersistentVolume references, as a `BackendKey` (SEMANTICS 0.3).
 
 use std::fmt::Write;
 
 use super::{
     Folder, ManagedMeta,
-    volume::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm},
+    node_affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm},
     volume_source::{AzureFile, Fc, PersistentVolumeSpec},
 };
 use crate::model::{BackendKey, migrated_driver};
 
-/// The labels and node requirements that name a zone, in the order in which they are trusted:
-/// csi-translation-lib prefers the older label.
+/// The labels and node requirements with a zone, in order of precedence: csi-translation-lib
+/// prefers the older label.
 const ZONE_KEYS: [&str; 3] = [
     "failure-domain.beta.kubernetes.io/zone",
     "topology.kubernetes.io/zone",
     "topology.gke.io/zone",
 ];
 
-/// Returns what a volume names at the backend; `None` if its source is unique to it, incomplete,
-/// or of a kind of which that cannot be told.
+/// Returns the backend volume that a PersistentVolume references; `None` if its source is
+/// incomplete, or of a type of which two volumes cannot be compared.
 ///
-/// - CSI: driver and handle as they are.
-/// - In-tree disks: as csi-translation-lib 0.36 translates them. A GCE disk of which neither a
-///   label nor the node affinity tells the zone gets no key: its name may be used in any zone.
-/// - `azureFile` is compared with its own kind only: the CSI handle begins with a resource group,
-///   which the in-tree source does not know, and ends with the volume's own name.
+/// - CSI: driver and volume handle.
+/// - In-tree disks: as csi-translation-lib 0.36 translates them. A GCE disk without a zone in
+///   labels or node affinity has no key: its name may be used in every zone.
+/// - `azureFile` is compared only with `azureFile`: the CSI handle begins with a resource group,
+///   which the in-tree source does not have, and ends with the name of the PersistentVolume.
 /// - `hostPath` and `local`: path and node affinity, since the same path on two nodes is not the
-///   same folder. Without an affinity all volumes of that path count as one.
+///   same folder. Without an affinity, all volumes with the same path count as one.
 /// - `nfs`, `iscsi`, `fc`: the addresses, with the name of the source as driver.
 pub(super) fn key(
     metadata: &ManagedMeta,
@@ -78,12 +78,12 @@ pub(super) fn key(
     } else {
         return None;
     };
-    // Two volumes that name nothing do not name the same thing.
+    // Two volumes without a handle do not reference the same backend volume.
     (!driver.is_empty() && !handle.is_empty())
         .then(|| BackendKey { driver: folder.text(driver), handle: handle.into() })
 }
 
-/// Returns the id in `aws://zone/vol-1`; other ids are left as they are.
+/// Returns the id in `aws://zone/vol-1`; other ids are returned unchanged.
 fn ebs_volume(id: &str) -> &str {
     let Some(rest) = id.strip_prefix("aws://") else { return id };
     match rest.split_once('/').map(|(_, path)| path.trim_matches('/')) {
@@ -111,14 +111,14 @@ fn gce_place(metadata: &ManagedMeta, affinity: Option<&NodeSelector>) -> Option<
     regions.all(|other| other.as_ref() == Some(&region)).then(|| format!("regions/{region}"))
 }
 
-/// Returns the zones in which a volume can be reached, if every term of its affinity names some.
+/// Returns the zones in which a volume can be reached, if every term of its affinity has zones.
 fn zones_of(affinity: &NodeSelector) -> Option<Vec<&str>> {
     let mut zones = Vec::new();
     for term in &affinity.node_selector_terms {
         let names_zone = |requirement: &&NodeSelectorRequirement| {
             requirement.operator == "In" && ZONE_KEYS.contains(&requirement.key.as_str())
         };
-        // A term that does not name a zone allows every zone.
+        // A term without a zone allows every zone.
         let requirement = term.match_expressions.iter().find(names_zone)?;
         zones.extend(requirement.values.iter().map(String::as_str));
     }
@@ -127,8 +127,8 @@ fn zones_of(affinity: &NodeSelector) -> Option<Vec<&str>> {
     (!zones.is_empty() && zones.iter().all(|zone| !zone.is_empty())).then_some(zones)
 }
 
-/// Returns the share with its storage account, which the secret is named after, or else with the
-/// secret that tells the account.
+/// Returns the share with its storage account, which is part of the name of the `Secret`, or else
+/// with the `Secret`.
 fn azure_share(azure: &AzureFile, spec: &PersistentVolumeSpec) -> String {
     let secret = azure.secret_name.as_str();
     if secret.is_empty() || azure.share_name.is_empty() {
@@ -147,6 +147,7 @@ fn azure_share(azure: &AzureFile, spec: &PersistentVolumeSpec) -> String {
     format!("secret {namespace}/{secret}#{share}")
 }
 
+/// Returns a path with the nodes that have it.
 fn path_on_nodes(path: &str, affinity: Option<&NodeSelector>) -> String {
     if path.is_empty() {
         return String::new();
@@ -155,7 +156,7 @@ fn path_on_nodes(path: &str, affinity: Option<&NodeSelector>) -> String {
     format!("{}@{nodes}", clean(path))
 }
 
-/// Returns a path without the slashes at its end, which lead to the same folder.
+/// Returns a path without the slashes at its end, which do not change its meaning.
 fn clean(path: &str) -> &str {
     match path.trim_end_matches('/') {
         "" => "/",
@@ -163,6 +164,7 @@ fn clean(path: &str) -> &str {
     }
 }
 
+/// Returns the addresses of an `fc` volume.
 fn fibre_channel(fc: &Fc) -> String {
     let sorted = |names: &[String]| {
         let mut names = names.to_vec();
@@ -176,7 +178,7 @@ fn fibre_channel(fc: &Fc) -> String {
     }
 }
 
-/// Returns the same text for every way of writing the same affinity.
+/// Returns a text that is the same for equal affinities, whatever the order of their parts.
 fn canonical(affinity: &NodeSelector) -> String {
     let sorted = |mut parts: Vec<String>, between: &str| {
         parts.sort_unstable();

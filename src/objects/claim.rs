@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Folded, Folder, Identity, ManagedMeta, Object, Problem, meta,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, meta,
     scalar::{Quantity, Timestamp, storage},
     slim::slim,
     unshared,
 };
-use crate::model::{Claim, ClaimCondition, ClaimPhase, DataSource, Kind, Row};
+use crate::model::{Claim, ClaimCondition, ClaimPhase, DataSource, Row};
 
 slim! {
     /// A `PersistentVolumeClaim`.
@@ -16,37 +16,37 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ManagedMeta,
-        /// What it asks for.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: PersistentVolumeClaimSpec,
-        /// What it got.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: PersistentVolumeClaimStatus,
     }
 
     /// `spec` of a claim.
     pub struct PersistentVolumeClaimSpec {
-        /// How much it asks for.
+        /// The requested size.
         #[prost(message, required, tag = "2")]
         pub resources: VolumeResourceRequirements,
         /// The volume that it is bound to.
         #[prost(string, tag = "3")]
         pub volume_name: String,
-        /// The class that it asks for; empty is not the same as absent.
+        /// The requested StorageClass; empty is not the same as absent.
         #[prost(string, optional, tag = "5")]
         pub storage_class_name: Option<String>,
-        /// What it is to be filled with, in the older form.
+        /// The source of its data, in the older form.
         #[prost(message, optional, tag = "7")]
         pub data_source: Option<TypedReference>,
-        /// What it is to be filled with.
+        /// The source of its data.
         #[prost(message, optional, tag = "8")]
         pub data_source_ref: Option<TypedReference>,
-        /// The volume attributes class that it asks for.
+        /// The requested `VolumeAttributesClass`.
         #[prost(string, optional, tag = "9")]
         pub volume_attributes_class_name: Option<String>,
     }
 
-    /// An object of any kind.
+    /// A reference to an object of any kind.
     pub struct TypedReference {
         /// Its API group.
         #[prost(string, optional, tag = "1")]
@@ -57,12 +57,12 @@ slim! {
         /// Its name.
         #[prost(string, tag = "3")]
         pub name: String,
-        /// Its namespace, where it is another one.
+        /// Its namespace, if it is not that of the claim.
         #[prost(string, optional, tag = "4")]
         pub namespace: Option<String>,
     }
 
-    /// How much a claim asks for.
+    /// The requested size of a claim.
     pub struct VolumeResourceRequirements {
         /// The size, under `storage`.
         #[prost(btree_map = "string, message", tag = "2")]
@@ -74,39 +74,39 @@ slim! {
         /// Its phase.
         #[prost(string, tag = "1")]
         pub phase: String,
-        /// How large it is, under `storage`.
+        /// The capacity, under `storage`.
         #[prost(btree_map = "string, message", tag = "3")]
         pub capacity: BTreeMap<String, Quantity>,
         /// Its conditions.
         #[prost(message, repeated, tag = "4")]
         pub conditions: Vec<PersistentVolumeClaimCondition>,
-        /// How far a change of its size is, under `storage`.
+        /// The state of an expansion, under `storage`.
         #[prost(btree_map = "string, string", tag = "7")]
         pub allocated_resource_statuses: BTreeMap<String, String>,
     }
 
     /// A condition of a claim.
     pub struct PersistentVolumeClaimCondition {
-        /// Which one.
+        /// Its type.
         #[prost(string, tag = "1")]
         pub r#type: String,
         /// `True`, `False` or `Unknown`.
         #[prost(string, tag = "2")]
         pub status: String,
-        /// Since when.
+        /// When its status last changed.
         #[prost(message, required, tag = "4")]
         pub last_transition_time: Timestamp,
-        /// Why, in a word.
+        /// The reason of its status.
         #[prost(string, tag = "5")]
         pub reason: String,
-        /// Why.
+        /// A message that explains its status.
         #[prost(string, tag = "6")]
         pub message: String,
     }
 }
 
 impl PersistentVolumeClaimCondition {
-    fn fold(&self, folder: &mut Folder) -> Result<ClaimCondition, Problem> {
+    fn fold(&self, folder: &mut Folder) -> Result<ClaimCondition, FieldProblem> {
         Ok(ClaimCondition {
             kind: folder.text(&self.r#type),
             holds: self.status == "True",
@@ -117,8 +117,8 @@ impl PersistentVolumeClaimCondition {
     }
 }
 
-/// Returns what a claim is to be filled with. The API server keeps both forms alike, where both can
-/// say it.
+/// Returns the source of a claim's data. The API server keeps both forms equal where both can
+/// express the source.
 fn source(spec: &PersistentVolumeClaimSpec, folder: &mut Folder) -> Option<Box<DataSource>> {
     let reference = spec.data_source_ref.as_ref().or(spec.data_source.as_ref())?;
     Some(Box::new(DataSource {
@@ -129,14 +129,8 @@ fn source(spec: &PersistentVolumeClaimSpec, folder: &mut Folder) -> Option<Box<D
     }))
 }
 
-impl Object for PersistentVolumeClaim {
-    const KIND: Kind = Kind::PersistentVolumeClaim;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for PersistentVolumeClaim {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let row = Claim {
             metadata: metadata.fold(folder)?,

@@ -1,7 +1,7 @@
 //! `StorageClass` and `VolumeAttributesClass`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim};
-use crate::model::{self, Kind, Row};
+use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, meta, slim::slim};
+use crate::model::{self, Row};
 
 slim! {
     /// A `StorageClass`.
@@ -9,16 +9,16 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// Who makes its volumes.
+        /// The provisioner of its volumes.
         #[prost(string, tag = "2")]
         pub provisioner: String,
-        /// The reclaim policy of the volumes that are made.
+        /// The reclaim policy of its volumes.
         #[prost(string, optional, tag = "4")]
         pub reclaim_policy: Option<String>,
-        /// Whether its claims may grow.
+        /// Whether its claims can be expanded.
         #[prost(bool, optional, tag = "6")]
         pub allow_volume_expansion: Option<bool>,
-        /// When its volumes are made.
+        /// When its volumes are provisioned and bound.
         #[prost(string, optional, tag = "7")]
         pub volume_binding_mode: Option<String>,
     }
@@ -28,20 +28,14 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// Whose it is.
+        /// The driver that it applies to.
         #[prost(string, tag = "2")]
         pub driver_name: String,
     }
 }
 
-impl Object for StorageClass {
-    const KIND: Kind = Kind::StorageClass;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for StorageClass {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::StorageClass {
             metadata: self.metadata.fold(folder)?,
             provisioner: folder.text(&self.provisioner),
@@ -56,14 +50,8 @@ impl Object for StorageClass {
     }
 }
 
-impl Object for VolumeAttributesClass {
-    const KIND: Kind = Kind::VolumeAttributesClass;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeAttributesClass {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::AttributesClass {
             metadata: self.metadata.fold(folder)?,
             driver: folder.text(&self.driver_name),

@@ -1,7 +1,7 @@
 //! `CSIDriver` and `CSINode`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
-use crate::model::{self, Kind, Row};
+use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, slim::slim};
+use crate::model::{self, Row};
 
 slim! {
     /// A `CSIDriver`.
@@ -9,14 +9,14 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it is like.
+        /// The properties of the driver.
         #[prost(message, required, tag = "2")]
         pub spec: CsiDriverSpec,
     }
 
     /// `spec` of a driver.
     pub struct CsiDriverSpec {
-        /// Whether volumes are attached to nodes; the API server fills in `true`.
+        /// Whether volumes have to be attached to nodes; the API server sets `true` by default.
         #[prost(bool, optional, tag = "1")]
         pub attach_required: Option<bool>,
     }
@@ -26,7 +26,7 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What the node can do.
+        /// The drivers of the node.
         #[prost(message, required, tag = "2")]
         pub spec: CsiNodeSpec,
     }
@@ -46,14 +46,8 @@ slim! {
     }
 }
 
-impl Object for CsiDriver {
-    const KIND: Kind = Kind::CsiDriver;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for CsiDriver {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::CsiDriver {
             metadata: self.metadata.fold(folder)?,
             attach_required: self.spec.attach_required != Some(false),
@@ -62,14 +56,8 @@ impl Object for CsiDriver {
     }
 }
 
-impl Object for CsiNode {
-    const KIND: Kind = Kind::CsiNode;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for CsiNode {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let row = model::CsiNode {
             metadata: self.metadata.fold(folder)?,
             drivers: folder.texts(self.spec.drivers.iter().map(|driver| &driver.name)),

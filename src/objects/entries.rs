@@ -1,4 +1,4 @@
-//! Maps of texts, of which only some keys are kept.
+//! `Entries`: a map of texts, such as labels, that stores only the allowed keys.
 
 use std::{fmt, marker::PhantomData};
 
@@ -9,13 +9,13 @@ use prost::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Which keys of a map are kept; the others are never stored.
+/// The keys of a map that are stored.
 pub trait AllowList: Clone + fmt::Debug + Default + PartialEq + Send + Sync + 'static {
-    /// Whether the key is kept.
+    /// Whether the key is stored.
     fn allows(key: &str) -> bool;
 }
 
-/// Keeps every key.
+/// Allows every key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EveryKey;
 
@@ -39,13 +39,13 @@ impl<A: AllowList> Entries<A> {
         self.pairs.get(index).map(|(_, value)| value.as_str())
     }
 
-    /// All entries, by key.
+    /// Returns all entries, sorted by key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     fn insert(&mut self, key: String, value: String) {
-        // They come sorted from Kubernetes.
+        // Kubernetes sends them sorted.
         if self.pairs.last().is_none_or(|(last, _)| *last < key) {
             self.pairs.push((key, value));
             return;
@@ -91,7 +91,7 @@ impl<A: AllowList> Entries<A> {
         }
     }
 
-    /// The length of what [`Self::encode`] writes.
+    /// Returns the length of what [`Self::encode`] writes.
     pub(super) fn encoded_len(&self, tag: u32) -> usize {
         let one = |(key, value): &(String, String)| {
             let len = pair_len(key, value);
@@ -113,13 +113,13 @@ impl<A: AllowList> Serialize for Entries<A> {
 
 impl<'de, A: AllowList> Deserialize<'de> for Entries<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Visitor(PhantomData))
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
     }
 }
 
-struct Visitor<A>(PhantomData<A>);
+struct EntriesVisitor<A>(PhantomData<A>);
 
-impl<'de, A: AllowList> de::Visitor<'de> for Visitor<A> {
+impl<'de, A: AllowList> de::Visitor<'de> for EntriesVisitor<A> {
     type Value = Entries<A>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,15 +1,16 @@
 //! `Event`.
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, Object, Problem, scalar::Timestamp, slim::slim,
-    volume::ObjectReference,
+    BriefMeta, FieldProblem, Folded, Folder, SlimObject, object_reference::ObjectReference,
+    scalar::Timestamp, slim::slim,
 };
 use crate::model::{self, Kind, ObjectKey, Row, Uid};
 
-/// The volume could not be attached; Multi-Attach is said in the message.
-pub const FAILED_ATTACH: &str = "FailedAttachVolume";
-/// The kubelet could not mount it.
-pub const FAILED_MOUNT: &str = "FailedMount";
+/// The reason of events about a volume that could not be attached. The message contains
+/// `Multi-Attach` if it is attached to another node.
+pub(super) const FAILED_ATTACH: &str = "FailedAttachVolume";
+/// The reason of events about a volume that the kubelet could not mount.
+pub(super) const FAILED_MOUNT: &str = "FailedMount";
 
 slim! {
     /// An `Event` of the core group.
@@ -17,16 +18,16 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it is about.
+        /// The object that it is about.
         #[prost(message, required, tag = "2")]
         pub involved_object: ObjectReference,
-        /// What happened, in a word.
+        /// The reason.
         #[prost(string, tag = "3")]
         pub reason: String,
-        /// What happened.
+        /// The message.
         #[prost(string, tag = "4")]
         pub message: String,
-        /// Who says so, in the older form.
+        /// The component that reports it, in the older form.
         #[prost(message, required, tag = "5")]
         pub source: EventSource,
         /// When it happened first.
@@ -41,22 +42,22 @@ slim! {
         /// When it happened first, in the newer form.
         #[prost(message, required, tag = "10")]
         pub event_time: Timestamp,
-        /// How it went on, in the newer form.
+        /// The series of equal events, in the newer form.
         #[prost(message, required, tag = "11")]
         pub series: EventSeries,
-        /// Who says so, in the newer form.
+        /// The component that reports it, in the newer form.
         #[prost(string, tag = "14")]
         pub reporting_component: String,
     }
 
-    /// Who says so.
+    /// The component that reports an event.
     pub struct EventSource {
         /// The component.
         #[prost(string, tag = "1")]
         pub component: String,
     }
 
-    /// How it went on.
+    /// A series of equal events.
     pub struct EventSeries {
         /// When it happened last.
         #[prost(message, required, tag = "2")]
@@ -64,20 +65,14 @@ slim! {
     }
 }
 
-impl Object for Event {
-    const KIND: Kind = Kind::Event;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Event {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let about = &self.involved_object;
         let kind = match about.kind.as_str() {
             "PersistentVolume" => Kind::PersistentVolume,
             "PersistentVolumeClaim" => Kind::PersistentVolumeClaim,
             "StatefulSet" => Kind::StatefulSet,
-            // Pods have many events, and most of them have nothing to do with storage.
+            // Most of the many events about pods have nothing to do with storage.
             "Pod" if matches!(self.reason.as_str(), FAILED_ATTACH | FAILED_MOUNT) => Kind::Pod,
             _ => return Ok(Folded::Counted),
         };

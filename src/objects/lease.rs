@@ -1,9 +1,9 @@
 //! `Lease`.
 
 use super::{
-    Folded, Folder, Identity, Object, ObjectMeta, Problem, scalar::Timestamp, slim::slim, unshared,
+    FieldProblem, Folded, Folder, ObjectMeta, SlimObject, scalar::Timestamp, slim::slim, unshared,
 };
-use crate::model::{self, Kind, Row};
+use crate::model::{self, Row};
 
 slim! {
     /// A `Lease`.
@@ -11,17 +11,17 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// Who holds it.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: LeaseSpec,
     }
 
     /// `spec` of a lease.
     pub struct LeaseSpec {
-        /// Who holds it.
+        /// The identity of the holder.
         #[prost(string, optional, tag = "1")]
         pub holder_identity: Option<String>,
-        /// For how long, unless it is renewed.
+        /// For how long it is valid unless it is renewed.
         #[prost(int32, optional, tag = "2")]
         pub lease_duration_seconds: Option<i32>,
         /// When it was last renewed.
@@ -30,17 +30,11 @@ slim! {
     }
 }
 
-/// Where kubelets keep one lease each, renewed every few seconds: none of a storage controller.
+/// The namespace of the kubelets' leases, which are renewed every few seconds and have no rows.
 const NODE_LEASES: &str = "kube-node-lease";
 
-impl Object for Lease {
-    const KIND: Kind = Kind::Lease;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Lease {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec } = self;
         if metadata.namespace == NODE_LEASES {
             return Ok(Folded::Counted);
@@ -48,10 +42,10 @@ impl Object for Lease {
         let row = model::Lease {
             metadata: metadata.fold(folder)?,
             namespace: folder.text(&metadata.namespace),
-            // A holder that lets go leaves an empty name.
+            // A holder that releases the lease leaves an empty identity.
             holder: spec.holder_identity.as_deref().and_then(unshared),
             renewed: spec.renew_time.fold("spec.renewTime")?,
-            // The API server takes positive ones only.
+            // The API server accepts only positive durations.
             duration_seconds: spec
                 .lease_duration_seconds
                 .and_then(|seconds| u32::try_from(seconds).ok()),

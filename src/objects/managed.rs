@@ -1,4 +1,5 @@
-//! `metadata.managedFields`, reduced while it is read to the few fields that are asked about.
+//! `ManagedFields`: `metadata.managedFields`, reduced while it is decoded to the few fields that
+//! are judged.
 
 use std::{collections::BTreeMap, fmt, sync::LazyLock};
 
@@ -11,11 +12,11 @@ use prost::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 
-use super::{Folder, Problem, scalar::Timestamp, slim::slim};
+use super::{FieldProblem, Folder, scalar::Timestamp, slim::slim};
 use crate::model::{self, FieldManager, ManagedField};
 
-/// What a kind keeps of `metadata.managedFields`.
-pub trait Managers:
+/// Whether a kind stores `metadata.managedFields`.
+pub trait KeepManagedFields:
     Clone + fmt::Debug + Default + PartialEq + Send + Sync + Serialize + de::DeserializeOwned + 'static
 {
     /// Reads one entry in protobuf.
@@ -28,15 +29,15 @@ pub trait Managers:
         ctx: DecodeContext,
     ) -> Result<(), DecodeError>;
 
-    /// What was kept.
+    /// Returns the stored entries.
     fn entries(&self) -> &[ManagedFieldsEntry];
 }
 
-/// Keeps nothing, and reads nothing.
+/// Stores nothing, and skips the entries without parsing them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Unmanaged;
+pub struct NoManagedFields;
 
-impl Managers for Unmanaged {
+impl KeepManagedFields for NoManagedFields {
     fn merge(
         &mut self,
         wire_type: WireType,
@@ -52,13 +53,13 @@ impl Managers for Unmanaged {
     }
 }
 
-impl<'de> Deserialize<'de> for Unmanaged {
+impl<'de> Deserialize<'de> for NoManagedFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         de::IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
 }
 
-/// Keeps the entries that own a field which matters.
+/// Stores the entries that own one of the fields of [`FieldsV1`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ManagedFields(Vec<ManagedFieldsEntry>);
@@ -71,7 +72,7 @@ impl ManagedFields {
     }
 }
 
-impl Managers for ManagedFields {
+impl KeepManagedFields for ManagedFields {
     fn merge(
         &mut self,
         wire_type: WireType,
@@ -92,8 +93,8 @@ impl Managers for ManagedFields {
 
 impl<'de> Deserialize<'de> for ManagedFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
+        struct ManagedFieldsVisitor;
+        impl<'de> de::Visitor<'de> for ManagedFieldsVisitor {
             type Value = ManagedFields;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,51 +109,51 @@ impl<'de> Deserialize<'de> for ManagedFields {
                 Ok(kept)
             }
         }
-        deserializer.deserialize_seq(Visitor)
+        deserializer.deserialize_seq(ManagedFieldsVisitor)
     }
 }
 
 slim! {
     /// One entry of `metadata.managedFields`.
     pub struct ManagedFieldsEntry {
-        /// Who.
+        /// The manager.
         #[prost(string, tag = "1")]
         pub manager: String,
         /// `Update` or `Apply`.
         #[prost(string, tag = "2")]
         pub operation: String,
-        /// When it last changed anything that it owns.
+        /// When the manager last changed a field that it owns.
         #[prost(message, required, tag = "4")]
         pub time: Timestamp,
         /// `FieldsV1`.
         #[prost(string, tag = "6")]
         pub fields_type: String,
-        /// The fields that it owns, those that matter.
+        /// The fields that it owns.
         #[prost(message, required, tag = "7")]
         pub fields_v1: FieldsV1,
-        /// `status` where it wrote through that door.
+        /// `status`, if it wrote that subresource.
         #[prost(string, tag = "8")]
         pub subresource: String,
     }
 }
 
-/// Returns who owns which of the fields that matter.
+/// Returns the managers of the stored fields.
 pub(super) fn fold(
     entries: &[ManagedFieldsEntry],
     folder: &mut Folder,
-) -> Result<model::Managers, Problem> {
+) -> Result<model::FieldManagers, FieldProblem> {
     let mut owners = Vec::with_capacity(entries.len());
     for entry in entries {
         let manager = folder.text(&entry.manager);
         let time = entry.time.fold("metadata.managedFields[].time")?;
         for field in &entry.fields_v1.0 {
             let field = match field {
-                Field::Phase => ManagedField::Phase,
-                Field::LastPhaseTransitionTime => ManagedField::LastPhaseTransitionTime,
-                Field::ReclaimPolicy => ManagedField::ReclaimPolicy,
-                Field::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
-                Field::OwnerReferences => ManagedField::OwnerReferences,
-                Field::RetentionPolicy => ManagedField::RetentionPolicy,
+                KeptField::Phase => ManagedField::Phase,
+                KeptField::LastPhaseTransitionTime => ManagedField::LastPhaseTransitionTime,
+                KeptField::ReclaimPolicy => ManagedField::ReclaimPolicy,
+                KeptField::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
+                KeptField::OwnerReferences => ManagedField::OwnerReferences,
+                KeptField::RetentionPolicy => ManagedField::RetentionPolicy,
             };
             let owner = FieldManager { field, manager: manager.clone() };
             owners.push((folder.owner(owner), time));
@@ -161,12 +162,12 @@ pub(super) fn fold(
     Ok(owners.into_iter().collect())
 }
 
-/// A set of fields in the form of `FieldsV1`, those that matter: sorted, each once.
+/// A set of fields in the form of `FieldsV1`, without those that are not judged: sorted, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldsV1(Vec<Field>);
+pub struct FieldsV1(Vec<KeptField>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Field {
+enum KeptField {
     Phase,
     LastPhaseTransitionTime,
     ReclaimPolicy,
@@ -185,9 +186,9 @@ const NAMES: [&str; 6] =
     [PHASE, LAST_TRANSITION, RECLAIM_POLICY, RETENTION_POLICY, FINALIZERS, OWNER_REFERENCES];
 
 impl FieldsV1 {
-    /// Reads the JSON that protobuf carries, if it can hold anything that matters.
+    /// Parses the JSON that protobuf carries, if it can hold one of these fields.
     fn read(raw: &[u8]) -> Result<Self, serde_json::Error> {
-        // Nearly every entry has hundreds of names and none of these.
+        // Most entries have hundreds of fields, and none of these.
         static FINDERS: LazyLock<[Finder<'static>; NAMES.len()]> =
             LazyLock::new(|| NAMES.map(Finder::new));
         let may_matter = FINDERS.iter().any(|name| name.find(raw).is_some());
@@ -199,12 +200,12 @@ impl FieldsV1 {
         let mut finalizers = Map::new();
         for field in &self.0 {
             let (parent, name) = match field {
-                Field::Phase => ("f:status", PHASE),
-                Field::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
-                Field::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
-                Field::RetentionPolicy => ("f:spec", RETENTION_POLICY),
-                Field::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
-                Field::Finalizer(name) => {
+                KeptField::Phase => ("f:status", PHASE),
+                KeptField::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
+                KeptField::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
+                KeptField::RetentionPolicy => ("f:spec", RETENTION_POLICY),
+                KeptField::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
+                KeptField::Finalizer(name) => {
                     finalizers
                         .insert(format!("v:{}", Value::from(name.as_str())), Map::new().into());
                     continue;
@@ -228,48 +229,48 @@ impl Serialize for FieldsV1 {
 impl<'de> Deserialize<'de> for FieldsV1 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Root {
+        struct FieldsRoot {
             #[serde(rename = "f:metadata")]
-            metadata: Option<Metadata>,
+            metadata: Option<MetadataFields>,
             #[serde(rename = "f:spec")]
-            spec: Option<Spec>,
+            spec: Option<SpecFields>,
             #[serde(rename = "f:status")]
-            status: Option<Status>,
+            status: Option<StatusFields>,
         }
         #[derive(Deserialize)]
-        struct Metadata {
+        struct MetadataFields {
             #[serde(rename = "f:finalizers")]
             finalizers: Option<Finalizers>,
             #[serde(rename = "f:ownerReferences")]
             owner_references: Option<de::IgnoredAny>,
         }
         #[derive(Deserialize)]
-        struct Spec {
+        struct SpecFields {
             #[serde(rename = "f:persistentVolumeReclaimPolicy")]
             reclaim_policy: Option<de::IgnoredAny>,
             #[serde(rename = "f:persistentVolumeClaimRetentionPolicy")]
             retention_policy: Option<de::IgnoredAny>,
         }
         #[derive(Deserialize)]
-        struct Status {
+        struct StatusFields {
             #[serde(rename = "f:phase")]
             phase: Option<de::IgnoredAny>,
             #[serde(rename = "f:lastPhaseTransitionTime")]
             last_transition: Option<de::IgnoredAny>,
         }
-        let root = Root::deserialize(deserializer)?;
+        let root = FieldsRoot::deserialize(deserializer)?;
         let mut fields = Vec::new();
         let mut keep = |found: Option<de::IgnoredAny>, field| fields.extend(found.map(|_| field));
         if let Some(status) = root.status {
-            keep(status.phase, Field::Phase);
-            keep(status.last_transition, Field::LastPhaseTransitionTime);
+            keep(status.phase, KeptField::Phase);
+            keep(status.last_transition, KeptField::LastPhaseTransitionTime);
         }
         if let Some(spec) = root.spec {
-            keep(spec.reclaim_policy, Field::ReclaimPolicy);
-            keep(spec.retention_policy, Field::RetentionPolicy);
+            keep(spec.reclaim_policy, KeptField::ReclaimPolicy);
+            keep(spec.retention_policy, KeptField::RetentionPolicy);
         }
         if let Some(metadata) = root.metadata {
-            keep(metadata.owner_references, Field::OwnerReferences);
+            keep(metadata.owner_references, KeptField::OwnerReferences);
             fields.extend(metadata.finalizers.into_iter().flat_map(|found| found.0));
         }
         fields.sort_unstable();
@@ -278,13 +279,13 @@ impl<'de> Deserialize<'de> for FieldsV1 {
     }
 }
 
-/// The values in a set of finalizers: `{".": {}, "v:\"example.com/protection\"": {}}`.
-struct Finalizers(Vec<Field>);
+/// The finalizers in a set such as `{".": {}, "v:\"example.com/protection\"": {}}`.
+struct Finalizers(Vec<KeptField>);
 
 impl<'de> Deserialize<'de> for Finalizers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
+        struct FinalizersVisitor;
+        impl<'de> de::Visitor<'de> for FinalizersVisitor {
             type Value = Finalizers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -296,17 +297,17 @@ impl<'de> Deserialize<'de> for Finalizers {
                 while let Some((key, _)) = map.next_entry::<String, de::IgnoredAny>()? {
                     if let Some(value) = key.strip_prefix("v:") {
                         let name = serde_json::from_str(value).map_err(de::Error::custom)?;
-                        found.push(Field::Finalizer(name));
+                        found.push(KeptField::Finalizer(name));
                     }
                 }
                 Ok(Finalizers(found))
             }
         }
-        deserializer.deserialize_map(Visitor)
+        deserializer.deserialize_map(FinalizersVisitor)
     }
 }
 
-/// In protobuf, one field of bytes that hold JSON.
+/// In protobuf a `FieldsV1` is one field of bytes that hold JSON.
 impl Message for FieldsV1 {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         encoding::string::encode(1, &self.json().to_string(), buf);
@@ -346,7 +347,7 @@ impl Message for FieldsV1 {
     }
 }
 
-/// prost offers no other way of saying what is wrong inside a field.
+/// Builds a `DecodeError` with a message, for which prost has no other way yet.
 #[expect(deprecated, reason = "prost intends to replace it, and has not yet")]
 fn malformed(problem: &dyn fmt::Display) -> DecodeError {
     DecodeError::new(format!("metadata.managedFields[].fieldsV1: {problem}"))

@@ -1,5 +1,5 @@
-//! `metadata`, in three sizes: what names an object, what is judged of it, and the same with the
-//! managers of its fields.
+//! `metadata` in several sizes: names and owners, the same for pods, and the fields that are
+//! judged, with or without `managedFields`.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use prost::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Folder, Identity, Problem,
+    FieldProblem, Folder, ObjectIdentity,
     entries::{AllowList, Entries, EveryKey},
-    managed::{self, ManagedFields, Managers, Unmanaged},
+    managed::{self, KeepManagedFields, ManagedFields, NoManagedFields},
     scalar::Timestamp,
     slim::{is_default, or_default, slim},
 };
-use crate::model::{Metadata, OwnerReference as Owner, Uid};
+use crate::model::{self, Metadata, Uid};
 
 pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(super) const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -40,8 +40,8 @@ pub(super) const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-
 const IGNORE: &str = "storage.kubectl.dev/ignore";
 const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
 
-/// The annotations that matter. Others can be large, such as `last-applied-configuration` with
-/// up to 256 KiB, or private.
+/// Allows the annotations that are read. Others can be private, or large, such as
+/// `last-applied-configuration` with up to 256 KiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageAnnotations;
 
@@ -67,7 +67,7 @@ impl AllowList for StorageAnnotations {
 }
 
 slim! {
-    /// What names an object, for kinds of which nothing else in `metadata` matters.
+    /// `metadata` of kinds of which only names, times and owners are read.
     pub struct BriefMeta {
         /// Its name.
         #[prost(string, tag = "1")]
@@ -84,7 +84,7 @@ slim! {
         /// When it was created.
         #[prost(message, required, tag = "8")]
         pub creation_timestamp: Timestamp,
-        /// Since when it is terminating.
+        /// Since when it is Terminating.
         #[prost(message, required, tag = "9")]
         pub deletion_timestamp: Timestamp,
         /// Its owners.
@@ -92,7 +92,7 @@ slim! {
         pub owner_references: Vec<OwnerReference>,
     }
 
-    /// What is read of a pod's metadata.
+    /// `metadata` of a pod.
     pub struct PodMeta {
         /// Its name.
         #[prost(string, tag = "1")]
@@ -109,10 +109,10 @@ slim! {
         /// When it was created.
         #[prost(message, required, tag = "8")]
         pub creation_timestamp: Timestamp,
-        /// Since when it is terminating.
+        /// Since when it is Terminating.
         #[prost(message, required, tag = "9")]
         pub deletion_timestamp: Timestamp,
-        /// How many seconds it is given to end.
+        /// How many seconds its containers have to end.
         #[prost(int64, optional, tag = "10")]
         pub deletion_grace_period_seconds: Option<i64>,
         /// Its labels.
@@ -137,15 +137,15 @@ slim! {
         /// Its uid.
         #[prost(string, tag = "4")]
         pub uid: String,
-        /// Whether it is the managing controller.
+        /// Whether the owner is the managing controller.
         #[prost(bool, optional, tag = "6")]
         pub controller: Option<bool>,
-        /// Whether it waits for what it owns when it is deleted in the foreground.
+        /// Whether a foreground deletion of the owner waits for this object.
         #[prost(bool, optional, tag = "7")]
         pub block_owner_deletion: Option<bool>,
     }
 
-    /// The metadata of any object, whatever its kind.
+    /// The metadata of an object of any kind.
     pub struct PartialObjectMetadata {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
@@ -154,8 +154,8 @@ slim! {
 }
 
 impl OwnerReference {
-    fn fold(&self, folder: &mut Folder) -> Owner {
-        Owner {
+    fn fold(&self, folder: &mut Folder) -> model::OwnerReference {
+        model::OwnerReference {
             api_version: folder.text(&self.api_version),
             kind: folder.text(&self.kind),
             name: self.name.as_str().into(),
@@ -167,14 +167,17 @@ impl OwnerReference {
 }
 
 /// Returns the managing controller, if there is one.
-pub(super) fn controller(owners: &[OwnerReference], folder: &mut Folder) -> Option<Box<Owner>> {
+pub(super) fn controller(
+    owners: &[OwnerReference],
+    folder: &mut Folder,
+) -> Option<Box<model::OwnerReference>> {
     let owner = owners.iter().find(|owner| owner.controller == Some(true))?;
     Some(Box::new(owner.fold(folder)))
 }
 
 impl PodMeta {
-    pub(super) fn identity(&self) -> Identity<'_> {
-        Identity {
+    pub(super) fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
             namespace: &self.namespace,
             name: &self.name,
             resource_version: &self.resource_version,
@@ -183,8 +186,8 @@ impl PodMeta {
 }
 
 impl BriefMeta {
-    pub(super) fn identity(&self) -> Identity<'_> {
-        Identity {
+    pub(super) fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
             namespace: &self.namespace,
             name: &self.name,
             resource_version: &self.resource_version,
@@ -192,12 +195,12 @@ impl BriefMeta {
     }
 }
 
-/// `metadata` with what is judged of it. Its protobuf form is written by hand, since prost's
-/// derive would store every annotation before one could drop it.
+/// `metadata` with the fields that are judged. Its protobuf form is written by hand, since prost's
+/// derive would store every annotation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[serde(bound(serialize = "M: Managers", deserialize = "M: Managers"))]
-pub struct ObjectMeta<M = Unmanaged> {
+#[serde(bound(serialize = "M: KeepManagedFields", deserialize = "M: KeepManagedFields"))]
+pub struct ObjectMeta<M = NoManagedFields> {
     /// Its name.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub name: String,
@@ -210,28 +213,28 @@ pub struct ObjectMeta<M = Unmanaged> {
     /// Its version.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub resource_version: String,
-    /// How often what it should be was changed.
+    /// How often its desired state has changed.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub generation: i64,
     /// When it was created.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub creation_timestamp: Timestamp,
-    /// Since when it is terminating.
+    /// Since when it is Terminating.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub deletion_timestamp: Timestamp,
     /// Its labels.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub labels: Entries<EveryKey>,
-    /// Its annotations, those that matter.
+    /// Those of its annotations that are read.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub annotations: Entries<StorageAnnotations>,
     /// Its owners.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub owner_references: Vec<OwnerReference>,
-    /// What keeps it from being deleted.
+    /// The finalizers that block its deletion.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub finalizers: Vec<String>,
-    /// Who manages the fields that matter, for kinds where that matters.
+    /// The managers of its fields, for kinds of which they are read.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub managed_fields: M,
 }
@@ -239,21 +242,21 @@ pub struct ObjectMeta<M = Unmanaged> {
 /// `metadata` with the managers of its fields.
 pub type ManagedMeta = ObjectMeta<ManagedFields>;
 
-impl<M: Managers> ObjectMeta<M> {
-    /// Returns the value of an annotation that matters.
+impl<M: KeepManagedFields> ObjectMeta<M> {
+    /// Returns the value of one of these annotations.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key)
     }
 
-    pub(super) fn identity(&self) -> Identity<'_> {
-        Identity {
+    pub(super) fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
             namespace: &self.namespace,
             name: &self.name,
             resource_version: &self.resource_version,
         }
     }
 
-    pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, Problem> {
+    pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, FieldProblem> {
         Ok(Metadata {
             name: self.name.as_str().into(),
             uid: Uid::parse(&self.uid),
@@ -270,7 +273,7 @@ impl<M: Managers> ObjectMeta<M> {
     }
 }
 
-impl<M: Managers> Message for ObjectMeta<M> {
+impl<M: KeepManagedFields> Message for ObjectMeta<M> {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         for (tag, text) in self.texts() {
             string::encode(tag, text, buf);
@@ -327,7 +330,7 @@ impl<M: Managers> Message for ObjectMeta<M> {
 }
 
 impl<M> ObjectMeta<M> {
-    /// The fields of text, by their tags. Go writes empty ones too.
+    /// Returns the text fields with their tags. Go writes empty ones too.
     fn texts(&self) -> [(u32, &String); 4] {
         [(1, &self.name), (3, &self.namespace), (5, &self.uid), (6, &self.resource_version)]
     }

@@ -1,10 +1,15 @@
-//! What is read of each kind of object, and how it becomes a row.
+//! Slim types: one for each kind of object, with the fields that its row needs.
 //!
-//! One slim type per kind decodes from protobuf, JSON and YAML, and encodes as a small object of
-//! the same kind, which is what a dump holds. It has the fields that rows need and no others:
-//! never environment variables, never the values of secrets. Decoding stores nothing else, and
-//! [`AnyObject::fold`] turns it into a row. An object of which a time or a quantity does not parse
-//! is not folded at all: its error names the field.
+//! A slim type decodes from protobuf, JSON and YAML, and encodes as a small object of the same
+//! kind, which is what a dump holds. It never stores other fields, such as environment variables or
+//! the values of secrets. [`AnyObject::fold`] turns it into a row. An object with a time or a
+//! quantity that does not parse has no row: the error names the field.
+//!
+//! - `any`: the list of all kinds, and objects of any kind.
+//! - `slim`, `scalar`, `entries`: how slim types are declared; times and quantities; maps.
+//! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `backend`: parts that
+//!   kinds share.
+//! - One file for each kind or two.
 
 mod any;
 mod attachment;
@@ -18,6 +23,8 @@ mod lease;
 mod managed;
 mod meta;
 mod node;
+mod node_affinity;
+mod object_reference;
 mod pod;
 mod scalar;
 mod slim;
@@ -36,24 +43,20 @@ use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-pub use any::{AnyObject, Reduced, decoding, decoding_of};
-pub use attachment::VolumeAttachment;
-pub use claim::PersistentVolumeClaim;
-pub use class::{StorageClass, VolumeAttributesClass};
-pub use driver::{CsiDriver, CsiNode};
-pub use event::{Event, FAILED_ATTACH, FAILED_MOUNT};
-pub use lease::Lease;
-pub use managed::{FieldsV1, ManagedFields, ManagedFieldsEntry};
-pub use meta::{
-    BriefMeta, ManagedMeta, ObjectMeta, OwnerReference, PartialObjectMetadata, PodMeta,
-};
-pub use node::{Namespace, Node};
-pub use pod::Pod;
-pub use scalar::{Quantity, Timestamp};
-pub use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotContent};
-pub use statefulset::StatefulSet;
-pub use volume::PersistentVolume;
-pub use workload::{
+pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of};
+pub(crate) use attachment::VolumeAttachment;
+pub(crate) use claim::PersistentVolumeClaim;
+pub(crate) use class::{StorageClass, VolumeAttributesClass};
+pub(crate) use driver::{CsiDriver, CsiNode};
+pub(crate) use event::Event;
+pub(crate) use lease::Lease;
+pub(crate) use meta::{BriefMeta, ManagedMeta, ObjectMeta, PartialObjectMetadata, PodMeta};
+pub(crate) use node::{Namespace, Node};
+pub(crate) use pod::Pod;
+pub(crate) use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotContent};
+pub(crate) use statefulset::StatefulSet;
+pub(crate) use volume::PersistentVolume;
+pub(crate) use workload::{
     CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Job, ReplicaSet, ReplicationController,
 };
 
@@ -61,29 +64,35 @@ use crate::model::{
     DeletionSecret, FieldManager, Interner, Kind, Labels, NodeAffinity, ObjectKey, Row, Text,
 };
 
-/// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
-pub trait Object: prost::Message + Default + DeserializeOwned + Serialize + 'static {
-    /// Its kind.
+/// The kind of a slim type, and the names of its objects.
+pub trait ObjectKind {
+    /// The kind.
     const KIND: Kind;
 
-    /// What names this object and its version.
-    fn identity(&self) -> Identity<'_>;
+    /// Returns the names of this object, and its version.
+    fn identity(&self) -> ObjectIdentity<'_>;
+}
 
-    /// Reduces the object to a row; [`AnyObject::fold`] is what to call.
+/// A slim type: decodes from protobuf and JSON, encodes as a dump holds it, folds into a row.
+pub trait SlimObject:
+    ObjectKind + prost::Message + Default + DeserializeOwned + Serialize + 'static
+{
+    /// Returns the row of the object. Call [`AnyObject::fold`] instead, which also checks its
+    /// names.
     ///
     /// # Errors
     /// When a time or quantity in it does not parse.
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem>;
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem>;
 
-    /// Returns the object as a document of its own, with `apiVersion` and `kind`.
+    /// Returns the object as a document with `apiVersion` and `kind`.
     fn document(&self) -> Document<'_, Self> {
         Document { api_version: Self::KIND.api_version(), kind: Self::KIND.name(), object: self }
     }
 }
 
-/// What names an object and its version. Any of it may be empty.
+/// The names of an object, and its version. Any of them may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity<'a> {
+pub struct ObjectIdentity<'a> {
     /// `metadata.namespace`.
     pub namespace: &'a str,
     /// `metadata.name`.
@@ -92,12 +101,12 @@ pub struct Identity<'a> {
     pub resource_version: &'a str,
 }
 
-/// What became of an object.
+/// What an object was reduced to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folded {
-    /// What is kept of it.
+    /// Its row.
     Row(Row),
-    /// It says nothing about storage: it is counted, not kept.
+    /// No row, since it has nothing to do with storage: it is only counted.
     Counted,
 }
 
@@ -110,35 +119,35 @@ pub enum FoldError {
         /// Its kind.
         kind: Kind,
     },
-    /// It has no namespace, and must have one.
+    /// It has no namespace, although its kind is namespaced.
     #[error("{object} has no metadata.namespace")]
     NoNamespace {
-        /// The object, as far as it is named.
+        /// The object, without its namespace.
         object: ObjectKey,
     },
-    /// One of its fields cannot be read.
+    /// The value of a field does not parse.
     #[error("{object}: {problem}")]
     Field {
         /// The object.
         object: ObjectKey,
-        /// The field and what is wrong with it.
-        problem: Problem,
+        /// The field and its value.
+        problem: FieldProblem,
     },
 }
 
-/// A field that cannot be read.
+/// A field whose value does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} is {value:?}, not {expected}")]
-pub struct Problem {
+pub struct FieldProblem {
     /// The field.
     pub field: &'static str,
-    /// What it holds.
+    /// Its value.
     pub value: String,
-    /// What it should hold.
+    /// The expected kind of value.
     pub expected: &'static str,
 }
 
-/// An object as `kubectl get -o json` would print it, if it had only the fields that we read.
+/// A slim type as `kubectl get -o json` would print it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document<'a, O> {
@@ -148,7 +157,7 @@ pub struct Document<'a, O> {
     object: &'a O,
 }
 
-/// Keeps one copy of what the rows share.
+/// Folds objects into rows, and keeps one copy of the values that rows share.
 #[derive(Debug, Default)]
 pub struct Folder {
     texts: Interner,
@@ -186,7 +195,7 @@ impl Folder {
         shared(&mut self.secrets, secret)
     }
 
-    /// Texts that come together again and again, such as finalizers.
+    /// Returns the shared copy of texts that often occur together, such as finalizers.
     fn list(&mut self, texts: &[String]) -> Arc<[Text]> {
         let texts: Vec<Text> = texts.iter().map(|text| self.text(text)).collect();
         shared_slice(&mut self.lists, &texts)
@@ -199,7 +208,7 @@ impl Folder {
     }
 }
 
-/// Returns the one copy of something.
+/// Returns the shared copy of a value.
 fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, new: T) -> Arc<T> {
     if let Some(known) = known.get(&new) {
         return Arc::clone(known);
@@ -209,6 +218,7 @@ fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, new: T) -> Arc<T> {
     new
 }
 
+/// Returns the shared copy of a slice.
 fn shared_slice<T: Eq + Hash + Clone>(known: &mut HashSet<Arc<[T]>>, new: &[T]) -> Arc<[T]> {
     if let Some(known) = known.get(new) {
         return Arc::clone(known);
@@ -218,7 +228,7 @@ fn shared_slice<T: Eq + Hash + Clone>(known: &mut HashSet<Arc<[T]>>, new: &[T]) 
     new
 }
 
-/// Kept text that is not shared; `None` for the empty one.
+/// Returns a text that is not shared; `None` for the empty one.
 fn unshared(text: &str) -> Option<Box<str>> {
     (!text.is_empty()).then(|| text.into())
 }

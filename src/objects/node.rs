@@ -1,9 +1,12 @@
 //! `Node` and `Namespace`.
 
-use super::{Folded, Folder, Identity, Object, ObjectMeta, Problem, slim::slim};
+use super::{
+    FieldProblem, Folded, Folder, ObjectIdentity, ObjectKind, ObjectMeta, SlimObject, slim::slim,
+};
 use crate::model::{self, Kind, Row};
 
-/// The taint by which an admin says that a node is shut down and its volumes may be detached.
+/// The taint by which a cluster administrator asserts that a node is shut down and its volumes may
+/// be detached.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 slim! {
@@ -12,10 +15,10 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: NodeSpec,
-        /// What it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: NodeStatus,
     }
@@ -25,14 +28,14 @@ slim! {
         /// Whether it is cordoned.
         #[prost(bool, tag = "4")]
         pub unschedulable: bool,
-        /// What keeps pods away from it.
+        /// Its taints.
         #[prost(message, repeated, tag = "5")]
         pub taints: Vec<Taint>,
     }
 
-    /// What keeps pods away from a node.
+    /// A taint of a node.
     pub struct Taint {
-        /// Which one.
+        /// Its key.
         #[prost(string, tag = "1")]
         pub key: String,
     }
@@ -59,7 +62,7 @@ slim! {
 
     /// A condition of a node or pod.
     pub struct Condition {
-        /// Which one.
+        /// Its type.
         #[prost(string, tag = "1")]
         pub r#type: String,
         /// `True`, `False` or `Unknown`.
@@ -67,7 +70,7 @@ slim! {
         pub status: String,
     }
 
-    /// A `Namespace`: no row is made of it, its uid names the cluster.
+    /// A `Namespace`. It has no row: namespaces are listed for their names only.
     pub struct Namespace {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
@@ -80,14 +83,8 @@ pub(super) fn is_ready(conditions: &[Condition]) -> bool {
     conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status == "True")
 }
 
-impl Object for Node {
-    const KIND: Kind = Kind::Node;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Node {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let attached = status.volumes_attached.iter().map(|volume| &volume.name);
         let mut volumes: Vec<Box<str>> =
@@ -105,14 +102,16 @@ impl Object for Node {
     }
 }
 
-impl Object for Namespace {
+impl ObjectKind for Namespace {
     const KIND: Kind = Kind::Namespace;
 
-    fn identity(&self) -> Identity<'_> {
+    fn identity(&self) -> ObjectIdentity<'_> {
         self.metadata.identity()
     }
+}
 
-    fn row(&self, _: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Namespace {
+    fn row(&self, _: &mut Folder) -> Result<Folded, FieldProblem> {
         Ok(Folded::Counted)
     }
 }

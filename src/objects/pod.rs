@@ -1,14 +1,16 @@
-//! `Pod`, and what pods and the templates of workloads have in common.
+//! `Pod`, and `PodSpec`, which pods share with the templates of workloads.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Folded, Folder, Identity, Object, PodMeta, Problem, meta,
+    FieldProblem, Folded, Folder, PodMeta, SlimObject, meta,
     node::{Condition, is_ready},
     slim::{Present, is_default, or_default, slim},
-    volume_source::Path,
+    volume_source::NodePath,
 };
-use crate::model::{self, Kind, Labels, Mounted, PodPhase, PodUse, Role, Row, Sidecars, Uid};
+use crate::model::{
+    self, ControllerRole, Labels, MountedClaim, PodPhase, PodUse, Row, Sidecars, Uid,
+};
 
 slim! {
     /// A `Pod`.
@@ -16,10 +18,10 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: PodMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: PodSpec,
-        /// What it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: PodStatus,
     }
@@ -29,21 +31,21 @@ slim! {
         /// Its volumes.
         #[prost(message, repeated, tag = "1")]
         pub volumes: Vec<PodVolume>,
-        /// The containers that run first; with a restart policy, they stay.
+        /// Its init containers; those with a restart policy keep running.
         #[prost(message, repeated, tag = "20")]
         pub init_containers: Vec<Container>,
         /// Its containers.
         #[prost(message, repeated, tag = "2")]
         pub containers: Vec<Container>,
-        /// Who it acts as.
+        /// Its service account.
         #[prost(string, tag = "8")]
         pub service_account_name: String,
-        /// Where it is scheduled.
+        /// The node that it is scheduled to.
         #[prost(string, tag = "10")]
         pub node_name: String,
     }
 
-    /// A container: what it runs, never its environment.
+    /// A container: its image and command, never its environment.
     pub struct Container {
         /// Its name in the pod.
         #[prost(string, tag = "1")]
@@ -61,18 +63,18 @@ slim! {
 
     /// Where a pod's volume comes from.
     pub struct PodVolumeSource {
-        /// A folder of the node.
+        /// A path on the node.
         #[prost(message, optional, tag = "1")]
-        pub host_path: Option<Path>,
+        pub host_path: Option<NodePath>,
         /// A claim.
         #[prost(message, optional, tag = "10")]
         pub persistent_volume_claim: Option<ClaimName>,
-        /// A claim that lives as long as the pod.
+        /// A claim that is created and deleted with the pod.
         #[prost(message, optional, tag = "29")]
         pub ephemeral: Option<Present>,
     }
 
-    /// A claim that a pod names.
+    /// A reference to a claim.
     pub struct ClaimName {
         /// Its name.
         #[prost(string, tag = "1")]
@@ -97,7 +99,7 @@ pub struct PodVolume {
     /// Its name in the pod.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Where it comes from.
+    /// Its source.
     #[prost(message, required, tag = "2")]
     pub source: PodVolumeSource,
 }
@@ -109,7 +111,7 @@ struct FlatVolume {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     name: String,
     #[serde(skip_serializing_if = "is_default")]
-    host_path: Option<Path>,
+    host_path: Option<NodePath>,
     #[serde(skip_serializing_if = "is_default")]
     persistent_volume_claim: Option<ClaimName>,
     #[serde(skip_serializing_if = "is_default")]
@@ -130,14 +132,8 @@ impl From<PodVolume> for FlatVolume {
     }
 }
 
-impl Object for Pod {
-    const KIND: Kind = Kind::Pod;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for Pod {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let deleting = metadata.deletion_timestamp.fold("metadata.deletionTimestamp")?;
         let claims: Box<[_]> =
@@ -179,12 +175,13 @@ impl Object for Pod {
 }
 
 impl PodVolume {
-    /// Returns the claim that it names. The claim of an ephemeral volume is called after both.
-    fn mounted(&self, pod: &str) -> Option<Mounted> {
+    /// Returns the claim that it references. The claim of an ephemeral volume is named after the
+    /// pod and the volume.
+    fn mounted(&self, pod: &str) -> Option<MountedClaim> {
         if let Some(claim) = &self.source.persistent_volume_claim {
-            Some(Mounted { claim: claim.claim_name.as_str().into(), ephemeral: false })
+            Some(MountedClaim { claim: claim.claim_name.as_str().into(), ephemeral: false })
         } else if self.source.ephemeral.is_some() {
-            Some(Mounted { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
+            Some(MountedClaim { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
         } else {
             None
         }
@@ -192,7 +189,7 @@ impl PodVolume {
 }
 
 impl PodSpec {
-    /// Returns the claims that its volumes name, each once, sorted.
+    /// Returns the claims that its volumes reference, each once, sorted.
     pub(super) fn claim_names(&self) -> Box<[Box<str>]> {
         let names = self.volumes.iter().filter_map(|volume| {
             let claim = volume.source.persistent_volume_claim.as_ref()?;
@@ -204,14 +201,15 @@ impl PodSpec {
         names.into()
     }
 
-    /// Returns the storage sidecars, if there are any, with everything that may name their driver.
+    /// Returns the storage sidecars, if there are any, with every text that may contain the name of
+    /// their driver.
     pub(super) fn sidecars(&self, folder: &mut Folder) -> Option<Sidecars> {
         let all = || self.init_containers.iter().chain(&self.containers);
         if !all().any(Container::is_sidecar) {
             return None;
         }
         let containers = all().filter(|container| container.is_sidecar());
-        let container = |container: &Container, folder: &mut Folder| model::Container {
+        let container = |container: &Container, folder: &mut Folder| model::SidecarContainer {
             name: folder.text(&container.name),
             image: folder.text(&container.image),
             args: folder.texts(container.words()),
@@ -236,10 +234,12 @@ impl Container {
 
     fn is_sidecar(&self) -> bool {
         let (image, name) = (&self.image, &self.name);
-        if !Role::may_be_meant(image) && !Role::may_be_meant(name) {
+        if !ControllerRole::may_be_meant(image) && !ControllerRole::may_be_meant(name) {
             return false;
         }
-        Role::ALL.into_iter().any(|role| role.may_be_played_by(image) || role.is_called(name))
+        ControllerRole::ALL
+            .into_iter()
+            .any(|role| role.may_be_played_by(image) || role.is_called(name))
     }
 }
 

@@ -1,18 +1,18 @@
-//! Times and quantities. They are read in full only when an object is folded, so that what does
-//! not parse can be reported with its field and its object.
+//! Times and quantities. They are parsed when an object is folded, so that an error can name the
+//! field and the object.
 
 use std::{collections::BTreeMap, fmt};
 
 use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Problem;
+use super::FieldProblem;
 use crate::model::{Bytes, Time, parse_quantity, parse_time};
 
 /// `0001-01-01T00:00:00Z`, Go's zero time.
 const GO_ZERO: i64 = -62_135_596_800;
 
-/// `Time` and `MicroTime`; all zero means none, as in Kubernetes' protobuf, where a time that was
+/// `Time` and `MicroTime`. All zero means none, as in Kubernetes' protobuf, where a time that was
 /// never set is an empty message.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Timestamp {
@@ -22,15 +22,15 @@ pub struct Timestamp {
     /// Nanoseconds within the second.
     #[prost(int32, tag = "2")]
     pub nanos: i32,
-    /// What JSON said instead of a time. Kubernetes never sends this tag.
+    /// The text of a time that does not parse. Kubernetes never sends this tag.
     #[prost(string, optional, tag = "1000")]
     pub unparsed: Option<String>,
 }
 
 impl Timestamp {
     /// Returns the point in time, if there is one.
-    pub(super) fn fold(&self, field: &'static str) -> Result<Option<Time>, Problem> {
-        let problem = |value| Problem { field, value, expected: "an RFC 3339 time" };
+    pub(super) fn fold(&self, field: &'static str) -> Result<Option<Time>, FieldProblem> {
+        let problem = |value| FieldProblem { field, value, expected: "an RFC 3339 time" };
         match &self.unparsed {
             Some(text) => Err(problem(text.clone())),
             None if self.is_zero() => Ok(None),
@@ -41,7 +41,7 @@ impl Timestamp {
         }
     }
 
-    /// Go's zero time is what some writers put where they mean none.
+    /// Whether there is no time. Some clients write Go's zero time for that.
     fn is_zero(&self) -> bool {
         (self.seconds == 0 && self.nanos == 0) || self.seconds == GO_ZERO
     }
@@ -81,7 +81,9 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Scalar("an RFC 3339 time")).map(|text| Self::parse(&text))
+        deserializer
+            .deserialize_any(ScalarVisitor("an RFC 3339 time"))
+            .map(|text| Self::parse(&text))
     }
 }
 
@@ -101,7 +103,7 @@ impl Serialize for Quantity {
 
 impl<'de> Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Scalar("a quantity")).map(|string| Self { string })
+        deserializer.deserialize_any(ScalarVisitor("a quantity")).map(|string| Self { string })
     }
 }
 
@@ -109,18 +111,18 @@ impl<'de> Deserialize<'de> for Quantity {
 pub(super) fn storage(
     resources: &BTreeMap<String, Quantity>,
     field: &'static str,
-) -> Result<Option<Bytes>, Problem> {
+) -> Result<Option<Bytes>, FieldProblem> {
     let Some(Quantity { string }) = resources.get("storage") else { return Ok(None) };
     match parse_quantity(string) {
         Some(bytes) => Ok(Some(bytes)),
-        None => Err(Problem { field, value: string.clone(), expected: "a quantity of bytes" }),
+        None => Err(FieldProblem { field, value: string.clone(), expected: "a quantity of bytes" }),
     }
 }
 
-/// Reads texts and numbers as text: YAML and people write either.
-struct Scalar(&'static str);
+/// Reads texts, numbers and booleans as text, since hand-written YAML has either.
+struct ScalarVisitor(&'static str);
 
-impl de::Visitor<'_> for Scalar {
+impl de::Visitor<'_> for ScalarVisitor {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,11 +1,11 @@
-//! How every slim type is declared.
+//! `slim!`: declares types that decode from protobuf, JSON and YAML.
 
 use serde::{Deserialize, Deserializer};
 
 /// Declares types that decode from protobuf, JSON and YAML alike.
 ///
-/// In JSON and YAML every field may be absent or null, unknown fields are skipped without being
-/// kept, and what is empty is not written. In protobuf the tags are those of Kubernetes.
+/// In JSON and YAML every field may be absent or null, unknown fields are not stored, and empty
+/// fields are not written. In protobuf the tags are those of Kubernetes.
 macro_rules! slim {
     ($(
         $(#[$outer:meta])*
@@ -28,7 +28,7 @@ macro_rules! slim {
 }
 pub(super) use slim;
 
-/// Reads null as the default, which is what Go does.
+/// Reads null as the default, as Go does.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -37,13 +37,13 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Whether a field need not be written.
+/// Whether a field is empty and need not be written.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
 slim! {
-    /// A message of which only its presence matters.
+    /// A message of which only the presence matters.
     #[derive(Copy, Eq)]
     pub struct Present {}
 }

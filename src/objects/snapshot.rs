@@ -1,9 +1,9 @@
-//! `VolumeSnapshot`, `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources come as JSON only;
-//! the tags are those of external-snapshotter's types.
+//! `VolumeSnapshot`, `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources are
+//! served as JSON only; the tags are those of external-snapshotter's types.
 
 use super::{
-    Folded, Folder, Identity, Object, ObjectMeta, Problem, meta, slim::slim, unshared,
-    volume::ObjectReference,
+    FieldProblem, Folded, Folder, ObjectMeta, SlimObject, meta, object_reference::ObjectReference,
+    slim::slim, unshared,
 };
 use crate::model::{self, Bytes, Kind, Row, SnapshotContent, SnapshotSource, Text, Uid};
 
@@ -13,47 +13,47 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it is of.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: VolumeSnapshotSpec,
-        /// How far it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: VolumeSnapshotStatus,
     }
 
     /// `spec` of a `VolumeSnapshot`.
     pub struct VolumeSnapshotSpec {
-        /// What it is of.
+        /// The source of the snapshot.
         #[prost(message, required, tag = "1")]
         pub source: VolumeSnapshotSource,
     }
 
-    /// What a `VolumeSnapshot` is of: one of them is set.
+    /// The source of a `VolumeSnapshot`: one of these fields is set.
     pub struct VolumeSnapshotSource {
         /// The claim that it is taken of.
         #[prost(string, optional, tag = "1")]
         pub persistent_volume_claim_name: Option<String>,
-        /// The content that exists already.
+        /// The `VolumeSnapshotContent` that exists already.
         #[prost(string, optional, tag = "2")]
         pub volume_snapshot_content_name: Option<String>,
     }
 
-    /// How far a `VolumeSnapshot` is.
+    /// `status` of a `VolumeSnapshot`.
     pub struct VolumeSnapshotStatus {
-        /// Its content.
+        /// Its `VolumeSnapshotContent`.
         #[prost(string, optional, tag = "1")]
         pub bound_volume_snapshot_content_name: Option<String>,
-        /// Whether it is done.
+        /// Whether a volume can be restored from it.
         #[prost(bool, optional, tag = "3")]
         pub ready_to_use: Option<bool>,
-        /// What went wrong last.
+        /// The last error.
         #[prost(message, optional, tag = "5")]
         pub error: Option<VolumeSnapshotError>,
     }
 
-    /// What went wrong with a snapshot.
+    /// The last error of a snapshot.
     pub struct VolumeSnapshotError {
-        /// In words.
+        /// The message.
         #[prost(string, optional, tag = "2")]
         pub message: Option<String>,
     }
@@ -63,104 +63,99 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it is of.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: VolumeSnapshotContentSpec,
-        /// How far it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: SnapshotStatus,
     }
 
-    /// `spec` of a snapshot.
+    /// `spec` of a `VolumeSnapshotContent`.
     pub struct VolumeSnapshotContentSpec {
         /// The `VolumeSnapshot` that it belongs to.
         #[prost(message, optional, tag = "1")]
         pub volume_snapshot_ref: Option<ObjectReference>,
-        /// What becomes of it without its `VolumeSnapshot`.
+        /// `Delete` or `Retain`: for the deletion of its `VolumeSnapshot`.
         #[prost(string, tag = "2")]
         pub deletion_policy: String,
         /// The driver.
         #[prost(string, tag = "3")]
         pub driver: String,
-        /// What it is of.
+        /// The source of the snapshot.
         #[prost(message, required, tag = "5")]
         pub source: VolumeSnapshotContentSource,
     }
 
-    /// What a snapshot is of: one of them is set.
+    /// The source of a `VolumeSnapshotContent`: one of these fields is set.
     pub struct VolumeSnapshotContentSource {
-        /// The volume that it is taken from.
+        /// The volume handle of the volume that it is taken from.
         #[prost(string, optional, tag = "1")]
         pub volume_handle: Option<String>,
-        /// The snapshot that exists already.
+        /// The handle of a snapshot that exists already.
         #[prost(string, optional, tag = "2")]
         pub snapshot_handle: Option<String>,
     }
 
-    /// How far a snapshot is.
+    /// `status` of a `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
     pub struct SnapshotStatus {
-        /// What it is called at the backend.
+        /// The handle of the snapshot at the storage backend.
         #[prost(string, optional, tag = "1")]
         pub snapshot_handle: Option<String>,
-        /// How large a volume made of it has to be, in bytes.
+        /// The smallest size of a volume that is restored from it, in bytes.
         #[prost(int64, optional, tag = "3")]
         pub restore_size: Option<i64>,
-        /// Whether it is done.
+        /// Whether a volume can be restored from it.
         #[prost(bool, optional, tag = "4")]
         pub ready_to_use: Option<bool>,
     }
 
-    /// A `VolumeGroupSnapshotContent` (v1beta1, v1beta2 and v1 agree in what is read).
+    /// A `VolumeGroupSnapshotContent`. The fields that are read are the same in v1beta1, v1beta2
+    /// and v1.
     pub struct VolumeGroupSnapshotContent {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// What it is of.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: VolumeGroupSnapshotContentSpec,
-        /// How far it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: SnapshotStatus,
     }
 
-    /// `spec` of a group snapshot.
+    /// `spec` of a `VolumeGroupSnapshotContent`.
     pub struct VolumeGroupSnapshotContentSpec {
         /// The `VolumeGroupSnapshot` that it belongs to.
         #[prost(message, optional, tag = "1")]
         pub volume_group_snapshot_ref: Option<ObjectReference>,
-        /// What becomes of it without its `VolumeGroupSnapshot`.
+        /// `Delete` or `Retain`: for the deletion of its `VolumeGroupSnapshot`.
         #[prost(string, tag = "2")]
         pub deletion_policy: String,
         /// The driver.
         #[prost(string, tag = "3")]
         pub driver: String,
-        /// What it is of.
+        /// The source of the snapshot.
         #[prost(message, required, tag = "5")]
         pub source: VolumeGroupSnapshotContentSource,
     }
 
-    /// What a group snapshot is of: one of them is set.
+    /// The source of a `VolumeGroupSnapshotContent`: one of these fields is set.
     pub struct VolumeGroupSnapshotContentSource {
-        /// The volumes that it is taken from.
+        /// The volume handles of the volumes that it is taken from.
         #[prost(string, repeated, tag = "1")]
         pub volume_handles: Vec<String>,
-        /// The group snapshot that exists already.
+        /// The handles of a group snapshot that exists already.
         #[prost(message, optional, tag = "2")]
         pub group_snapshot_handles: Option<super::slim::Present>,
     }
 }
 
-impl Object for VolumeSnapshotContent {
-    const KIND: Kind = Kind::VolumeSnapshotContent;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeSnapshotContent {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let row = SnapshotContent {
-            kind: Self::KIND,
+            kind: Kind::VolumeSnapshotContent,
             metadata: metadata.fold(folder)?,
             driver: folder.text(&spec.driver),
             source: match (&spec.source.volume_handle, &spec.source.snapshot_handle) {
@@ -183,18 +178,12 @@ impl Object for VolumeSnapshotContent {
     }
 }
 
-impl Object for VolumeGroupSnapshotContent {
-    const KIND: Kind = Kind::VolumeGroupSnapshotContent;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeGroupSnapshotContent {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let exists = spec.source.group_snapshot_handles.is_some();
         let row = SnapshotContent {
-            kind: Self::KIND,
+            kind: Kind::VolumeGroupSnapshotContent,
             metadata: metadata.fold(folder)?,
             driver: folder.text(&spec.driver),
             source: if exists && spec.source.volume_handles.is_empty() {
@@ -214,14 +203,8 @@ impl Object for VolumeGroupSnapshotContent {
     }
 }
 
-impl Object for VolumeSnapshot {
-    const KIND: Kind = Kind::VolumeSnapshot;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for VolumeSnapshot {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let kept = |text: &Option<String>| text.as_deref().and_then(unshared);
         let row = model::VolumeSnapshot {

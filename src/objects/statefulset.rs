@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, ManagedMeta, Object, Problem,
+    BriefMeta, FieldProblem, Folded, Folder, ManagedMeta, SlimObject,
     claim::PersistentVolumeClaimSpec,
     meta,
     scalar::storage,
@@ -18,10 +18,10 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ManagedMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: StatefulSetSpec,
-        /// What it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: StatefulSetStatus,
     }
@@ -31,66 +31,66 @@ slim! {
         /// How many pods.
         #[prost(int32, optional, tag = "1")]
         pub replicas: Option<i32>,
-        /// Which pods are its own.
+        /// The selector of its pods.
         #[prost(message, required, tag = "2")]
         pub selector: LabelSelector,
-        /// What its pods are like.
+        /// The template of its pods.
         #[prost(message, required, tag = "3")]
         pub template: PodTemplateSpec,
-        /// The claims that are made for each pod.
+        /// The templates of the claims that are created for each pod.
         #[prost(message, repeated, tag = "4")]
         pub volume_claim_templates: Vec<VolumeClaimTemplate>,
-        /// In which order its pods are made and taken away; the API server fills it in.
+        /// The order in which its pods are created and deleted; the API server sets a default.
         #[prost(string, tag = "6")]
         pub pod_management_policy: String,
-        /// What becomes of these claims.
+        /// Whether these claims are deleted with the pods or with the StatefulSet.
         #[prost(message, optional, tag = "10")]
         pub persistent_volume_claim_retention_policy: Option<ClaimRetentionPolicy>,
-        /// How its pods are numbered.
+        /// The ordinals of its pods.
         #[prost(message, required, tag = "11")]
         pub ordinals: StatefulSetOrdinals,
     }
 
-    /// Which objects are meant.
+    /// A selector of objects.
     pub struct LabelSelector {
-        /// Those with all of these labels.
+        /// The labels that an object must have.
         #[prost(btree_map = "string, string", tag = "1")]
         pub match_labels: BTreeMap<String, String>,
-        /// And for which all of these hold.
+        /// The expressions that an object must match.
         #[prost(message, repeated, tag = "2")]
         pub match_expressions: Vec<Present>,
     }
 
-    /// A claim that is made for each pod.
+    /// The template of a claim that is created for each pod.
     pub struct VolumeClaimTemplate {
-        /// Its metadata: the name is the first part of the claims' names.
+        /// Its metadata: its name is the first part of the claims' names.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What the claims ask for.
+        /// The desired state of the claims.
         #[prost(message, required, tag = "2")]
         pub spec: PersistentVolumeClaimSpec,
     }
 
-    /// What becomes of claims.
+    /// `persistentVolumeClaimRetentionPolicy`.
     pub struct ClaimRetentionPolicy {
-        /// When the set is deleted.
+        /// For the deletion of the StatefulSet.
         #[prost(string, tag = "1")]
         pub when_deleted: String,
-        /// When the set is made smaller.
+        /// For scaling down.
         #[prost(string, tag = "2")]
         pub when_scaled: String,
     }
 
-    /// How pods are numbered.
+    /// The ordinals of pods.
     pub struct StatefulSetOrdinals {
-        /// The first number.
+        /// The first ordinal.
         #[prost(int32, tag = "1")]
         pub start: i32,
     }
 
     /// `status` of a `StatefulSet`.
     pub struct StatefulSetStatus {
-        /// The generation that its controller last acted upon.
+        /// The generation that its controller has observed.
         #[prost(int64, tag = "1")]
         pub observed_generation: i64,
         /// How many pods there are.
@@ -99,14 +99,8 @@ slim! {
     }
 }
 
-impl Object for StatefulSet {
-    const KIND: Kind = Kind::StatefulSet;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for StatefulSet {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let templates = &spec.volume_claim_templates;
         let set = model::StatefulSet {
@@ -140,7 +134,7 @@ impl Object for StatefulSet {
         };
         let template = &spec.template.spec;
         let row = Workload {
-            kind: Self::KIND,
+            kind: Kind::StatefulSet,
             namespace: folder.text(&metadata.namespace),
             name: metadata.name.as_str().into(),
             uid: Uid::parse(&metadata.uid),
@@ -157,7 +151,7 @@ impl Object for StatefulSet {
 }
 
 impl VolumeClaimTemplate {
-    fn fold(&self, folder: &mut Folder) -> Result<ClaimTemplate, Problem> {
+    fn fold(&self, folder: &mut Folder) -> Result<ClaimTemplate, FieldProblem> {
         const REQUESTED: &str = "spec.volumeClaimTemplates[].spec.resources.requests.storage";
         Ok(ClaimTemplate {
             name: folder.text(&self.metadata.name),

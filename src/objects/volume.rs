@@ -1,15 +1,14 @@
 //! `PersistentVolume`.
 
 use super::{
-    Folded, Folder, Identity, ManagedMeta, Object, Problem, backend, meta,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend, meta,
     scalar::{Timestamp, storage},
     slim::slim,
     unshared,
     volume_source::{PROVISIONER_IDENTITY, PersistentVolumeSource, PersistentVolumeSpec},
 };
 use crate::model::{
-    BackendKey, ClaimKey, ClaimRef, DeletionSecret, Kind, NodeAffinity, NodeRequirement, NodeTerm,
-    Phase, ReclaimPolicy, Row, Text, Uid, Volume, VolumeSource,
+    BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Volume, VolumeSource,
 };
 
 slim! {
@@ -18,10 +17,10 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ManagedMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: PersistentVolumeSpec,
-        /// What it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: PersistentVolumeStatus,
     }
@@ -31,82 +30,20 @@ slim! {
         /// Its phase.
         #[prost(string, tag = "1")]
         pub phase: String,
-        /// Why, for people.
+        /// A message that explains the phase.
         #[prost(string, tag = "2")]
         pub message: String,
-        /// Why, in a word.
+        /// The reason of the phase.
         #[prost(string, tag = "3")]
         pub reason: String,
-        /// Since when.
+        /// When the phase began.
         #[prost(message, required, tag = "4")]
         pub last_phase_transition_time: Timestamp,
     }
-
-    /// A reference to an object.
-    pub struct ObjectReference {
-        /// Its kind.
-        #[prost(string, tag = "1")]
-        pub kind: String,
-        /// Its namespace.
-        #[prost(string, tag = "2")]
-        pub namespace: String,
-        /// Its name.
-        #[prost(string, tag = "3")]
-        pub name: String,
-        /// Which incarnation of that name.
-        #[prost(string, tag = "4")]
-        pub uid: String,
-        /// Its API group and version.
-        #[prost(string, tag = "5")]
-        pub api_version: String,
-    }
-
-    /// `spec.nodeAffinity`.
-    pub struct VolumeNodeAffinity {
-        /// What a node must be like.
-        #[prost(message, optional, tag = "1")]
-        pub required: Option<NodeSelector>,
-    }
-
-    /// Terms that are alternatives.
-    pub struct NodeSelector {
-        /// The terms.
-        #[prost(message, repeated, tag = "1")]
-        pub node_selector_terms: Vec<NodeSelectorTerm>,
-    }
-
-    /// One term; all its requirements must hold.
-    pub struct NodeSelectorTerm {
-        /// About labels.
-        #[prost(message, repeated, tag = "1")]
-        pub match_expressions: Vec<NodeSelectorRequirement>,
-        /// About fields.
-        #[prost(message, repeated, tag = "2")]
-        pub match_fields: Vec<NodeSelectorRequirement>,
-    }
-
-    /// One requirement.
-    pub struct NodeSelectorRequirement {
-        /// The label or field.
-        #[prost(string, tag = "1")]
-        pub key: String,
-        /// `In`, `NotIn`…
-        #[prost(string, tag = "2")]
-        pub operator: String,
-        /// The values.
-        #[prost(string, repeated, tag = "3")]
-        pub values: Vec<String>,
-    }
 }
 
-impl Object for PersistentVolume {
-    const KIND: Kind = Kind::PersistentVolume;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for PersistentVolume {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
         let annotation =
             |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
@@ -121,7 +58,7 @@ impl Object for PersistentVolume {
                 .last_phase_transition_time
                 .fold("status.lastPhaseTransitionTime")?,
             reclaim_policy: reclaim_policy(&spec.persistent_volume_reclaim_policy, folder),
-            claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold(folder)),
+            claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold_claim(folder)),
             backend: backend::key(metadata, spec, folder).map(|key| share_handle(key, &source)),
             source,
             class: folder.non_empty(&spec.storage_class_name),
@@ -139,7 +76,7 @@ impl Object for PersistentVolume {
             provisioned_by: annotation(meta::PROVISIONED_BY, folder),
             migrated_to: annotation(meta::MIGRATED_TO, folder),
             bound_by_controller: metadata.annotation(meta::BOUND_BY_CONTROLLER).is_some(),
-            // With one of the two annotations alone the class counts, as with none
+            // With only one of the two annotations the class decides, as without both
             // (external-provisioner controller.go, handleSecretsForDeletion).
             deletion_secret: secret_namespace
                 .zip(secret_name)
@@ -151,7 +88,7 @@ impl Object for PersistentVolume {
     }
 }
 
-/// Most handles are those of the source, and need not be kept twice.
+/// Makes the key share the handle of the source where both are the same, to save memory.
 fn share_handle(mut key: BackendKey, source: &VolumeSource) -> BackendKey {
     if let VolumeSource::Csi { handle, .. } = source
         && *handle == key.handle
@@ -161,6 +98,7 @@ fn share_handle(mut key: BackendKey, source: &VolumeSource) -> BackendKey {
     key
 }
 
+/// Returns the phase of a volume.
 fn phase(text: &str, folder: &mut Folder) -> Phase {
     match text {
         "" | "Pending" => Phase::Pending,
@@ -172,7 +110,8 @@ fn phase(text: &str, folder: &mut Folder) -> Phase {
     }
 }
 
-/// The API server always fills it in; an empty policy is one that nobody knows.
+/// Returns the reclaim policy. The API server always sets it: an empty one is
+/// [`ReclaimPolicy::Other`].
 fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
     match text {
         "Retain" => ReclaimPolicy::Retain,
@@ -182,6 +121,7 @@ fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
     }
 }
 
+/// Returns where the data of a volume is.
 fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource {
     if let Some(csi) = &source.csi {
         VolumeSource::Csi {
@@ -197,34 +137,6 @@ fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource 
         source
             .field()
             .map_or(VolumeSource::Unknown, |field| VolumeSource::InTree(folder.text(field)))
-    }
-}
-
-impl ObjectReference {
-    fn fold(&self, folder: &mut Folder) -> ClaimRef {
-        let namespace = folder.text(&self.namespace);
-        ClaimRef {
-            key: ClaimKey { namespace, name: self.name.as_str().into() },
-            uid: Uid::parse(&self.uid),
-        }
-    }
-}
-
-impl NodeSelector {
-    fn fold(&self, folder: &mut Folder) -> NodeAffinity {
-        let mut all = |requirements: &[NodeSelectorRequirement]| {
-            let one = |requirement: &NodeSelectorRequirement| NodeRequirement {
-                key: folder.text(&requirement.key),
-                operator: folder.text(&requirement.operator),
-                values: folder.texts(&requirement.values),
-            };
-            requirements.iter().map(one).collect()
-        };
-        let term = |term: &NodeSelectorTerm| NodeTerm {
-            labels: all(&term.match_expressions),
-            fields: all(&term.match_fields),
-        };
-        NodeAffinity { terms: self.node_selector_terms.iter().map(term).collect() }
     }
 }
 

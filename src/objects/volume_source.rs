@@ -1,5 +1,5 @@
-//! Where a persistent volume's data is, and `spec` around it, which JSON writes as one object and
-//! protobuf as two.
+//! `PersistentVolumeSource`: where the data of a volume is; and `spec`, which JSON writes as one
+//! object and protobuf as two.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     entries::{AllowList, Entries},
+    node_affinity::VolumeNodeAffinity,
+    object_reference::ObjectReference,
     scalar::Quantity,
     slim::{Present, is_default, or_default, slim},
-    volume::{ObjectReference, VolumeNodeAffinity},
 };
 
-/// csi-provisioner writes it into the attributes of every volume that it makes.
+/// The attribute that csi-provisioner sets on every volume that it provisions.
 pub(super) const PROVISIONER_IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
 
-/// Declares the sources once, and from them the two shapes.
+/// Declares both forms of `spec` from one list of sources.
 macro_rules! sources {
     ($($field:ident: $type:ty = $tag:tt, $json:tt;)*) => {
         slim! {
-            /// Where the data of a volume is; one of them is set.
+            /// Where the data of a volume is: one of these fields is set.
             pub struct PersistentVolumeSource {
                 $(
                     #[doc = concat!("`", $json, "`.")]
@@ -45,7 +46,7 @@ macro_rules! sources {
             }
         }
 
-        /// `spec` as JSON writes it. `#[serde(flatten)]` would buffer what it does not know.
+        /// `spec` as JSON writes it. `#[serde(flatten)]` would buffer unknown fields.
         #[derive(Default, Serialize, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
         struct FlatSpec {
@@ -99,8 +100,8 @@ macro_rules! sources {
 
 sources! {
     csi: Csi = "22", "csi";
-    host_path: Path = "3", "hostPath";
-    local: Path = "20", "local";
+    host_path: NodePath = "3", "hostPath";
+    local: NodePath = "20", "local";
     nfs: Nfs = "5", "nfs";
     iscsi: Iscsi = "7", "iscsi";
     fc: Fc = "10", "fc";
@@ -126,16 +127,16 @@ sources! {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(from = "FlatSpec", into = "FlatSpec")]
 pub struct PersistentVolumeSpec {
-    /// Its size, under `storage`.
+    /// Its capacity, under `storage`.
     #[prost(btree_map = "string, message", tag = "1")]
     pub capacity: BTreeMap<String, Quantity>,
     /// Where its data is.
     #[prost(message, required, tag = "2")]
     pub source: PersistentVolumeSource,
-    /// The claim that it is bound to or reserved for.
+    /// The claim that it is bound to, or reserved for.
     #[prost(message, optional, tag = "4")]
     pub claim_ref: Option<ObjectReference>,
-    /// What becomes of it without its claim.
+    /// What its controller does after the claim is deleted.
     #[prost(string, tag = "5")]
     pub persistent_volume_reclaim_policy: String,
     /// Its class.
@@ -151,7 +152,7 @@ pub struct PersistentVolumeSpec {
 
 slim! {
     /// `hostPath` and `local`.
-    pub struct Path {
+    pub struct NodePath {
         /// The path on the node.
         #[prost(string, tag = "1")]
         pub path: String,
@@ -204,7 +205,7 @@ slim! {
 
     /// `gcePersistentDisk`.
     pub struct GcePersistentDisk {
-        /// The disk's name, unique in its project and zone.
+        /// The name of the disk, unique in its project and zone.
         #[prost(string, tag = "1")]
         pub pd_name: String,
     }
@@ -219,13 +220,13 @@ slim! {
 
     /// `azureFile`.
     pub struct AzureFile {
-        /// The secret that holds the storage account's name and key.
+        /// The `Secret` with the name and key of the storage account.
         #[prost(string, tag = "1")]
         pub secret_name: String,
-        /// The share's name, unique in its storage account.
+        /// The name of the share, unique in its storage account.
         #[prost(string, tag = "2")]
         pub share_name: String,
-        /// The secret's namespace, by default the claim's.
+        /// The namespace of the `Secret`, by default that of the claim.
         #[prost(string, optional, tag = "4")]
         pub secret_namespace: Option<String>,
     }
@@ -238,22 +239,22 @@ slim! {
     }
 }
 
-/// `csi`. Its protobuf form is written by hand, since most attributes are not kept.
+/// `csi`. Its protobuf form is written by hand, since most attributes are not stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Csi {
     /// The driver.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub driver: String,
-    /// The driver's name for the volume.
+    /// The volume handle.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub volume_handle: String,
-    /// The attribute that proves dynamic origin, if it is there.
+    /// The attribute that proves dynamic provisioning, if it is set.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub volume_attributes: Entries<ProvisionerIdentity>,
 }
 
-/// Keeps the one attribute that proves dynamic origin.
+/// Allows only the attribute that proves dynamic provisioning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProvisionerIdentity;
 

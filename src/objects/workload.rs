@@ -1,8 +1,8 @@
-//! Workloads other than sets, of which those matter whose pods would use claims or run storage
-//! sidecars; and what scales them.
+//! Workloads other than StatefulSets, and `HorizontalPodAutoscaler`. A workload has a row if its
+//! pods would use claims or run storage sidecars.
 
 use super::{
-    BriefMeta, Folded, Folder, Identity, Object, Problem, meta, node::Condition, pod::PodSpec,
+    BriefMeta, FieldProblem, Folded, Folder, SlimObject, meta, node::Condition, pod::PodSpec,
     slim::slim,
 };
 use crate::model::{Autoscaler, Kind, Row, Uid, Workload};
@@ -13,7 +13,7 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: ReplicatedSpec,
     }
@@ -23,17 +23,17 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: ReplicatedSpec,
     }
 
-    /// `spec` of a `Deployment` or `ReplicaSet`, which agree in what is read.
+    /// `spec` of a `Deployment`, `ReplicaSet` or `ReplicationController`, as far as it is read.
     pub struct ReplicatedSpec {
         /// How many pods.
         #[prost(int32, optional, tag = "1")]
         pub replicas: Option<i32>,
-        /// Which pods.
+        /// The template of its pods.
         #[prost(message, required, tag = "3")]
         pub template: PodTemplateSpec,
     }
@@ -43,14 +43,14 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: DaemonSetSpec,
     }
 
     /// `spec` of a `DaemonSet`.
     pub struct DaemonSetSpec {
-        /// Which pods.
+        /// The template of its pods.
         #[prost(message, required, tag = "2")]
         pub template: PodTemplateSpec,
     }
@@ -60,7 +60,7 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: ReplicatedSpec,
     }
@@ -70,20 +70,20 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: JobSpec,
-        /// How far it is.
+        /// The observed state.
         #[prost(message, required, tag = "3")]
         pub status: JobStatus,
     }
 
     /// `spec` of a job.
     pub struct JobSpec {
-        /// Which pods.
+        /// The template of its pods.
         #[prost(message, required, tag = "6")]
         pub template: PodTemplateSpec,
-        /// Whether it makes no pods for now.
+        /// Whether it is suspended: it then creates no pods.
         #[prost(bool, optional, tag = "10")]
         pub suspend: Option<bool>,
     }
@@ -100,22 +100,22 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should be.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: CronJobSpec,
     }
 
     /// `spec` of a cron job.
     pub struct CronJobSpec {
-        /// Whether it makes no jobs for now.
+        /// Whether it is suspended: it then creates no jobs.
         #[prost(bool, optional, tag = "4")]
         pub suspend: Option<bool>,
-        /// Which jobs.
+        /// The template of its jobs.
         #[prost(message, required, tag = "5")]
         pub job_template: JobTemplateSpec,
     }
 
-    /// What the jobs of a cron job are like.
+    /// The template of the jobs of a cron job.
     pub struct JobTemplateSpec {
         /// Their `spec`.
         #[prost(message, required, tag = "2")]
@@ -127,19 +127,19 @@ slim! {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// What it should do.
+        /// The desired state.
         #[prost(message, required, tag = "2")]
         pub spec: HorizontalPodAutoscalerSpec,
     }
 
     /// `spec` of an autoscaler.
     pub struct HorizontalPodAutoscalerSpec {
-        /// What it scales.
+        /// The workload that it scales.
         #[prost(message, required, tag = "1")]
         pub scale_target_ref: ScaleTarget,
     }
 
-    /// What an autoscaler scales.
+    /// The workload that an autoscaler scales.
     pub struct ScaleTarget {
         /// Its kind.
         #[prost(string, tag = "1")]
@@ -149,7 +149,7 @@ slim! {
         pub name: String,
     }
 
-    /// What the pods of a workload are like.
+    /// The template of the pods of a workload.
     pub struct PodTemplateSpec {
         /// Their `spec`.
         #[prost(message, required, tag = "2")]
@@ -184,19 +184,14 @@ fn workload(
     })
 }
 
-/// Implements [`Object`] for the kinds of workloads: where the template is, and what else is said.
+/// Implements [`SlimObject`] for kinds of workloads, given the template of their pods and further
+/// fields of the row.
 macro_rules! workloads {
     ($($kind:ident: |$object:ident| $template:expr, { $($field:ident: $value:expr),* };)*) => {$(
-        impl Object for $kind {
-            const KIND: Kind = Kind::$kind;
-
-            fn identity(&self) -> Identity<'_> {
-                self.metadata.identity()
-            }
-
-            fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+        impl SlimObject for $kind {
+            fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
                 let $object = self;
-                let row = workload(Self::KIND, &self.metadata, &$template.spec, folder);
+                let row = workload(Kind::$kind, &self.metadata, &$template.spec, folder);
                 let Some(row) = row else { return Ok(Folded::Counted) };
                 let row = Workload { $($field: $value,)* ..row };
                 Ok(Folded::Row(Row::Workload(Box::new(row))))
@@ -225,14 +220,8 @@ impl JobStatus {
     }
 }
 
-impl Object for HorizontalPodAutoscaler {
-    const KIND: Kind = Kind::HorizontalPodAutoscaler;
-
-    fn identity(&self) -> Identity<'_> {
-        self.metadata.identity()
-    }
-
-    fn row(&self, folder: &mut Folder) -> Result<Folded, Problem> {
+impl SlimObject for HorizontalPodAutoscaler {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec } = self;
         let row = Autoscaler {
             namespace: folder.text(&metadata.namespace),

@@ -82,7 +82,7 @@ impl Explanation {
             how: user.how,
             holds: user.holds,
         };
-        let outcome = |outcome: rules::Outcome| Outcome {
+        let outcome = |outcome: rules::ObjectEffect| Outcome {
             when: outcome.when,
             object: outcome.object.as_ref().map(reference),
             then: outcome.then.to_owned(),

@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::model::{
     self, Settings, Severity, Threshold, Time, format_bytes, format_duration, format_time,
 };
-use crate::rules::{Blind, Tally};
+use crate::rules::{Totals, UnreadGap};
 
 /// What a report says besides what is in the cluster.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct ReportOrigin {
 pub fn head(
     cluster: &Cluster,
     settings: &Settings,
-    tally: &Tally,
+    tally: &Totals,
     origin: ReportOrigin,
 ) -> ReportHead {
     ReportHead {
@@ -49,7 +49,7 @@ pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) ->
 }
 
 /// Builds the end of a report.
-pub fn tail(blind: &[Blind]) -> ReportTail {
+pub fn tail(blind: &[UnreadGap]) -> ReportTail {
     ReportTail { gaps: blind.iter().map(gap).collect() }
 }
 
@@ -115,7 +115,7 @@ pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     }
 }
 
-pub(super) fn gap(Blind { gap, rules }: &Blind) -> wire::Gap {
+pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
     wire::Gap {
         resource: gap.kind.plural().to_owned(),
         namespace: gap.namespace.as_ref().map(ToString::to_string),
@@ -124,7 +124,7 @@ pub(super) fn gap(Blind { gap, rules }: &Blind) -> wire::Gap {
     }
 }
 
-fn summary(tally: &Tally) -> Summary {
+fn summary(tally: &Totals) -> Summary {
     let (volumes, claims) = tally.in_scope;
     let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
     Summary {

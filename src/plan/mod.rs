@@ -13,7 +13,9 @@ mod undo;
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Seen, Subject};
-use crate::facts::{Holder, holders_of_attachment, holders_of_claim, holders_of_volume};
+use crate::facts::{
+    BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
+};
 use crate::model::{
     Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text,
     Time, Volume, VolumeColumns,
@@ -77,7 +79,7 @@ pub struct ObjectDetails {
     /// Its backend volume.
     pub backend: Option<BackendKey>,
     /// Its finalizers with their controllers, where the change concerns finalizers.
-    pub held: Vec<Holder>,
+    pub held: Vec<BlockingFinalizer>,
 }
 
 /// A selected object that is not changed.
@@ -269,10 +271,12 @@ impl ObjectDetails {
     fn with_holders(mut self, cx: &Cx, object: &ObjectRef) -> Self {
         let cluster = cx.cluster();
         self.held = match cluster.subject(&object.key) {
-            Some(Subject::Volume(id)) => cluster.volume_at(id).map(|it| holders_of_volume(cx, it)),
-            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| holders_of_claim(cx, it)),
+            Some(Subject::Volume(id)) => {
+                cluster.volume_at(id).map(|it| finalizers_of_volume(cx, it))
+            }
+            Some(Subject::Claim(id)) => cluster.claim_at(id).map(|it| finalizers_of_claim(cx, it)),
             Some(Subject::Attachment(id)) => {
-                cluster.attachment_at(id).map(|it| holders_of_attachment(cx, it))
+                cluster.attachment_at(id).map(|it| finalizers_of_attachment(cx, it))
             }
             _ => None,
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Backend, Entry, History, Outcome};
-use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretWord, Text};
+use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
 use crate::remedies::{Orphan, placeholder};
 
 /// How the user identifies the backend volume.
@@ -22,7 +22,7 @@ pub enum OrphanSource {
 }
 
 /// Plans to have a driver delete a backend volume that no volume references.
-pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretWord) -> Plan {
+pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretAssertion) -> Plan {
     let mut plan = Plan::new(placeholder::ID, cx);
     let object = |name: &str| ObjectRef {
         key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
@@ -66,7 +66,7 @@ fn build(
     history: &History,
     entry: Option<&Entry>,
     which: &OrphanSource,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
 ) -> Result<Orphan, String> {
     let mut relies_on = Vec::new();
     let (backend, kept) = match which {

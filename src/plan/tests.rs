@@ -9,9 +9,9 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     Action, Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef,
-    DeletionSecret, FieldOwner, Kind, Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity,
-    NodeRequirement, NodeTerm, ObjectKey, Phase, PodPhase, PodUse, Question, ReclaimPolicy, Row,
-    Selector, SnapshotContent, SnapshotSource, StorageClass, Uid, VolumeSource,
+    DeletionSecret, FieldOwner, Kind, Lease, ManagedField, Metadata, MountedClaim, Node,
+    NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, Phase, PodPhase, PodUse, Question,
+    ReclaimPolicy, Row, Selector, SnapshotContent, SnapshotSource, StorageClass, Uid, VolumeSource,
 };
 
 const ALIVE: &str = "disk.csi.example.com";

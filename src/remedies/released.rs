@@ -124,7 +124,7 @@ pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = checks::attachments(cx, volume)?;
     let Some(first) = attachments.first() else { return Ok(Ok(())) };
     let plight =
-        |it: &Attachment| facts::node_plight(cx, &it.node, Kind::VolumeAttachment).ok().flatten();
+        |it: &Attachment| facts::node_problem(cx, &it.node, Kind::VolumeAttachment).ok().flatten();
     let worst = attachments.iter().find_map(|it| plight(it).map(|plight| (it, plight)));
     Ok(Err(match worst {
         Some((it, plight)) => format!(
@@ -159,7 +159,7 @@ pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
             if namesake.volume_name.as_deref().is_some_and(|bound| bound != volume.name()));
     for pod in cx.pods_of(&claim.key)? {
         let plight = match &pod.node {
-            Some(node) => facts::node_plight(cx, node, Kind::Pod),
+            Some(node) => facts::node_problem(cx, node, Kind::Pod),
             None => Ok(None),
         };
         match (plight, &pod.node) {

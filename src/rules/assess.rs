@@ -1,4 +1,4 @@
-//! Judging everything, or what a change made worth judging again.
+//! Assessment of a cluster: judges all subjects, or those that a change made dirty.
 
 use std::{
     cell::RefCell,
@@ -6,63 +6,64 @@ use std::{
     sync::Arc,
 };
 
-mod blind;
+mod unread;
 mod scope;
-mod share;
+mod partial;
 
-pub use blind::Blind;
-use blind::is_single;
+pub use partial::PartialAssessment;
 use scope::{exempt, object_key};
 pub use scope::{in_scope, metadata, subjects};
-pub use share::Share;
+pub use unread::UnreadGap;
+use unread::is_single;
 
-use super::{Judge, Judged, REGISTRY, Rule, Stake, kind_of};
+use super::{CapacityRisk, Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
-    Bytes, Fact, FactKey, Finding, Phase, Question, Role, RuleId, Settings, Severity, Text, Time,
-    VerdictState,
+    Bytes, ControllerRole, Fact, FactKey, Finding, Phase, Question, RuleId, Settings, Severity,
+    Text, Time, VerdictState,
 };
 
-/// Keeps what was found, without keeping the findings: they are judged again when printed.
+/// Keeps which rules found something about which subjects. Findings themselves are not kept: they
+/// are judged again when they are printed.
 #[derive(Debug, Default)]
 pub struct Assessor {
     facts: RefCell<Facts>,
-    cases: BTreeMap<Subject, Noted>,
+    cases: BTreeMap<Subject, SubjectNotes>,
     questions: BTreeSet<Question>,
 }
 
-/// What is kept of a subject about which there is anything to keep.
+/// What is kept of a subject, if there is anything to keep.
 #[derive(Debug, Default)]
-struct Noted {
+struct SubjectNotes {
     found: Vec<(&'static Rule, Severity)>,
-    /// What could not be judged, and why.
+    /// Rules that could not judge it, and why.
     unseen: Vec<(RuleId, Unseen)>,
     wake: Option<Time>,
 }
 
-/// What the findings add up to.
+/// Numbers and capacities of all findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many of each severity.
+pub struct Totals {
+    /// Findings by severity.
     pub by_severity: BTreeMap<Severity, usize>,
-    /// How many of each rule.
+    /// Findings by rule.
     pub by_rule: BTreeMap<RuleId, usize>,
-    /// How many volumes and claims there are in scope.
+    /// The numbers of volumes and claims in scope.
     pub in_scope: (usize, usize),
-    /// How many were left out by annotation, `--ignore` or `--rule`.
+    /// Findings left out by annotation, `--ignore` or `--rule`.
     pub exempted: usize,
     /// Capacity of volumes that gc could reclaim now.
     pub reclaimable: Bytes,
     /// Capacity of all Released volumes in scope.
     pub released: Bytes,
-    /// Capacity that is, or is about to be, known to nobody.
+    /// Capacity of backend volumes that are leaked or about to be.
     pub leaking: Bytes,
-    /// Capacity whose data can be destroyed, or read by somebody else.
+    /// Capacity of volumes whose data can be destroyed, or read by other users.
     pub at_risk: Bytes,
 }
 
 impl Assessor {
-    /// Returns the eyes of a judgement, with the facts that are known.
+    /// Returns access to the cluster for judgements, with the facts that are known.
     pub fn cx<'a>(&'a self, cluster: &'a Cluster, settings: &'a Settings) -> Cx<'a> {
         Cx::new(cluster, settings, &self.facts)
     }
@@ -74,14 +75,13 @@ impl Assessor {
         settings: &Settings,
         subject: &Subject,
         rule: &Rule,
-    ) -> Judged {
+    ) -> Judgement {
         let cx = Cx::new(cluster, settings, &self.facts);
         judge(&cx, cluster, subject, rule)
     }
 
-    /// Returns everything that judging one rule on one subject looks at, for tests of what it
-    /// depends on.
-    pub fn looks(
+    /// Returns all lookups of one rule on one subject, for tests of what its judgement depends on.
+    pub fn lookups(
         &self,
         cluster: &Cluster,
         settings: &Settings,
@@ -90,19 +90,21 @@ impl Assessor {
     ) -> Vec<Lookup> {
         let cx = Cx::new(cluster, settings, &self.facts);
         cx.listen();
-        judge(&cx, cluster, subject, rule).looked
+        judge(&cx, cluster, subject, rule).lookups
     }
 
-    /// Takes in what changed: judges what is dirty, and what time has made due.
+    /// Updates the assessment after a change: judges dirty subjects and those whose wake time has
+    /// come.
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = self.begin(cluster, settings, dirty);
-        let mut share = Share::new(self.facts.take());
-        share.judge(cluster, settings, &subjects);
-        self.end(cluster, [share]);
+        let mut partial = PartialAssessment::new(self.facts.take());
+        partial.judge(cluster, settings, &subjects);
+        self.end(cluster, [partial]);
     }
 
-    /// Begins an update: says what has to be judged. Each of it belongs into one [`Share`] that begins
-    /// with the [facts](Self::facts); with these shares the update [ends](Self::end).
+    /// Begins an update: returns the subjects that must be judged. Each must be judged by one
+    /// [`PartialAssessment`] that starts with the known [facts](Self::facts). With these the update
+    /// [ends](Self::end).
     pub fn begin(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) -> Vec<Subject> {
         let subjects = if dirty.everything {
             *self = Self::default();
@@ -117,18 +119,22 @@ impl Assessor {
         for subject in &subjects {
             self.cases.remove(subject);
         }
-        // Of a driver that nothing names any more there is nobody left to say anything about.
+        // A driver that no object references any more is not judged.
         let is_there =
             |it: &Subject| !matches!(it, Subject::Driver(name) if !drivers.contains(name));
         subjects.into_iter().filter(is_there).collect()
     }
 
-    /// Ends an update with what came of its subjects.
-    pub fn end(&mut self, cluster: &Cluster, shares: impl IntoIterator<Item = Share>) {
-        for mut share in shares {
-            self.cases.append(&mut share.cases);
-            self.questions.append(&mut share.questions);
-            self.facts.get_mut().append(&mut share.facts);
+    /// Ends an update with the judgements of its subjects.
+    pub fn end(
+        &mut self,
+        cluster: &Cluster,
+        partials: impl IntoIterator<Item = PartialAssessment>,
+    ) {
+        for mut partial in partials {
+            self.cases.append(&mut partial.cases);
+            self.questions.append(&mut partial.questions);
+            self.facts.get_mut().append(&mut partial.facts);
         }
         self.questions.retain(|question| !cluster.answers().contains_key(question));
     }
@@ -138,19 +144,19 @@ impl Assessor {
         self.facts.borrow().clone()
     }
 
-    /// Questions that came up and have no answer yet.
+    /// Questions that have no answer yet.
     pub fn questions(&self) -> &BTreeSet<Question> {
         &self.questions
     }
 
-    /// When time alone may change something.
+    /// When a judgement may change without any other change.
     pub fn wake(&self) -> Option<Time> {
         let facts = self.facts.borrow();
         let of_facts = facts.values().filter_map(|(_, wake)| *wake).min();
-        earliest(self.cases.values().filter_map(|noted| noted.wake).min(), of_facts)
+        earliest(self.cases.values().filter_map(|notes| notes.wake).min(), of_facts)
     }
 
-    /// All findings in scope, worst first, judged again one by one as they are asked for.
+    /// All findings in scope, worst first, judged again one by one as the iterator advances.
     pub fn findings<'a>(
         &'a self,
         cluster: &'a Cluster,
@@ -159,8 +165,8 @@ impl Assessor {
         let mut cases: Vec<(Severity, &'static Rule, &Subject)> = self
             .cases
             .iter()
-            .flat_map(|(subject, noted)| {
-                noted.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
+            .flat_map(|(subject, notes)| {
+                notes.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
             })
             .filter(|(_, rule, subject)| {
                 in_scope(cluster, settings, subject) && !exempt(cluster, settings, subject, rule.id)
@@ -176,11 +182,11 @@ impl Assessor {
             .filter_map(move |(_, rule, subject)| judge(&cx, cluster, subject, rule).finding)
     }
 
-    /// Adds up the findings in scope.
-    pub fn tally(&self, cluster: &Cluster, settings: &Settings) -> Tally {
-        let mut tally = Tally::default();
+    /// Counts the findings in scope, and adds up their capacities.
+    pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
+        let mut totals = Totals::default();
         let cx = Cx::new(cluster, settings, &self.facts);
-        for (subject, noted) in &self.cases {
+        for (subject, notes) in &self.cases {
             if !in_scope(cluster, settings, subject) {
                 continue;
             }
@@ -201,50 +207,50 @@ impl Assessor {
                 | Subject::Driver(_) => 0,
             };
             let (mut leaks, mut risks) = (false, false);
-            for (rule, severity) in &noted.found {
+            for (rule, severity) in &notes.found {
                 if exempt(cluster, settings, subject, rule.id) {
-                    tally.exempted += 1;
+                    totals.exempted += 1;
                     continue;
                 }
-                *tally.by_severity.entry(*severity).or_default() += 1;
-                *tally.by_rule.entry(rule.id).or_default() += 1;
-                match rule.stake {
-                    Stake::None => {}
-                    Stake::Leak => leaks = true,
-                    Stake::Data => risks = true,
+                *totals.by_severity.entry(*severity).or_default() += 1;
+                *totals.by_rule.entry(rule.id).or_default() += 1;
+                match rule.capacity_risk {
+                    CapacityRisk::None => {}
+                    CapacityRisk::Leak => leaks = true,
+                    CapacityRisk::Data => risks = true,
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {
                     let finding = judge(&cx, cluster, subject, rule).finding;
                     if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {
-                        tally.reclaimable = tally.reclaimable.saturating_add(capacity);
+                        totals.reclaimable = totals.reclaimable.saturating_add(capacity);
                     }
                 }
             }
             if leaks {
-                tally.leaking = tally.leaking.saturating_add(capacity);
+                totals.leaking = totals.leaking.saturating_add(capacity);
             }
             if risks {
-                tally.at_risk = tally.at_risk.saturating_add(capacity);
+                totals.at_risk = totals.at_risk.saturating_add(capacity);
             }
         }
         for (id, volume) in cluster.volumes() {
             if !in_scope(cluster, settings, &Subject::Volume(id)) {
                 continue;
             }
-            tally.in_scope.0 += 1;
+            totals.in_scope.0 += 1;
             if volume.phase == Phase::Released {
-                tally.released = tally.released.saturating_add(volume.capacity.unwrap_or(0));
+                totals.released = totals.released.saturating_add(volume.capacity.unwrap_or(0));
             }
         }
         let claims =
             cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
-        tally.in_scope.1 = claims.count();
-        tally
+        totals.in_scope.1 = claims.count();
+        totals
     }
 
-    /// Controllers all of whose probes were made: which they are, and whether nothing was found.
-    pub fn absences(&self) -> Vec<(Role, Text, bool)> {
+    /// Controllers for which everything was read, each with whether all probes were negative.
+    pub fn absences(&self) -> Vec<(ControllerRole, Text, bool)> {
         let of = |(key, (fact, _)): (&FactKey, &(Arc<Fact>, Option<Time>))| match (key, &**fact) {
             (FactKey::Controller(role, driver), Fact::Controller(state)) => {
                 let seen = state.unseen.is_none();
@@ -255,7 +261,7 @@ impl Assessor {
         self.facts.borrow().iter().filter_map(of).collect()
     }
 
-    /// Finds out which facts really changed, and returns everything to be judged again.
+    /// Finds out which facts really changed, and returns all subjects that must be judged again.
     fn dirty_subjects(
         &mut self,
         cluster: &Cluster,
@@ -265,7 +271,7 @@ impl Assessor {
         let now = cluster.clock();
         let due = |wake: Option<Time>| wake.zip(now).is_some_and(|(wake, now)| wake <= now);
         let mut subjects = dirty.subjects;
-        let woken = self.cases.iter().filter(|(_, noted)| due(noted.wake));
+        let woken = self.cases.iter().filter(|(_, notes)| due(notes.wake));
         subjects.extend(woken.map(|(subject, _)| subject.clone()));
 
         let known = self.facts.take();
@@ -274,10 +280,10 @@ impl Assessor {
             let driver = Text::clone(key.driver());
             let touched = dirty.all_drivers || dirty.drivers.contains(&driver) || due(wake);
             if touched {
-                // Derived by itself: what it rests on must not be a fact of before.
+                // Derived in a new context, so that it does not rest on outdated facts.
                 let cx = Cx::new(cluster, settings, &self.facts);
                 let new = cx.fact(key.clone(), || crate::facts::derive(&cx, &key));
-                if !new.says_the_same(&fact) {
+                if !new.agrees_with(&fact) {
                     changed.insert(driver);
                 }
             } else {
@@ -285,10 +291,11 @@ impl Assessor {
             }
         }
         if !changed.is_empty() {
-            // Few of these ask for a fact, and facts change rarely.
+            // Few of these use a fact, and facts change rarely.
             subjects.extend(scope::subjects_but_volumes(cluster));
-            // The controller manager's fact has no driver, and the attacher whose finalizer a
-            // volume has may be one that nothing names: such a fact may bear on every volume.
+            // The fact about the controller manager has no driver, and the external-attacher whose
+            // finalizer a volume has may belong to a driver that no object references: such a fact
+            // may change the judgement of every volume.
             let known = cluster.drivers();
             let anybody = changed.iter().any(|driver| !known.contains(driver));
             for (id, volume) in cluster.volumes() {
@@ -305,13 +312,13 @@ impl Assessor {
     }
 }
 
-/// Judges one rule on one subject, with eyes that are open already.
-pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judged {
+/// Judges one rule on one subject, with existing access to the cluster.
+pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judgement {
     judge(cx, cx.cluster(), subject, rule)
 }
 
-fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
-    let mut judged = Judged::default();
+fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judgement {
+    let mut judged = Judgement::default();
     for judge in rule.judge {
         match judge.on(cx, cluster, subject) {
             None | Some(Ok(None)) => {}
@@ -319,15 +326,15 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judged {
             Some(Err(unseen)) => judged.unseen = Some(unseen),
         }
     }
-    (judged.looked, judged.wake) = cx.take_notes();
+    (judged.lookups, judged.wake) = cx.take_notes();
     judged
 }
 
 /// The rules about subjects of one kind, in the order of the registry.
 fn about(subject: &Subject) -> &'static [(&'static Rule, Judge)] {
-    static BY_KIND: std::sync::LazyLock<[Vec<(&'static Rule, Judge)>; Judge::KINDS]> =
+    static BY_KIND: std::sync::LazyLock<[Vec<(&'static Rule, Judge)>; SUBJECT_KINDS]> =
         std::sync::LazyLock::new(|| {
-            let mut by_kind = [const { Vec::new() }; Judge::KINDS];
+            let mut by_kind = [const { Vec::new() }; SUBJECT_KINDS];
             for rule in REGISTRY.iter() {
                 for judge in rule.judge {
                     by_kind[judge.kind()].push((*rule, *judge));

@@ -1,7 +1,8 @@
-//! One file per finding, in a folder per object.
+//! Rules: one file per finding, in a folder per kind of object.
 //!
-//! A rule says what it is called, what it has to have seen, why it matters, and how it looks. It
-//! never imports another rule: what two share is a fact, and what can be done is a remedy.
+//! A rule consists of its id, the kinds that it needs, its texts, and the function that detects the
+//! finding. It never imports another rule: what two rules share is a fact, and what can be done is
+//! a remedy.
 
 mod assess;
 mod attachment;
@@ -10,35 +11,37 @@ mod claim;
 mod class;
 mod driver;
 mod explain;
-mod judged;
+mod finding;
 mod pod;
 mod snapshot;
 mod statefulset;
 mod volume;
 
-pub use assess::{Assessor, Blind, Share, Tally, in_scope, judge_with, metadata, subjects};
-pub use explain::{Explanation, Outcome, User, explain};
-pub use judged::Judged;
+pub use assess::{
+    Assessor, PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata, subjects,
+};
+pub use explain::{Explanation, ObjectEffect, User, explain};
+pub use finding::Judgement;
 
-use crate::cluster::{Cx, Seen, Subject};
+use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{
     Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, PodUse, RuleId, Severity,
     SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
 use crate::remedies::RemedyDeclaration;
 
-/// A kind of finding: its public name, its texts, and the function that detects it.
+/// A rule: its public id, its texts, and the functions that detect its findings.
 #[derive(Debug)]
 pub struct Rule {
     /// The public id, such as `pv-released-past-threshold`.
     pub id: RuleId,
-    /// The severity, or the worst one where it depends.
+    /// The severity, or the worst one if it varies.
     pub severity: Severity,
-    /// What is lost when nobody acts, for the summary in bytes.
-    pub stake: Stake,
-    /// What detecting looks at.
+    /// What is lost without action, for the capacities in the summary.
+    pub capacity_risk: CapacityRisk,
+    /// The kinds that detecting it needs.
     pub needs: &'static [Kind],
-    /// What the verdict may ask.
+    /// The remedies that may give its verdict.
     pub remedies: &'static [&'static dyn RemedyDeclaration],
     /// What it finds, in one sentence without a full stop.
     pub title: &'static str,
@@ -46,124 +49,86 @@ pub struct Rule {
     pub danger: &'static str,
     /// What the tool does about it, and what it refuses.
     pub remedy: &'static str,
-    /// Where the rule comes from.
+    /// The upstream source of the rule.
     pub source: &'static str,
-    /// How it is detected.
+    /// The functions that detect it.
     pub judge: &'static [Judge],
 }
 
-/// What a finding means for the capacity of its volume.
+/// The risk for the capacity of the volume of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stake {
-    /// Nothing.
+pub enum CapacityRisk {
+    /// None.
     None,
-    /// The backend volume is, or is about to be, known to nobody and billed for ever.
+    /// The backend volume is leaked, or about to be.
     Leak,
-    /// The data can be destroyed, or read by somebody else.
+    /// The data can be destroyed, or read by other users.
     Data,
 }
 
-/// How a rule is detected, by what it is about.
-#[derive(Debug, Clone, Copy)]
-pub enum Judge {
-    Volume(fn(&Cx, &Volume) -> Seen<Option<Finding>>),
-    Claim(fn(&Cx, &Claim) -> Seen<Option<Finding>>),
-    StatefulSet(fn(&Cx, &StatefulSet) -> Seen<Option<Finding>>),
-    Attachment(fn(&Cx, &Attachment) -> Seen<Option<Finding>>),
-    Pod(fn(&Cx, &PodUse) -> Seen<Option<Finding>>),
-    Class(fn(&Cx, &StorageClass) -> Seen<Option<Finding>>),
-    AttributesClass(fn(&Cx, &AttributesClass) -> Seen<Option<Finding>>),
-    Snapshot(fn(&Cx, &SnapshotContent) -> Seen<Option<Finding>>),
-    Driver(fn(&Cx, &Text) -> Seen<Option<Finding>>),
-    Backend(fn(&Cx, &KeptBackend) -> Seen<Option<Finding>>),
-}
-
-/// The place of a kind of subjects among all of them.
-const fn kind_of(subject: &Subject) -> usize {
-    match subject {
-        Subject::Volume(_) => 0,
-        Subject::Claim(_) => 1,
-        Subject::StatefulSet(_) => 2,
-        Subject::Attachment(_) => 3,
-        Subject::Pod(_) => 4,
-        Subject::Class(_) => 5,
-        Subject::AttributesClass(_) => 6,
-        Subject::Snapshot(_) => 7,
-        Subject::Driver(_) => 8,
-        Subject::Backend(_) => 9,
-    }
-}
-
-impl Judge {
-    /// How many kinds of subjects there are.
-    const KINDS: usize = 10;
-
-    /// The kind of its subjects, as [`kind_of`] counts them.
-    const fn kind(self) -> usize {
-        match self {
-            Self::Volume(_) => 0,
-            Self::Claim(_) => 1,
-            Self::StatefulSet(_) => 2,
-            Self::Attachment(_) => 3,
-            Self::Pod(_) => 4,
-            Self::Class(_) => 5,
-            Self::AttributesClass(_) => 6,
-            Self::Snapshot(_) => 7,
-            Self::Driver(_) => 8,
-            Self::Backend(_) => 9,
+macro_rules! declare_judge {
+    ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
+        /// How a rule is detected, by the kind of its subjects.
+        #[derive(Debug, Clone, Copy)]
+        pub enum Judge {
+            $($subject(fn(&Cx, &$row) -> Seen<Option<Finding>>),)+
+            Driver(fn(&Cx, &Text) -> Seen<Option<Finding>>),
+            Backend(fn(&Cx, &KeptBackend) -> Seen<Option<Finding>>),
         }
-    }
 
-    /// Judges a subject; `None` when the rule is not about such subjects.
-    fn on(
-        self,
-        cx: &Cx,
-        cluster: &crate::cluster::Cluster,
-        subject: &Subject,
-    ) -> Option<Seen<Option<Finding>>> {
-        match (self, subject) {
-            (Self::Volume(judge), Subject::Volume(id)) => {
-                cluster.volume_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::Claim(judge), Subject::Claim(id)) => {
-                cluster.claim_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::StatefulSet(judge), Subject::StatefulSet(id)) => {
-                cluster.set_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::Attachment(judge), Subject::Attachment(id)) => {
-                cluster.attachment_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::Pod(judge), Subject::Pod(id)) => cluster.pod_at(*id).map(|it| judge(cx, it)),
-            (Self::Class(judge), Subject::Class(id)) => {
-                cluster.class_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::AttributesClass(judge), Subject::AttributesClass(id)) => {
-                cluster.attributes_class_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::Snapshot(judge), Subject::Snapshot(id)) => {
-                cluster.snapshot_at(*id).map(|it| judge(cx, it))
-            }
-            (Self::Driver(judge), Subject::Driver(name)) => Some(judge(cx, name)),
-            (Self::Backend(judge), Subject::Backend(key)) => {
-                cluster.kept_backend(key).map(|it| judge(cx, it))
-            }
-            (
-                Self::Volume(_)
-                | Self::Claim(_)
-                | Self::StatefulSet(_)
-                | Self::Attachment(_)
-                | Self::Pod(_)
-                | Self::Class(_)
-                | Self::AttributesClass(_)
-                | Self::Snapshot(_)
-                | Self::Driver(_)
-                | Self::Backend(_),
-                _,
-            ) => None,
+        /// A kind of subject, as a number.
+        enum SubjectKind {
+            $($subject,)+
+            Driver,
+            Backend,
         }
-    }
+
+        /// How many kinds of subjects there are.
+        const SUBJECT_KINDS: usize = SubjectKind::Backend as usize + 1;
+
+        const fn kind_of(subject: &Subject) -> usize {
+            let kind = match subject {
+                $(Subject::$subject(_) => SubjectKind::$subject,)+
+                Subject::Driver(_) => SubjectKind::Driver,
+                Subject::Backend(_) => SubjectKind::Backend,
+            };
+            kind as usize
+        }
+
+        impl Judge {
+            /// The kind of its subjects.
+            const fn kind(self) -> usize {
+                let kind = match self {
+                    $(Self::$subject(_) => SubjectKind::$subject,)+
+                    Self::Driver(_) => SubjectKind::Driver,
+                    Self::Backend(_) => SubjectKind::Backend,
+                };
+                kind as usize
+            }
+
+            /// Judges a subject; `None` if the rule is not about subjects of this kind.
+            fn on(
+                self,
+                cx: &Cx,
+                cluster: &Cluster,
+                subject: &Subject,
+            ) -> Option<Seen<Option<Finding>>> {
+                match (self, subject) {
+                    $((Self::$subject(judge), Subject::$subject(id)) => {
+                        cluster.$at(*id).map(|row| judge(cx, row))
+                    })+
+                    (Self::Driver(judge), Subject::Driver(name)) => Some(judge(cx, name)),
+                    (Self::Backend(judge), Subject::Backend(key)) => {
+                        cluster.kept_backend(key).map(|row| judge(cx, row))
+                    }
+                    ($(Self::$subject(_) |)+ Self::Driver(_) | Self::Backend(_), _) => None,
+                }
+            }
+        }
+    };
 }
+
+for_each_judged_row!(declare_judge);
 
 /// Every rule, in the order of the documentation.
 pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLock::new(|| {
@@ -187,7 +152,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 }
 
 impl Rule {
-    /// Everything that detecting it and judging its remedies looks at, each kind once, sorted.
+    /// All kinds that detecting it and judging its remedies need, each once, sorted.
     pub fn looks_at(&self) -> Vec<Kind> {
         let remedies = self.remedies.iter().flat_map(|remedy| remedy.needs());
         let mut kinds: Vec<_> = self.needs.iter().chain(remedies).copied().collect();

@@ -20,7 +20,7 @@ use std::{
 
 use desk::{Desk, Found};
 
-use super::{intake::Intake, kept, saved};
+use super::{intake::Intake, kept_backend_line, saved};
 use crate::cluster::{Coverage, Reach};
 use crate::dump::{self, Broken, DumpError, FileSummary, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
@@ -216,8 +216,8 @@ impl Reading {
                 let sighted = parse::<saved::Sighted>(record.body)?;
                 return Ok(desk.sighting(sighted.into_sighting(&mut self.interner)?));
             }
-            kept::KEPT => {
-                let line = parse::<kept::Kept>(record.body)?;
+            kept_backend_line::KEPT_BACKEND => {
+                let line = parse::<kept_backend_line::KeptBackendLine>(record.body)?;
                 return Ok(desk.kept(line.into_backend(&mut self.interner)?));
             }
             // A line of a later version: what it says is not needed to understand the rest.

@@ -1,14 +1,14 @@
-//! Where everything that is read comes together: saved, folded into rows, applied.
+//! `Intake`: owns a `Cluster` while it is read; saves, folds and applies what arrives.
 
 use std::collections::BTreeMap;
 
-use super::{kept, saved};
+use super::{kept_backend_line, saved};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
 use crate::model::{Answer, KeptBackend, Kind, Question, Row, Time};
-use crate::objects::{AnyObject, Folded, Folder, Reduced};
+use crate::objects::{AnyObject, Folder, Reduced};
 
-/// Owns a cluster while it is being read.
+/// Owns a cluster while it is read.
 pub struct Intake {
     /// What was seen so far.
     pub cluster: Cluster,
@@ -16,17 +16,16 @@ pub struct Intake {
     pub dirty: Dirty,
     folder: Folder,
     saving: Option<DumpWriter>,
-    /// Objects that could not be read, by where they were: how many, and what was wrong with the
-    /// first.
+    /// The objects of each list that could not be read: their number, and the error of the first.
     broken: BTreeMap<Reach, (u64, String)>,
-    /// Every object that was broken, for people.
+    /// The errors of the first objects that could not be read, for the user.
     complaints: Vec<String>,
-    /// Objects seen, for progress: kept or counted.
+    /// How many objects were read, with a row or without, for progress.
     seen: BTreeMap<Kind, u64>,
     newest: Option<Time>,
 }
 
-/// More broken objects than this are counted, not named.
+/// How many errors are stored; further ones are only counted.
 const COMPLAINTS: usize = 20;
 
 impl Default for Intake {
@@ -36,7 +35,7 @@ impl Default for Intake {
 }
 
 impl Intake {
-    /// Begins with nothing; what is read is also written to `saving`.
+    /// Builds an empty intake; what is read is also written to `saving`.
     pub fn new(saving: Option<DumpWriter>) -> Self {
         Self {
             cluster: Cluster::default(),
@@ -50,29 +49,21 @@ impl Intake {
         }
     }
 
-    /// Takes in a change that is no object.
+    /// Applies a change to the cluster.
     pub fn apply(&mut self, change: Change) {
         if let Change::Begin(reach) = &change {
-            // What was broken in an earlier list counts no more: it will be met again if it is there.
+            // Errors of an earlier list are obsolete: objects that are still broken are listed
+            // again.
             self.broken.remove(reach);
         }
         self.cluster.apply(change, &mut self.dirty);
     }
 
-    /// Takes in what the server's clock showed; it never goes back.
+    /// Sets the cluster's clock to a time that the server sent, unless that is earlier.
     pub fn advance(&mut self, date: Time) {
         if self.cluster.clock().is_none_or(|known| known < date) {
             self.apply(Change::Clock(date));
         }
-    }
-
-    /// Takes in an object.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
-        let reduced = Reduced::of(object, &mut self.folder, self.saving.is_some());
-        self.take_in(&Reach::all(object.kind()), reduced, &String::new)
     }
 
     /// Whether what is read is also saved.
@@ -80,71 +71,56 @@ impl Intake {
         self.saving.is_some()
     }
 
-    /// Takes in an object of a list that reaches so far.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub fn reduced_within(&mut self, reach: &Reach, object: Reduced) -> Result<(), DumpError> {
-        self.take_in(reach, object, &String::new)
-    }
-
-    /// Takes in an object of which a watch tells that it came or changed: one that is of no more
-    /// interest is gone, and one that cannot be read makes everything within reach unseen.
-    ///
-    /// It is neither saved nor counted: a dump holds what the lists showed.
-    pub fn watched(&mut self, reach: &Reach, object: &dyn AnyObject) {
-        let folded = match object.fold(&mut self.folder) {
-            Ok(Folded::Row(row)) => {
-                self.newest = self.newest.max(saved::newest_stamp(&row));
-                Ok(Change::Seen(row))
-            }
-            Ok(Folded::Counted) => object.key(&mut self.folder).map(Change::Gone),
-            Err(error) => Err(error),
-        };
-        let change = folded.unwrap_or_else(|error| {
-            let reason = error.to_string();
-            self.broke(reach.clone(), reason.clone());
-            let Reach { kind, namespace } = reach.clone();
-            Change::Lost(Gap { kind, namespace, reason })
-        });
-        self.apply(change);
-    }
-
-    /// Takes in an object that stands at a place: what precedes its name if it is broken.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub fn reduced_at(
-        &mut self,
-        kind: Kind,
-        object: Reduced,
-        place: &dyn Fn() -> String,
-    ) -> Result<(), DumpError> {
-        self.take_in(&Reach::all(kind), object, place)
-    }
-
-    /// What shares what the rows repeat, for whoever reduces an object that is taken in next.
+    /// Returns the folder, for objects that are reduced right before they are taken in.
     pub fn folder(&mut self) -> &mut Folder {
         &mut self.folder
     }
 
-    fn take_in(
+    /// Reduces an object that was read by itself, and takes it in.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
+        let reduced = Reduced::of(object, &mut self.folder, self.saving.is_some());
+        self.reduced(&Reach::all(object.kind()), reduced, &String::new)
+    }
+
+    /// Takes in an object that was reduced where it was decoded. `position` is the text before its
+    /// name if it is broken.
+    ///
+    /// What a watch sends is neither saved nor counted. If it is broken, nothing within reach
+    /// counts as seen; of a list, [`Self::complete`] decides that.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn reduced(
         &mut self,
         reach: &Reach,
         object: Reduced,
-        place: &dyn Fn() -> String,
+        position: &dyn Fn() -> String,
     ) -> Result<(), DumpError> {
-        *self.seen.entry(reach.kind).or_default() += 1;
+        if !object.watched {
+            *self.seen.entry(reach.kind).or_default() += 1;
+        }
         if let Some((saving, document)) = self.saving.as_mut().zip(object.document) {
             saving.document(document)?;
         }
-        match object.folded {
-            Ok(Folded::Row(row)) => {
-                self.newest = self.newest.max(saved::newest_stamp(&row));
-                self.apply(Change::Seen(row));
+        match object.change {
+            Ok(Some(change)) => {
+                if let Change::Seen(row) = &change {
+                    self.newest = self.newest.max(saved::newest_stamp(row));
+                }
+                self.apply(change);
             }
-            Ok(Folded::Counted) => {}
-            Err(error) => self.broke(reach.clone(), format!("{}{error}", place())),
+            Ok(None) => {}
+            Err(error) => {
+                let reason = format!("{}{error}", position());
+                self.broke(reach.clone(), reason.clone());
+                if object.watched {
+                    let Reach { kind, namespace } = reach.clone();
+                    self.apply(Change::Lost(Gap { kind, namespace, reason }));
+                }
+            }
         }
         Ok(())
     }
@@ -161,7 +137,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Takes in what an earlier run recorded.
+    /// Takes in what an earlier run recorded of a controller.
     ///
     /// # Errors
     /// When it cannot be saved.
@@ -173,32 +149,33 @@ impl Intake {
         Ok(())
     }
 
-    /// Takes in what a record says of a backend volume that was left behind.
+    /// Takes in a kept backend volume from a record.
     ///
     /// # Errors
     /// When it cannot be saved.
     pub fn kept(&mut self, kept: KeptBackend) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(kept::KEPT, &kept::Kept::new(&kept))?;
+            let line = kept_backend_line::KeptBackendLine::new(&kept);
+            saving.record(kept_backend_line::KEPT_BACKEND, &line)?;
         }
         self.apply(Change::Seen(Row::Kept(Box::new(kept))));
         Ok(())
     }
 
-    /// Notes that something is there which could not be read.
+    /// Takes in the error of an object that could not be read.
     pub fn broke(&mut self, reach: Reach, reason: String) {
         self.complain(reason.clone());
         self.broken.entry(reach).or_insert((0, reason)).0 += 1;
     }
 
-    /// Notes what to tell people who ask for everything that is broken.
+    /// Stores an error for the user.
     pub fn complain(&mut self, reason: String) {
         if self.complaints.len() < COMPLAINTS {
             self.complaints.push(reason);
         }
     }
 
-    /// A list is whole, unless something in it was broken.
+    /// Ends a list: it is complete, unless an object of it could not be read.
     pub fn complete(&mut self, reach: Reach) {
         let broken = self.broken.get(&reach).or_else(|| self.broken.get(&Reach::all(reach.kind)));
         match broken {
@@ -217,27 +194,29 @@ impl Intake {
         }
     }
 
-    /// What was broken within reach: how many objects, and what was wrong with the first.
+    /// Returns the objects of each list that could not be read: their number, and the error of the
+    /// first.
     pub fn broken(&self) -> &BTreeMap<Reach, (u64, String)> {
         &self.broken
     }
 
-    /// What to tell people of broken objects.
+    /// Returns the errors of objects that could not be read, for the user.
     pub fn complaints(&self) -> &[String] {
         &self.complaints
     }
 
-    /// How many objects of each kind were seen.
+    /// Returns how many objects of each kind were read.
     pub fn seen(&self) -> &BTreeMap<Kind, u64> {
         &self.seen
     }
 
-    /// The newest time that a server stamped on any object.
+    /// Returns the newest time that a server wrote to any object.
     pub fn newest(&self) -> Option<Time> {
         self.newest
     }
 
-    /// Ends saving: writes coverage, clock and server, and gives the file its name.
+    /// Ends saving: writes coverage, clock and server, and gives the file its final name. Returns
+    /// how many lines were written, if anything was saved.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,11 +1,16 @@
-//! Door in: everything that is read becomes a change of the cluster that is judged.
+//! Sources: what clusters, dumps and answers contain becomes changes of a `Cluster`.
+//!
+//! - [`intake`]: owns the `Cluster` while it is read; saves, folds and applies what arrives.
+//! - [`live`]: lists and watches of a cluster.
+//! - [`answers`]: answers to questions about single objects.
+//! - [`dumped`]: dumps in files, archives, folders and on standard input.
+//! - `saved`, `kept_backend_line`: the lines of our own dumps that are not Kubernetes objects.
 
-mod kept;
+mod kept_backend_line;
 mod saved;
 pub mod intake;
 pub mod answers;
 pub mod live;
 pub mod dumped;
 
-pub use kept::Kept;
-pub use saved::{Header, Sighted};
+pub use saved::Header;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
-    Answer, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Role, Row, Server, Sighting,
-    Time, Uid, format_time, parse_time,
+    Answer, ControllerRole, Interner, Kind, Metadata, ObjectKey, OwnerKey, Question, Row, Server,
+    Sighting, Time, Uid, format_time, parse_time,
 };
 
 /// Kind of a line with an answer.
@@ -254,7 +254,7 @@ impl Sighted {
     /// # Errors
     /// When the role is not known, or the time is none.
     pub fn into_sighting(self, interner: &mut Interner) -> Result<Sighting, String> {
-        let roles = Role::ALL;
+        let roles = ControllerRole::ALL;
         let role = roles.into_iter().find(|role| role.name() == self.role);
         let absent_since = parse_time(&self.absent_since).ok().flatten();
         Ok(Sighting {
@@ -287,7 +287,6 @@ enum State {
         reason: String,
     },
     NotServed,
-    NotConfigured,
 }
 
 impl Covered {
@@ -297,7 +296,6 @@ impl Covered {
             Coverage::Seen { began, ended } => State::Seen { began: *began, ended: *ended },
             Coverage::Gap(gap) => State::Gap { reason: gap.reason.clone() },
             Coverage::NotServed => State::NotServed,
-            Coverage::NotConfigured => State::NotConfigured,
             Coverage::Listing { .. } => State::Gap { reason: "the list did not end".to_owned() },
         };
         let namespace = reach.namespace.as_ref().map(ToString::to_string);
@@ -318,7 +316,6 @@ impl Covered {
                 Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason })
             }
             State::NotServed => Coverage::NotServed,
-            State::NotConfigured => Coverage::NotConfigured,
         };
         Ok((Reach { kind, namespace }, coverage))
     }

@@ -15,7 +15,10 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::support::{Call, expect_file, root};
+use crate::{
+    fixture,
+    support::{Call, expect_file, root},
+};
 
 /// What is typed, and what is there.
 #[derive(Debug, Deserialize)]
@@ -85,7 +88,7 @@ fn hold(folder: &Path) {
             return;
         }
     }
-    let rules = root().join("tests/rules").to_string_lossy().into_owned();
+    let rules = fixture::folder().to_string_lossy().into_owned();
     let call = Call {
         args: case.args.iter().map(|arg| arg.replace("{rules}", &rules)).collect(),
         stdin: case.stdin.into_bytes(),
@@ -128,7 +131,7 @@ fn without_digests(text: &str) -> String {
 #[test]
 fn the_same_dump_gives_the_same_report() {
     for file in ["pv-released-delete-stuck", "pv-released-past-threshold"] {
-        let path = root().join("tests/rules").join(file).join("found-verdicts.yaml");
+        let path = fixture::folder().join(file).join("found-verdicts.yaml");
         let path = path.to_string_lossy().into_owned();
         let first = Call::new(["audit", "-o", "json", "-f", &path]).run().stdout;
         for _ in 0..5 {

@@ -163,7 +163,7 @@ fn same_as_full_pass(assessor: &Assessor, cluster: &Cluster, settings: &Settings
     let difference: Vec<_> = found.symmetric_difference(&expected).collect();
     prop_assert!(difference.is_empty(), "not what a full pass finds: {difference:#?}");
     // Findings are judged again when printed; what was kept of them is what the tally counts.
-    prop_assert_eq!(assessor.tally(cluster, settings), full.tally(cluster, settings));
+    prop_assert_eq!(assessor.totals(cluster, settings), full.totals(cluster, settings));
     // Waking too early is harmless: a fact may be kept that nobody looks at any more.
     let wakes = full.wake().is_none_or(|due| assessor.wake().is_some_and(|it| it <= due));
     prop_assert!(wakes, "wakes at {:?}, not at {:?}", assessor.wake(), full.wake());
@@ -189,7 +189,7 @@ impl Looks {
                 _ => None,
             };
             let rules = REGISTRY.iter();
-            let looks = rules.flat_map(|rule| assessor.looks(cluster, settings, &subject, rule));
+            let looks = rules.flat_map(|rule| assessor.lookups(cluster, settings, &subject, rule));
             let saw = looks.map(|look| {
                 let saw = see(cluster, settings, &facts, &look, affinity.as_ref());
                 (look, saw)
@@ -351,7 +351,7 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Complete(reach)
         | Change::Whole(reach)
         | Change::Covered(reach, _) => reach.kind == kind,
-        Change::NotServed(it) | Change::NotConfigured(it) => *it == kind,
+        Change::NotServed(it) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
         Change::Clock(_) | Change::Server(_) => false,
     }

@@ -4,6 +4,7 @@ mod architecture;
 mod citations;
 mod cli;
 mod completions;
+mod fixture;
 mod incremental;
 mod journal;
 mod krew_manifest;

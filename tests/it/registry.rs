@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use kubectl_storage::{
     cli,
     cluster::Lookup,
-    model::{FactKey, Kind, Role},
+    model::{ControllerRole, FactKey, Kind},
     rules::{Assessor, REGISTRY, subjects},
 };
 
@@ -131,8 +131,10 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::Fact(FactKey::Controller(role, _)) => {
             let probed = [Kind::Lease, Kind::Pod, Kind::Event, Kind::PersistentVolume];
             let registered = match role {
-                Role::Provisioner | Role::Attacher => &[Kind::CsiDriver, Kind::CsiNode][..],
-                Role::Snapshotter | Role::ControllerManager => &[],
+                ControllerRole::Provisioner | ControllerRole::Attacher => {
+                    &[Kind::CsiDriver, Kind::CsiNode][..]
+                }
+                ControllerRole::Snapshotter | ControllerRole::ControllerManager => &[],
             };
             workloads.into_iter().chain(probed).chain(registered.iter().copied()).collect()
         }
@@ -151,7 +153,7 @@ fn what_is_looked_at_is_what_is_declared() {
             for subject in subjects(cluster) {
                 for rule in REGISTRY.iter() {
                     let declared = rule.looks_at();
-                    for lookup in assessor.looks(cluster, settings, &subject, rule) {
+                    for lookup in assessor.lookups(cluster, settings, &subject, rule) {
                         looked += 1;
                         let undeclared =
                             kinds(&lookup).into_iter().filter(|it| !declared.contains(it));

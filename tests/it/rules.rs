@@ -3,9 +3,16 @@
 //! In `tests/rules/<id>/`, `found.yaml` and `clean.yaml` are dumps; `expected.yaml` lists what the rule finds in the
 //! former; `settings.yaml` holds what the user would have asked for. There can be more of them: `found-X.yaml` with
 //! `expected-X.yaml`, `clean-X.yaml`, and `settings-X.yaml` for either; those of `clean.yaml` are in
-//! `settings-clean.yaml`. The first line of a dump says whether `tests/real` recorded it, or who wrote it and why.
+//! `settings-clean.yaml`. The first line of a dump says whether `tests/real` recorded it, or what was made up and why;
+//! `fixture` completes those that are made up. `UPDATE=1 cargo test --test it rules` rewrites what is expected.
 
-use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use kubectl_storage::{
     dump::Input,
@@ -16,10 +23,15 @@ use kubectl_storage::{
         intake::Intake,
     },
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fixture::{self, MADE_UP, RECORDED},
+    support::{root, updating},
+};
 
 /// What a rule is expected to find.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     object: String,
@@ -66,8 +78,14 @@ impl Asked {
     }
 }
 
-pub(crate) fn folder(rule: &Rule) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(rule.id)
+/// The folder of a rule's fixtures, settings and expectations.
+fn folder(rule: &Rule) -> PathBuf {
+    fixture::source().join(rule.id)
+}
+
+/// The dump that a fixture of a rule stands for.
+pub(crate) fn dump(rule: &Rule, file: &str) -> PathBuf {
+    fixture::folder().join(rule.id).join(file)
 }
 
 /// The dumps of a rule whose names begin so.
@@ -97,7 +115,7 @@ pub(crate) struct Look {
 }
 
 pub(crate) fn look(rule: &Rule, file: &str) -> Look {
-    let path = folder(rule).join(file);
+    let path = dump(rule, file);
     let settings = fs::read_to_string(folder(rule).join(companion(file, "settings")));
     let asked: Asked = settings.map_or_else(
         |_| Asked::default(),
@@ -133,12 +151,27 @@ impl Look {
     }
 }
 
+/// Writes what is expected from now on, and says so.
+fn update(path: &Path, found: &[Expected]) {
+    let text = serde_yaml::to_string(found).expect("findings are YAML");
+    if fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return;
+    }
+    fs::write(path, text).expect("the file can be written");
+    let path = path.strip_prefix(root()).unwrap_or(path).display();
+    writeln!(std::io::stderr(), "{path} was rewritten").expect("stderr is open");
+}
+
 #[test]
 fn every_rule_finds_what_its_fixture_expects() {
     let mut wrong = Vec::new();
     for rule in REGISTRY.iter() {
         for dump in dumps(rule, "found") {
             let file = companion(&dump, "expected");
+            let found = look(rule, &dump).findings(rule);
+            if updating() {
+                update(&folder(rule).join(&file), &found);
+            }
             let Ok(text) = fs::read_to_string(folder(rule).join(&file)) else {
                 wrong.push(format!("{}: there is no {file}", rule.id));
                 continue;
@@ -146,7 +179,6 @@ fn every_rule_finds_what_its_fixture_expects() {
             let expected: Vec<Expected> = serde_yaml::from_str(&text)
                 .unwrap_or_else(|error| panic!("{}: {file}: {error}", rule.id));
             assert!(!expected.is_empty(), "{}: {file} expects nothing, and proves it", rule.id);
-            let found = look(rule, &dump).findings(rule);
             if found != expected {
                 wrong.push(format!(
                     "{}: {dump}:\n  found    {found:#?}\n  expected {expected:#?}",
@@ -189,11 +221,11 @@ fn no_rule_raises_a_false_alarm_on_its_near_miss() {
 
 #[test]
 fn every_folder_of_fixtures_belongs_to_a_rule() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
-    for entry in fs::read_dir(root).expect("tests/rules") {
+    for entry in fs::read_dir(fixture::source()).expect("tests/rules") {
         let name = entry.expect("readable").file_name();
         let name = name.to_string_lossy();
-        assert!(rules::find(&name).is_some(), "tests/rules/{name} belongs to no rule");
+        let shared = ["background", "defaults.yaml"].contains(&&*name);
+        assert!(shared || rules::find(&name).is_some(), "tests/rules/{name} belongs to no rule");
     }
 }
 
@@ -203,12 +235,10 @@ fn every_fixture_tells_where_it_comes_from() {
         for dump in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
             let text = fs::read_to_string(folder(rule).join(&dump)).expect("it was just listed");
             let first = text.lines().next().unwrap_or_default();
-            let recorded = first
-                .strip_prefix("# Recorded from Kubernetes v")
-                .is_some_and(|rest| rest.contains(" by tests/real, "));
-            let by_hand =
-                first.strip_prefix("# Written by hand: ").is_some_and(|why| why.len() > 20);
-            assert!(recorded || by_hand, "tests/rules/{}/{dump} begins with {first:?}", rule.id);
+            let recorded =
+                first.strip_prefix(RECORDED).is_some_and(|rest| rest.contains(" by tests/real, "));
+            let made_up = first.strip_prefix(MADE_UP).is_some_and(|why| why.len() > 20);
+            assert!(recorded || made_up, "tests/rules/{}/{dump} begins with {first:?}", rule.id);
         }
     }
 }

@@ -10,7 +10,7 @@ use kubectl_storage::{
 };
 
 use crate::{
-    rules::{dumps, folder},
+    rules::{dump, dumps},
     support::{Call, expect_file, read, root},
 };
 
@@ -54,7 +54,7 @@ fn plans_keep_to_their_schema() {
     for id in ["pv-released-past-threshold", "pv-released-unknown-age", "pv-available-was-bound"] {
         let rule = kubectl_storage::rules::find(id).expect("because it is a rule");
         let of_rule = dumps(rule, "found").into_iter().chain(dumps(rule, "clean"));
-        paths.extend(of_rule.map(|it| folder(rule).join(it).to_string_lossy().into_owned()));
+        paths.extend(of_rule.map(|it| dump(rule, &it).to_string_lossy().into_owned()));
     }
     let (mut changes, mut refusals) = (0, 0);
     for path in paths {
@@ -87,8 +87,8 @@ fn explanations_keep_to_their_schema() {
     {
         let rule = kubectl_storage::rules::find(id).expect("because it is a rule");
         for file in dumps(rule, "found") {
-            let path = folder(rule).join(file).to_string_lossy().into_owned();
-            let seen = crate::rules::look(rule, path.rsplit('/').next().expect("a file"));
+            let path = dump(rule, &file).to_string_lossy().into_owned();
+            let seen = crate::rules::look(rule, &file);
             for (_, claim) in seen.intake.cluster.claims() {
                 let (name, namespace) = (format!("pvc/{}", claim.metadata.name), &claim.namespace);
                 let ran =
@@ -113,7 +113,7 @@ fn real_reports_keep_to_the_schema() {
     let mut findings = 0;
     for rule in REGISTRY.iter() {
         for file in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
-            let path = folder(rule).join(file).to_string_lossy().into_owned();
+            let path = dump(rule, &file).to_string_lossy().into_owned();
             let ran = Call::new(["audit", "-o", "json", "-f", &path]).run();
             ran.is_decent(&path);
             let report: serde_json::Value = serde_json::from_str(&ran.stdout)
@@ -134,7 +134,7 @@ fn real_reports_keep_to_the_schema() {
 fn what_is_no_report_is_refused() {
     let schema = serde_json::from_str(&read(&root().join(PATH))).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");
-    let path = folder(REGISTRY[0]).join("found.yaml").to_string_lossy().into_owned();
+    let path = dump(REGISTRY[0], "found.yaml").to_string_lossy().into_owned();
     let ran = Call::new(["audit", "-o", "json", "-f", &path]).run();
     let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     for (what, broken) in [

@@ -20,7 +20,7 @@ use clap::{Args, ValueEnum};
 use super::{Failure, args::ConnectionArgs, audit::dumps, collect::ClusterSource};
 use crate::{
     client::RequestTimeout,
-    model::{SecretWord, Settings, Threshold, escape_control},
+    model::{SecretAssertion, Settings, Threshold, escape_control},
     output::format::Format,
 };
 
@@ -73,9 +73,13 @@ pub(super) struct SecretArgs {
 
 impl SecretArgs {
     /// What was said.
-    pub(super) fn word(&self) -> Result<SecretWord, Failure> {
+    pub(super) fn word(&self) -> Result<SecretAssertion, Failure> {
         let Some(secret) = &self.secret else {
-            return Ok(if self.no_secret { SecretWord::None } else { SecretWord::Unsaid });
+            return Ok(if self.no_secret {
+                SecretAssertion::None
+            } else {
+                SecretAssertion::Unsaid
+            });
         };
         let parts = secret.split_once('/');
         let whole = |(namespace, name): &(&str, &str)| {
@@ -86,7 +90,7 @@ impl SecretArgs {
             return Err(Failure::usage(format!("{shown:?} names no secret"))
                 .hint(Some("expected NAMESPACE/NAME")));
         };
-        Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
+        Ok(SecretAssertion::Named { namespace: namespace.into(), name: name.into() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! JSON lists: the walk through the top level of `{"kind": …, "metadata": …, "items": […]}`, keys in any order.
+//! `JsonList`: decodes `{"kind": …, "metadata": …, "items": […]}`, with its keys in any order.
 
 use std::fmt;
 
@@ -6,30 +6,32 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::scan::ValueScan;
-use super::{DecodeError, Decoding, ItemError, ListEnd, ListMeta, Place, Sink, joined};
+use super::{
+    Decoding, ItemError, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
+};
 
 /// Decodes a JSON list item by item from chunks of any size.
 ///
-/// Memory grows to the largest item plus one chunk. Bytes after the closing brace are left to the caller, so that
-/// documents may follow each other.
+/// Holds at most one item and one chunk in memory. Bytes after the closing brace are left to the
+/// caller, so that documents may follow each other.
 pub struct JsonList<T> {
-    state: State,
+    state: JsonListState,
     key: Vec<u8>,
     /// The bytes of an item or value that has begun but not ended yet.
     partial: Vec<u8>,
     scan: ValueScan,
     end: ListEnd,
-    /// Bytes of the document that were taken in, those in `partial` included.
+    /// How many bytes of the document were pushed, those in `partial` included.
     offset: u64,
     listed: bool,
     decoding: Decoding<T>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum JsonListState {
     Start,
     KeyOrEnd,
-    /// After a comma, where an end would be one comma too many.
+    /// After a comma, where the object must not end.
     NextKey,
     Key,
     Colon,
@@ -45,20 +47,19 @@ enum State {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Meta {
+struct JsonListMeta {
     resource_version: Option<String>,
     r#continue: Option<String>,
-    remaining_item_count: Option<i64>,
 }
 
 #[derive(Deserialize)]
-struct Named {
-    metadata: Names,
+struct JsonNamed {
+    metadata: JsonNames,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Names {
+struct JsonNames {
     name: Option<String>,
     namespace: Option<String>,
 }
@@ -73,10 +74,10 @@ impl<T> fmt::Debug for JsonList<T> {
 }
 
 impl<T> JsonList<T> {
-    /// Starts on a document.
+    /// Builds a decoder for one document.
     pub fn new(decoding: Decoding<T>) -> Self {
         Self {
-            state: State::Start,
+            state: JsonListState::Start,
             key: Vec::new(),
             partial: Vec::new(),
             scan: ValueScan::default(),
@@ -87,30 +88,24 @@ impl<T> JsonList<T> {
         }
     }
 
-    /// How many items were met so far.
-    pub fn items(&self) -> u64 {
-        self.end.items
-    }
-
-    /// Whether the closing brace was seen.
-    pub fn is_done(&self) -> bool {
-        self.state == State::Done
-    }
-
-    /// Takes the next bytes, hands every item that is whole to `sink`, and returns how many bytes were used: all of
-    /// them, unless the list ended before they did.
+    /// Decodes the next bytes, hands every item that is whole to `sink`, and returns how many bytes
+    /// were used: all of them, unless the list ended before.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Malformed`] if this is no JSON object.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
+    /// [`ListDecodeError::Malformed`] if this is not a JSON object.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut ItemSink<'_, T>,
+    ) -> Result<usize, ListDecodeError> {
         let before = self.offset;
         let mut at = 0;
-        while at < bytes.len() && self.state != State::Done {
+        while at < bytes.len() && self.state != JsonListState::Done {
             at += match self.state {
-                State::Value => self.value(&bytes[at..])?,
-                State::Item => self.item(&bytes[at..], sink)?,
-                State::Key => self.key(&bytes[at..])?,
+                JsonListState::Value => self.value(&bytes[at..])?,
+                JsonListState::Item => self.item(&bytes[at..], sink)?,
+                JsonListState::Key => self.key(&bytes[at..])?,
                 _ => self.structure(bytes[at])?,
             };
             self.offset = before + at as u64;
@@ -118,14 +113,15 @@ impl<T> JsonList<T> {
         Ok(at)
     }
 
-    /// Says that no more bytes will come.
+    /// Ends the list, after all bytes were pushed.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Truncated`] before the closing brace, [`DecodeError::NotAList`] for a document without `items`.
-    pub fn finish(self) -> Result<ListEnd, DecodeError> {
-        if self.state != State::Done {
-            return Err(DecodeError::Truncated { items: self.end.items, offset: self.offset });
+    /// [`ListDecodeError::Truncated`] before the closing brace, [`ListDecodeError::NotAList`] for a
+    /// document that is not a list.
+    pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
+        if self.state != JsonListState::Done {
+            return Err(ListDecodeError::Truncated { items: self.end.items, offset: self.offset });
         }
         if !self.listed && !self.end.kind.ends_with("List") {
             let kind = if self.end.kind.is_empty() {
@@ -133,66 +129,70 @@ impl<T> JsonList<T> {
             } else {
                 self.end.kind
             };
-            return Err(DecodeError::NotAList { kind });
+            return Err(ListDecodeError::NotAList { kind });
         }
         Ok(self.end)
     }
 
-    pub(super) fn malformed(&self, detail: impl fmt::Display) -> DecodeError {
-        DecodeError::Malformed {
+    pub(super) fn malformed(&self, detail: impl fmt::Display) -> ListDecodeError {
+        ListDecodeError::Malformed {
             items: self.end.items,
             offset: self.offset,
             detail: detail.to_string(),
         }
     }
 
-    /// Takes one byte between values. The bytes that begin a value are left for the state they lead to.
-    fn structure(&mut self, byte: u8) -> Result<usize, DecodeError> {
+    /// Decodes one byte between values. A byte that begins a value is left to the next state.
+    fn structure(&mut self, byte: u8) -> Result<usize, ListDecodeError> {
         if byte.is_ascii_whitespace() {
             return Ok(1);
         }
         let (next, used) = match (self.state, byte) {
-            (State::Start, b'{') => (State::KeyOrEnd, 1),
-            (State::KeyOrEnd | State::ValueEnd, b'}') => (State::Done, 1),
-            (State::KeyOrEnd | State::NextKey, b'"') => (State::Key, 0),
-            (State::Colon, b':') => (State::ValueStart, 1),
-            (State::ValueStart, b'[') if self.key == b"items" => {
+            (JsonListState::Start, b'{') => (JsonListState::KeyOrEnd, 1),
+            (JsonListState::KeyOrEnd | JsonListState::ValueEnd, b'}') => (JsonListState::Done, 1),
+            (JsonListState::KeyOrEnd | JsonListState::NextKey, b'"') => (JsonListState::Key, 0),
+            (JsonListState::Colon, b':') => (JsonListState::ValueStart, 1),
+            (JsonListState::ValueStart, b'[') if self.key == b"items" => {
                 self.listed = true;
-                (State::ItemOrEnd, 1)
+                (JsonListState::ItemOrEnd, 1)
             }
-            (State::ValueStart, _) => (State::Value, 0),
-            (State::ValueEnd, b',') => (State::NextKey, 1),
-            (State::ItemOrEnd | State::ItemEnd, b']') => (State::ValueEnd, 1),
-            (State::ItemEnd, b',') => (State::NextItem, 1),
-            (State::ItemOrEnd | State::NextItem, byte) if byte != b']' => (State::Item, 0),
+            (JsonListState::ValueStart, _) => (JsonListState::Value, 0),
+            (JsonListState::ValueEnd, b',') => (JsonListState::NextKey, 1),
+            (JsonListState::ItemOrEnd | JsonListState::ItemEnd, b']') => {
+                (JsonListState::ValueEnd, 1)
+            }
+            (JsonListState::ItemEnd, b',') => (JsonListState::NextItem, 1),
+            (JsonListState::ItemOrEnd | JsonListState::NextItem, byte) if byte != b']' => {
+                (JsonListState::Item, 0)
+            }
             _ => return Err(self.malformed(format_args!("unexpected {:?}", char::from(byte)))),
         };
         self.state = next;
         Ok(used)
     }
 
-    fn key(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+    fn key(&mut self, bytes: &[u8]) -> Result<usize, ListDecodeError> {
         let used = self.collect(bytes);
         if let Some(text) = self.collected(used) {
             let key: String =
                 serde_json::from_slice(&text).map_err(|error| self.malformed(error))?;
             self.key = key.into_bytes();
-            self.state = State::Colon;
+            self.state = JsonListState::Colon;
         }
         Ok(used.unwrap_or(bytes.len()))
     }
 
-    fn value(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+    fn value(&mut self, bytes: &[u8]) -> Result<usize, ListDecodeError> {
         let used = self.collect(bytes);
         if let Some(text) = self.collected(used) {
             self.keep(&text)?;
-            self.state = State::ValueEnd;
+            self.state = JsonListState::ValueEnd;
         }
         Ok(used.unwrap_or(bytes.len()))
     }
 
-    /// Remembers a top-level value, if it is one of those a list has.
-    fn keep(&mut self, text: &[u8]) -> Result<(), DecodeError> {
+    /// Stores a top-level value that belongs to a list.
+    fn keep(&mut self, text: &[u8]) -> Result<(), ListDecodeError> {
         let kept = match self.key.as_slice() {
             b"kind" => serde_json::from_slice(text).map(|kind: Option<String>| {
                 self.end.kind = kind.unwrap_or_default();
@@ -200,12 +200,11 @@ impl<T> JsonList<T> {
             b"apiVersion" => serde_json::from_slice(text).map(|version: Option<String>| {
                 self.end.api_version = version.unwrap_or_default();
             }),
-            b"metadata" => serde_json::from_slice(text).map(|meta: Option<Meta>| {
+            b"metadata" => serde_json::from_slice(text).map(|meta: Option<JsonListMeta>| {
                 let meta = meta.unwrap_or_default();
                 self.end.meta = ListMeta {
                     resource_version: meta.resource_version.unwrap_or_default(),
                     continue_token: meta.r#continue.unwrap_or_default(),
-                    remaining: meta.remaining_item_count,
                 };
             }),
             // Go writes an empty list as null.
@@ -215,11 +214,11 @@ impl<T> JsonList<T> {
         kept.map_err(|error| self.malformed(error))
     }
 
-    fn item(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
+    fn item(&mut self, bytes: &[u8], sink: &mut ItemSink<'_, T>) -> Result<usize, ListDecodeError> {
         let begun = self.partial.len() as u64;
         let used = self.collect(bytes);
         if let Some(bytes) = self.collected(used) {
-            let place = Place { index: self.end.items, offset: self.offset - begun };
+            let place = ItemPosition { index: self.end.items, offset: self.offset - begun };
             let text = std::str::from_utf8(&bytes).map_err(|error| self.malformed(error))?;
             match (self.decoding.json)(text) {
                 Ok(item) => sink(Ok(item)),
@@ -231,21 +230,23 @@ impl<T> JsonList<T> {
                 Err(error) => return Err(self.malformed(error)),
             }
             self.end.items += 1;
-            self.state = State::ItemEnd;
-            // The next one that is cut will need as much room.
+            self.state = JsonListState::ItemEnd;
+            // The next item that is split between chunks reuses this memory.
             self.partial = bytes;
             self.partial.clear();
         }
         Ok(used.unwrap_or(bytes.len()))
     }
 
-    /// Adds what belongs to the current value; returns how much that was once the value has ended.
+    /// Adds the bytes of the current value to `partial`; returns their number if the value has
+    /// ended.
     fn collect(&mut self, bytes: &[u8]) -> Option<usize> {
         let used = self.scan.end(bytes);
         self.partial.extend_from_slice(&bytes[..used.unwrap_or(bytes.len())]);
         used
     }
 
+    /// Returns the bytes of a value that has ended.
     fn collected(&mut self, used: Option<usize>) -> Option<Vec<u8>> {
         used?;
         self.scan = ValueScan::default();
@@ -253,8 +254,9 @@ impl<T> JsonList<T> {
     }
 }
 
-fn describe(text: &str, place: Place, error: &serde_json::Error) -> ItemError {
-    let name = serde_json::from_str::<Named>(text).ok().and_then(|named| {
+/// Returns the error of an item that is JSON, but not of the expected type.
+fn describe(text: &str, place: ItemPosition, error: &serde_json::Error) -> ItemError {
+    let name = serde_json::from_str::<JsonNamed>(text).ok().and_then(|named| {
         joined(
             named.metadata.namespace.as_deref().unwrap_or_default(),
             named.metadata.name.as_deref()?,

@@ -1,6 +1,8 @@
-//! Lists decoded as their bytes arrive: one item in memory at a time, a broken item reported and stepped over.
+//! Decoders of lists: items are handed over as their bytes arrive, and a broken item does not end
+//! the list.
 //!
-//! The decoders are synchronous and know nothing of HTTP: whoever has bytes pushes them, in chunks of any size.
+//! The decoders are synchronous and know nothing of HTTP: bytes are pushed in chunks of any size.
+//! `json` and `protobuf` decode the two encodings; `scan` finds the end of a JSON value.
 
 mod json;
 mod protobuf;
@@ -11,30 +13,27 @@ use std::fmt;
 use super::Decoding;
 
 pub use json::JsonList;
-pub(super) use protobuf::MAGIC;
 pub use protobuf::ProtobufList;
 
-/// What the decoders hand over, in the order of the list.
-pub type Sink<'a, T> = dyn FnMut(Result<T, ItemError>) + 'a;
+/// Receives the items that a decoder hands over, in the order of the list.
+pub type ItemSink<'a, T> = dyn FnMut(Result<T, ItemError>) + 'a;
 
 /// How the bytes of a list are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// The API server's own: the `k8s\0` envelope.
     Protobuf,
-    /// What everything else speaks.
+    /// JSON.
     Json,
 }
 
-/// What a list says about itself.
+/// `metadata` of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListMeta {
-    /// The version a watch may start from.
+    /// The resource version that a watch may start from.
     pub resource_version: String,
-    /// The token that fetches the next page; empty on the last one.
+    /// The token of the next page; empty on the last one.
     pub continue_token: String,
-    /// How many items the pages after this one hold, where the server says so.
-    pub remaining: Option<i64>,
 }
 
 /// A list that was read to its end.
@@ -44,22 +43,22 @@ pub struct ListEnd {
     pub kind: String,
     /// Its API version.
     pub api_version: String,
-    /// Its metadata, wherever in the document it stood.
+    /// Its metadata.
     pub meta: ListMeta,
     /// How many items it held, broken ones included.
     pub items: u64,
 }
 
-/// One item that could not be decoded. The list around it goes on.
+/// An item that could not be decoded. It does not end the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemError {
-    /// Its place in the list, from zero.
+    /// Its index in the list, from zero.
     pub index: u64,
     /// Where it begins, in bytes of the decompressed document.
     pub offset: u64,
-    /// `namespace/name` or `name`, where that much could be read.
+    /// `namespace/name` or `name`, if that could be read.
     pub name: Option<String>,
-    /// What was wrong with it.
+    /// The fault.
     pub detail: String,
 }
 
@@ -77,7 +76,7 @@ impl std::error::Error for ItemError {}
 
 /// Why a list as a whole could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub enum ListDecodeError {
     /// The bytes ended before the list did.
     #[error("the list was truncated after {items} items ({offset} bytes)")]
     Truncated {
@@ -86,38 +85,38 @@ pub enum DecodeError {
         /// How many bytes came.
         offset: u64,
     },
-    /// The bytes are not what they claim to be, so the next item cannot be found.
+    /// The bytes are not in the expected encoding, so the next item cannot be found.
     #[error("the list is malformed at byte {offset}, after {items} items: {detail}")]
     Malformed {
         /// How many items came before.
         items: u64,
-        /// Where.
+        /// How many bytes came before.
         offset: u64,
-        /// What was met.
+        /// The fault.
         detail: String,
     },
-    /// A whole document came, and it is no list.
+    /// The document is not a list.
     #[error("expected a list, found {kind}")]
     NotAList {
-        /// What it calls itself; "an object without a kind" if it does not.
+        /// Its kind, or "an object without a kind".
         kind: String,
     },
 }
 
-/// Where an item stands, for an [`ItemError`].
+/// The position of an item, for an [`ItemError`].
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ItemPosition {
     index: u64,
     offset: u64,
 }
 
-impl Place {
+impl ItemPosition {
     fn broken(self, name: Option<String>, detail: impl fmt::Display) -> ItemError {
         ItemError { index: self.index, offset: self.offset, name, detail: detail.to_string() }
     }
 }
 
-/// The two halves of a name, as they are printed.
+/// Returns `namespace/name`, or `name` without a namespace.
 fn joined(namespace: &str, name: &str) -> Option<String> {
     match (namespace, name) {
         (_, "") => None,
@@ -136,7 +135,7 @@ pub enum ListDecoder<T> {
 }
 
 impl<T> ListDecoder<T> {
-    /// Starts on a list in the given encoding.
+    /// Builds a decoder for a list in the given encoding.
     pub fn new(encoding: Encoding, decoding: Decoding<T>) -> Self {
         match encoding {
             Encoding::Protobuf => Self::Protobuf(ProtobufList::new(decoding)),
@@ -144,12 +143,16 @@ impl<T> ListDecoder<T> {
         }
     }
 
-    /// Takes the next bytes and hands every item that is whole to `sink`.
+    /// Decodes the next bytes, and hands every item that is whole to `sink`.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] once the list cannot be followed any further. Do not push after that.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<(), DecodeError> {
+    /// [`ListDecodeError`] if the rest of the list cannot be decoded. Do not push after that.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut ItemSink<'_, T>,
+    ) -> Result<(), ListDecodeError> {
         match self {
             Self::Protobuf(list) => list.push(bytes, sink),
             Self::Json(list) => {
@@ -162,20 +165,13 @@ impl<T> ListDecoder<T> {
         }
     }
 
-    /// How many items were met so far.
-    pub fn items(&self) -> u64 {
-        match self {
-            Self::Protobuf(list) => list.items(),
-            Self::Json(list) => list.items(),
-        }
-    }
-
-    /// Says that no more bytes will come.
+    /// Ends the list, after all bytes were pushed.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Truncated`] if the list was not at its end, [`DecodeError::NotAList`] if it is none.
-    pub fn finish(self) -> Result<ListEnd, DecodeError> {
+    /// [`ListDecodeError::Truncated`] if the list was not at its end, [`ListDecodeError::NotAList`]
+    /// if it is not a list.
+    pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
         match self {
             Self::Protobuf(list) => list.finish(),
             Self::Json(list) => list.finish(),

@@ -1,24 +1,23 @@
-//! Protobuf lists: the walk through the `k8s\0` envelope, which holds the type and, as bytes, the list itself.
+//! `ProtobufList`: decodes a list in the `k8s\0` envelope, which holds the type and, as bytes, the
+//! list.
 
 use std::fmt;
 
 use prost::Message;
 
-use super::{DecodeError, Decoding, ListEnd, ListMeta, Place, Sink, joined};
-
-/// The four bytes every protobuf answer of an API server begins with.
-pub(crate) const MAGIC: &[u8; 4] = b"k8s\0";
+use super::super::protobuf_envelope::MAGIC;
+use super::{Decoding, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined};
 
 /// Decodes a protobuf list item by item from chunks of any size.
 ///
-/// Memory grows to the largest item plus one chunk.
+/// Holds at most one item and one chunk in memory.
 pub struct ProtobufList<T> {
-    state: State,
+    state: ProtobufListState,
     /// Bytes that were pushed and not used yet.
     pending: Vec<u8>,
-    /// How many bytes of the list message are still to come, while inside it.
+    /// How many bytes of the list message are left, while inside it.
     rest: u64,
-    /// How many bytes of a field nobody asked for are still to be dropped.
+    /// How many bytes of an unknown field are left to be dropped.
     skip: u64,
     end: ListEnd,
     offset: u64,
@@ -26,17 +25,17 @@ pub struct ProtobufList<T> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ProtobufListState {
     Magic,
-    /// Between the fields of the envelope, the list not met yet.
+    /// Between the fields of the envelope that precede the list.
     Envelope,
     List,
     /// Between the fields of the envelope that follow the list.
     Trailer,
 }
 
-/// The head of one field: number, and how its value is stored.
-struct Field {
+/// The key of one field, and the length of its value.
+struct FieldHead {
     number: u64,
     /// Bytes of key and length.
     head: usize,
@@ -54,23 +53,21 @@ struct TypeMeta {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Meta {
+struct ProtobufListMeta {
     #[prost(string, tag = "2")]
     resource_version: String,
     #[prost(string, tag = "3")]
     continue_token: String,
-    #[prost(int64, optional, tag = "4")]
-    remaining: Option<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Named {
+struct ProtobufNamed {
     #[prost(message, optional, tag = "1")]
-    metadata: Option<Names>,
+    metadata: Option<ProtobufNames>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Names {
+struct ProtobufNames {
     #[prost(string, tag = "1")]
     name: String,
     #[prost(string, tag = "3")]
@@ -87,10 +84,10 @@ impl<T> fmt::Debug for ProtobufList<T> {
 }
 
 impl<T> ProtobufList<T> {
-    /// Starts on an envelope.
+    /// Builds a decoder for one envelope.
     pub fn new(decoding: Decoding<T>) -> Self {
         Self {
-            state: State::Magic,
+            state: ProtobufListState::Magic,
             pending: Vec::new(),
             rest: 0,
             skip: 0,
@@ -100,19 +97,19 @@ impl<T> ProtobufList<T> {
         }
     }
 
-    /// How many items were met so far.
-    pub fn items(&self) -> u64 {
-        self.end.items
-    }
-
-    /// Takes the next bytes and hands every item that is whole to `sink`.
+    /// Decodes the next bytes, and hands every item that is whole to `sink`.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Malformed`] if the envelope or the list is not protobuf, [`DecodeError::NotAList`] if it holds
-    /// something else.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<(), DecodeError> {
-        // Only what the last chunk left over is copied: items that are whole in this chunk are read in place.
+    /// [`ListDecodeError::Malformed`] if the envelope or the list is not protobuf,
+    /// [`ListDecodeError::NotAList`] if the envelope holds something else.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut ItemSink<'_, T>,
+    ) -> Result<(), ListDecodeError> {
+        // Only the rest of the last chunk is copied: items that are whole in this chunk are read in
+        // place.
         if self.pending.is_empty() {
             let used = self.walk(bytes, sink)?;
             self.pending.extend_from_slice(&bytes[used..]);
@@ -126,23 +123,23 @@ impl<T> ProtobufList<T> {
         Ok(())
     }
 
-    /// Says that no more bytes will come.
+    /// Ends the list, after all bytes were pushed.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Truncated`] if the envelope promised more.
-    pub fn finish(self) -> Result<ListEnd, DecodeError> {
-        if self.state == State::Trailer && self.pending.is_empty() && self.skip == 0 {
+    /// [`ListDecodeError::Truncated`] if the envelope is incomplete.
+    pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
+        if self.state == ProtobufListState::Trailer && self.pending.is_empty() && self.skip == 0 {
             return Ok(self.end);
         }
-        Err(DecodeError::Truncated {
+        Err(ListDecodeError::Truncated {
             items: self.end.items,
             offset: self.offset + self.pending.len() as u64,
         })
     }
 
-    /// Reads as many whole fields as there are; returns how many bytes they had.
-    fn walk(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<usize, DecodeError> {
+    /// Reads as many whole fields as there are; returns how many bytes they took.
+    fn walk(&mut self, bytes: &[u8], sink: &mut ItemSink<'_, T>) -> Result<usize, ListDecodeError> {
         let mut at = 0;
         loop {
             let left = &bytes[at..];
@@ -150,10 +147,10 @@ impl<T> ProtobufList<T> {
             let Some(used) = used else { return Ok(at) };
             at += used;
             self.offset += used as u64;
-            if self.state == State::List {
+            if self.state == ProtobufListState::List {
                 self.rest -= used as u64;
                 if self.rest == 0 {
-                    self.state = State::Trailer;
+                    self.state = ProtobufListState::Trailer;
                 }
             }
         }
@@ -166,8 +163,12 @@ impl<T> ProtobufList<T> {
     }
 
     /// Reads the magic or one field; `None` asks for more bytes.
-    fn step(&mut self, bytes: &[u8], sink: &mut Sink<'_, T>) -> Result<Option<usize>, DecodeError> {
-        if self.state == State::Magic {
+    fn step(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut ItemSink<'_, T>,
+    ) -> Result<Option<usize>, ListDecodeError> {
+        if self.state == ProtobufListState::Magic {
             let known = bytes.len().min(MAGIC.len());
             if bytes[..known] != MAGIC[..known] {
                 return Err(self.malformed("the magic bytes of protobuf are missing"));
@@ -175,21 +176,23 @@ impl<T> ProtobufList<T> {
             if known < MAGIC.len() {
                 return Ok(None);
             }
-            self.state = State::Envelope;
+            self.state = ProtobufListState::Envelope;
             return Ok(Some(known));
         }
         let Some(field) = self.field(bytes)? else { return Ok(None) };
-        if self.state == State::List && (field.head as u64).saturating_add(field.body) > self.rest {
+        if self.state == ProtobufListState::List
+            && (field.head as u64).saturating_add(field.body) > self.rest
+        {
             return Err(self.malformed("an item is longer than the list that holds it"));
         }
-        if self.state == State::Envelope && field.number == 2 && field.delimited {
+        if self.state == ProtobufListState::Envelope && field.number == 2 && field.delimited {
             return self.enter(&field).map(Some);
         }
         let wanted = field.delimited
             && match self.state {
-                State::Envelope => field.number == 1,
-                State::List => field.number <= 2,
-                State::Magic | State::Trailer => false,
+                ProtobufListState::Envelope => field.number == 1,
+                ProtobufListState::List => field.number <= 2,
+                ProtobufListState::Magic | ProtobufListState::Trailer => false,
             };
         if !wanted {
             self.skip = field.body;
@@ -198,39 +201,38 @@ impl<T> ProtobufList<T> {
         let whole = usize::try_from(field.body).ok().and_then(|body| field.head.checked_add(body));
         let Some(whole) = whole else { return Err(self.malformed("a length is out of range")) };
         let Some(body) = bytes.get(field.head..whole) else { return Ok(None) };
-        if self.state == State::Envelope {
+        if self.state == ProtobufListState::Envelope {
             let meta = TypeMeta::decode(body).map_err(|error| self.malformed(error))?;
             self.end.kind = meta.kind;
             self.end.api_version = meta.api_version;
         } else if field.number == 1 {
-            let meta = Meta::decode(body).map_err(|error| self.malformed(error))?;
+            let meta = ProtobufListMeta::decode(body).map_err(|error| self.malformed(error))?;
             self.end.meta = ListMeta {
                 resource_version: meta.resource_version,
                 continue_token: meta.continue_token,
-                remaining: meta.remaining,
             };
         } else {
-            let place = Place { index: self.end.items, offset: self.offset };
+            let place = ItemPosition { index: self.end.items, offset: self.offset };
             sink((self.decoding.protobuf)(body).map_err(|error| place.broken(name(body), error)));
             self.end.items += 1;
         }
         Ok(Some(whole))
     }
 
-    /// Steps inside the list.
-    fn enter(&mut self, field: &Field) -> Result<usize, DecodeError> {
+    /// Enters the list.
+    fn enter(&mut self, field: &FieldHead) -> Result<usize, ListDecodeError> {
         if !self.end.kind.ends_with("List") {
             let kind = std::mem::take(&mut self.end.kind);
             let kind = if kind.is_empty() { "an object without a kind".to_owned() } else { kind };
-            return Err(DecodeError::NotAList { kind });
+            return Err(ListDecodeError::NotAList { kind });
         }
-        // The head itself is still counted as the envelope's: `walk` subtracts what a step in the list has used.
+        // `walk` subtracts the bytes of every step in the list, and this step is one of them.
         self.rest = field.body + field.head as u64;
-        self.state = State::List;
+        self.state = ProtobufListState::List;
         Ok(field.head)
     }
 
-    fn field(&self, bytes: &[u8]) -> Result<Option<Field>, DecodeError> {
+    fn field(&self, bytes: &[u8]) -> Result<Option<FieldHead>, ListDecodeError> {
         let Some((key, key_len)) = self.varint(bytes)? else { return Ok(None) };
         let (head, body, delimited) = match key & 7 {
             0 => match self.varint(&bytes[key_len..])? {
@@ -247,11 +249,11 @@ impl<T> ProtobufList<T> {
         };
         match key >> 3 {
             0 => Err(self.malformed("field number zero")),
-            number => Ok(Some(Field { number, head, body, delimited })),
+            number => Ok(Some(FieldHead { number, head, body, delimited })),
         }
     }
 
-    fn varint(&self, bytes: &[u8]) -> Result<Option<(u64, usize)>, DecodeError> {
+    fn varint(&self, bytes: &[u8]) -> Result<Option<(u64, usize)>, ListDecodeError> {
         let mut value = 0_u64;
         for (index, byte) in bytes.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
@@ -266,8 +268,8 @@ impl<T> ProtobufList<T> {
         }
     }
 
-    fn malformed(&self, detail: impl fmt::Display) -> DecodeError {
-        DecodeError::Malformed {
+    fn malformed(&self, detail: impl fmt::Display) -> ListDecodeError {
+        ListDecodeError::Malformed {
             items: self.end.items,
             offset: self.offset,
             detail: detail.to_string(),
@@ -276,6 +278,6 @@ impl<T> ProtobufList<T> {
 }
 
 fn name(body: &[u8]) -> Option<String> {
-    let names = Named::decode(body).ok()?.metadata?;
+    let names = ProtobufNamed::decode(body).ok()?.metadata?;
     joined(&names.namespace, &names.name)
 }

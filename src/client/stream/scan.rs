@@ -1,19 +1,20 @@
-//! Finds where a JSON value ends, without looking at what it means.
+//! `ValueScan`: finds the end of a JSON value without parsing it.
 
-/// Follows one JSON value through chunks of any size.
+/// Scans one JSON value in chunks of any size.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ValueScan {
     depth: u32,
     quoted: bool,
     escaped: bool,
-    /// A number, `true`, `false` or `null` at depth zero: it ends where something else begins.
+    /// Inside a number, `true`, `false` or `null` at depth zero, which ends before the next
+    /// delimiter.
     bare: bool,
 }
 
 impl ValueScan {
-    /// Looks at the next bytes of the value; returns how many of them belong to it once it has ended.
+    /// Scans the next bytes of the value; returns how many of them belong to it if it has ended.
     ///
-    /// Strictness is left to the parser that gets the value: this only has to agree with it on where valid JSON ends.
+    /// Invalid JSON is left to the parser: this only has to find the end of a valid value.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {
@@ -46,7 +47,7 @@ impl ValueScan {
         None
     }
 
-    /// Steps through a string; returns how many bytes were used.
+    /// Scans the rest of a string; returns how many bytes were used.
     fn quoted_run(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while at < bytes.len() {

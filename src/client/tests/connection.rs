@@ -1,4 +1,4 @@
-//! Kubeconfigs, good and bad, and the flags that change them.
+//! Tests of kubeconfigs, valid and invalid, and of the flags that override them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
 
-use super::server::{Server, json};
-use crate::client::kubeconfig::{Chosen, choose};
-use crate::client::{ConnectError, ConnectionOptions, Reader, connect};
+use super::server::{TestServer, json};
+use crate::client::connect_error::ConnectError;
+use crate::client::kubeconfig::{SelectedContext, select_context};
+use crate::client::{ConnectionOptions, Reader, connect};
 
 const CONFIG: &str = "
 apiVersion: v1
@@ -48,8 +49,8 @@ impl Files {
     }
 }
 
-fn chosen(options: &ConnectionOptions, env: &OsString) -> Result<Chosen, ConnectError> {
-    choose(options, Some(env), Some(Path::new("/nonexistent"))).and_then(|chosen| chosen)
+fn chosen(options: &ConnectionOptions, env: &OsString) -> Result<SelectedContext, ConnectError> {
+    select_context(options, Some(env), Some(Path::new("/nonexistent"))).and_then(|chosen| chosen)
 }
 
 fn told(options: &ConnectionOptions, env: &OsString) -> (String, String) {
@@ -62,10 +63,7 @@ fn the_current_context_is_taken() {
     let files = Files::new(&[("config", CONFIG)]);
     let chosen = chosen(&ConnectionOptions::default(), &files.env(&["config"]))
         .expect("because it is complete");
-    assert_eq!(
-        (chosen.context.as_deref(), chosen.namespace.as_deref()),
-        (Some("shop"), Some("shop"))
-    );
+    assert_eq!(chosen.namespace.as_deref(), Some("shop"));
     assert_eq!((chosen.cluster_name.as_str(), chosen.user_name.as_str()), ("one", "anna"));
     assert_eq!(chosen.cluster.certificate_authority.map(PathBuf::from), Some(files.path("ca.pem")));
 }
@@ -82,7 +80,7 @@ fn files_are_merged_and_may_be_missing() {
         Some("two")
     );
     let plain = chosen(&ConnectionOptions::default(), &env).expect("because it is complete");
-    assert_eq!(plain.context.as_deref(), Some("shop"));
+    assert_eq!(plain.cluster_name, "one");
 }
 
 #[test]
@@ -99,7 +97,8 @@ fn flags_override_as_in_kubectl() {
         disable_compression: true,
         ..ConnectionOptions::default()
     };
-    let Chosen { cluster, user, .. } = chosen(&options, &env).expect("because it is complete");
+    let SelectedContext { cluster, user, .. } =
+        chosen(&options, &env).expect("because it is complete");
     assert_eq!(cluster.server.as_deref(), Some("https://other:1234"));
     assert_eq!(
         (cluster.insecure_skip_tls_verify, cluster.disable_compression),
@@ -118,7 +117,8 @@ fn flags_override_as_in_kubectl() {
         certificate_authority: Some("/ca".into()),
         ..ConnectionOptions::default()
     };
-    let Chosen { cluster, user, .. } = chosen(&options, &env).expect("because it is complete");
+    let SelectedContext { cluster, user, .. } =
+        chosen(&options, &env).expect("because it is complete");
     assert_eq!(
         (cluster.tls_server_name, cluster.certificate_authority.as_deref()),
         (None, Some("/ca"))
@@ -179,7 +179,7 @@ fn what_is_wrong_is_said() {
     assert!(chosen(&with("bare"), &env).is_ok());
 
     let options = ConnectionOptions { kubeconfig: Some(files.path("gone")), ..none };
-    let error = choose(&options, None, None)
+    let error = select_context(&options, None, None)
         .map(|_| ())
         .expect_err("because a file named by flag must exist");
     assert!(matches!(error, ConnectError::Read { .. }), "{error}");
@@ -193,8 +193,8 @@ fn the_home_folder_is_the_last_resort() {
     std::fs::write(home.path().join(".kube/config"), CONFIG)
         .expect("because the temporary folder can be written");
     for env in [None, Some(std::ffi::OsStr::new(""))] {
-        let chosen =
-            choose(&ConnectionOptions::default(), env, Some(home.path())).and_then(|chosen| chosen);
+        let chosen = select_context(&ConnectionOptions::default(), env, Some(home.path()))
+            .and_then(|chosen| chosen);
         assert_eq!(chosen.map(|chosen| chosen.cluster_name).ok().as_deref(), Some("one"));
     }
 }
@@ -255,7 +255,7 @@ async fn broken_credentials_are_said_before_anything_is_sent() {
     assert!(refused(&config(SERVER, "auth-provider: {name: azure}")).await.1.contains("kubelogin"));
 }
 
-/// A certificate of nobody that ended on the second of January 2024.
+/// A certificate, made for this test, that expired on 2024-01-02.
 const EXPIRED: &str = include_str!("expired.pem");
 
 #[tokio::test]
@@ -271,7 +271,7 @@ async fn an_expired_certificate_is_said() {
 
 #[tokio::test]
 async fn tokens_files_and_impersonation_are_sent() {
-    let server = Server::start(|_| json("{}")).await;
+    let server = TestServer::start(|_| json("{}")).await;
     let files = Files::new(&[("token", "from-file\n")]);
     let cluster = format!("server: '{}'", server.url);
     for (user, expected) in [
@@ -308,13 +308,12 @@ async fn tokens_files_and_impersonation_are_sent() {
 
 #[tokio::test]
 async fn a_connection_says_where_it_leads() {
-    let server = Server::start(|_| json("{}")).await;
+    let server = TestServer::start(|_| json("{}")).await;
     let connection = server.connect().await;
     assert_eq!(
         (connection.server.as_str(), connection.namespace.as_str()),
         (server.url.as_str(), "default")
     );
-    assert_eq!((connection.context, connection.valid_until), (None, None));
     let options = ConnectionOptions {
         namespace: Some("shop".to_owned()),
         request_timeout: "5s".parse().expect("because it is a duration"),

@@ -1,10 +1,8 @@
-//! Tests of the client, against bytes and against a server in this process.
+//! Tests of the client, with bytes and with a server in this process.
 
 mod connection;
-mod exec;
+mod credential_plugin;
 mod list;
-mod namespaces;
 mod reader;
-mod server;
+pub(crate) mod server;
 mod stream;
-mod watches;

@@ -1,24 +1,25 @@
-//! Patience, refusals and broken roads.
+//! Tests of `Reader`: retries, error responses, broken connections, compression.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::server::{Reply, Server, bytes, json as json_reply, protobuf, quick, reply};
-use super::stream::{Object, envelope, object};
-use crate::client::{ConnectionOptions, Decoding, Limits, ReadError, Reader, Review, connect};
+use super::server::{TestReply, TestServer, bytes, json as json_reply, protobuf, quick, reply};
+use super::stream::{decoding, envelope, object};
+use crate::client::{ConnectionOptions, ReadError, ReadLimits, Reader, connect};
 
 type Check = fn(&ReadError) -> bool;
 
 const POD: &str = "/api/v1/namespaces/shop/pods/a";
+const SELF_REVIEW: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-async fn get(server: &Server) -> Result<Value, ReadError> {
+async fn get(server: &TestServer) -> Result<Value, ReadError> {
     server.reader().await.get_json(POD).await.map(|answer| answer.value)
 }
 
 #[tokio::test]
 async fn the_servers_clock_and_our_name_are_carried() {
-    let server = Server::start(|_| json_reply(r#"{"a":1}"#)).await;
+    let server = TestServer::start(|_| json_reply(r#"{"a":1}"#)).await;
     let answer = server.reader().await.get_json::<Value>(POD).await.expect("because it was served");
     assert_eq!(answer.value, json!({"a": 1}));
     assert_eq!(
@@ -31,7 +32,8 @@ async fn the_servers_clock_and_our_name_are_carried() {
     assert!(asked[0].head.contains("accept-encoding: gzip\r\n"), "{}", asked[0].head);
 }
 
-/// Packing is for roads that are longer than the way through this machine, tunnels among them.
+/// Answers are compressed unless the server runs on this machine and is not reached through a
+/// tunnel.
 #[tokio::test]
 async fn a_server_at_hand_need_not_pack() {
     const EVER: Duration = Duration::from_secs(3600);
@@ -40,11 +42,11 @@ async fn a_server_at_hand_need_not_pack() {
         (true, Duration::ZERO, ["gzip"; 3]),
         (false, EVER, ["gzip"; 3]),
     ] {
-        let server = Server::start(|_| json_reply("{}")).await;
+        let server = TestServer::start(|_| json_reply("{}")).await;
         let mut connection = server.connect().await;
         assert!(connection.here);
         connection.here = here;
-        let reader = Reader::with_limits(&connection, Limits { at_hand, ..quick() });
+        let reader = Reader::with_limits(&connection, ReadLimits { at_hand, ..quick() });
         for _ in wanted {
             reader.get_json::<Value>(POD).await.expect("because it was served");
         }
@@ -59,7 +61,7 @@ async fn a_server_at_hand_need_not_pack() {
 #[tokio::test]
 async fn objects_come_in_either_encoding() {
     use prost::Message;
-    let server = Server::start(|asked| {
+    let server = TestServer::start(|asked| {
         assert!(
             asked
                 .head
@@ -74,7 +76,7 @@ async fn objects_come_in_either_encoding() {
     let reader = server.reader().await;
     for _ in 0..2 {
         assert_eq!(
-            reader.get(POD, Decoding::<Object>::of()).await.map(|answer| answer.value).ok(),
+            reader.get(POD, decoding()).await.map(|answer| answer.value).ok(),
             Some(object("a"))
         );
     }
@@ -82,7 +84,7 @@ async fn objects_come_in_either_encoding() {
 
 #[tokio::test]
 async fn retry_after_is_honoured_within_bounds() {
-    let server = Server::start(|asked| match asked.nth {
+    let server = TestServer::start(|asked| match asked.nth {
         0 => reply(429, "retry-after: 1000\r\n", "slow down"),
         _ => json_reply("{}"),
     })
@@ -100,7 +102,7 @@ async fn what_persists_is_told_after_five_attempts() {
     for (code, attempts) in
         [(503, 5), (429, 5), (502, 5), (504, 5), (500, 1), (404, 1), (403, 1), (401, 1)]
     {
-        let server = Server::start(move |_| reply(code, "", "not now")).await;
+        let server = TestServer::start(move |_| reply(code, "", "not now")).await;
         let error = get(&server).await.expect_err("because nothing else is served");
         assert_eq!((error.code(), server.asked().len()), (Some(code), attempts), "{code}");
         assert!(
@@ -112,18 +114,18 @@ async fn what_persists_is_told_after_five_attempts() {
 
 #[tokio::test]
 async fn with_the_default_limits_giving_up_takes_seconds() {
-    let limits = Limits::default();
+    let limits = ReadLimits::default();
     let total: Duration = (1..limits.attempts).map(|done| limits.own_pause(done)).sum();
     assert!(total < Duration::from_secs(10), "{total:?}");
 }
 
 #[tokio::test]
 async fn broken_connections_are_tried_again() {
-    let server = Server::start(|asked| match asked.nth {
-        0 => Reply::Reset(Vec::new()),
-        1 => Reply::Cut(b"HTTP/1.1 200 OK\r\n".to_vec()),
-        2 => Reply::Cut(bytes(200, "", 50, b"{")),
-        3 => Reply::Reset(bytes(200, "", 50, b"{")),
+    let server = TestServer::start(|asked| match asked.nth {
+        0 => TestReply::Reset(Vec::new()),
+        1 => TestReply::Cut(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        2 => TestReply::Cut(bytes(200, "", 50, b"{")),
+        3 => TestReply::Reset(bytes(200, "", 50, b"{")),
         _ => json_reply("{}"),
     })
     .await;
@@ -134,15 +136,15 @@ async fn broken_connections_are_tried_again() {
 #[tokio::test]
 async fn silence_is_a_timeout() {
     for head in [Vec::new(), bytes(200, "", 50, b"{")] {
-        let server = Server::start(move |_| Reply::Hang(head.clone())).await;
-        let limits = Limits { attempts: 1, idle: Duration::from_millis(50), ..quick() };
+        let server = TestServer::start(move |_| TestReply::Hang(head.clone())).await;
+        let limits = ReadLimits { attempts: 1, idle: Duration::from_millis(50), ..quick() };
         let idle =
             Reader::with_limits(&server.connect().await, limits).get_json::<Value>(POD).await;
         assert!(
             matches!(idle, Err(ReadError::TimedOut { after, .. }) if after == limits.idle),
             "{idle:?}"
         );
-        let limits = Limits {
+        let limits = ReadLimits {
             whole: Some(Duration::from_millis(70)),
             idle: Duration::from_secs(60),
             ..limits
@@ -159,7 +161,7 @@ async fn silence_is_a_timeout() {
 #[tokio::test]
 async fn refusals_are_read_in_every_form() {
     let status = [&[0x1a, 3][..], b"nay", &[0x22, 9], b"Forbidden"].concat();
-    let server = Server::start(move |asked| match asked.nth {
+    let server = TestServer::start(move |asked| match asked.nth {
         0 => reply(
             403,
             "content-type: application/vnd.kubernetes.protobuf\r\n",
@@ -177,12 +179,10 @@ async fn refusals_are_read_in_every_form() {
         assert!(error.is_forbidden(), "{error}");
         assert_eq!(error.to_string(), format!("{POD} was answered with 403 Forbidden: nay"));
     }
-    let checks: [Check; 4] = [
-        ReadError::is_not_found,
-        ReadError::is_gone,
-        ReadError::is_not_acceptable,
-        ReadError::is_unauthorized,
-    ];
+    let checks: [Check; 4] =
+        [ReadError::is_not_found, ReadError::is_gone, ReadError::is_not_acceptable, |error| {
+            error.code() == Some(401)
+        }];
     for check in checks {
         let error = get(&server).await.expect_err("because it is refused");
         assert!(check(&error), "{error:?}");
@@ -191,7 +191,7 @@ async fn refusals_are_read_in_every_form() {
 
 #[tokio::test]
 async fn a_refused_connection_is_told_at_once() {
-    let server = Server::start(|_| json_reply("{}")).await;
+    let server = TestServer::start(|_| json_reply("{}")).await;
     let listener =
         std::net::TcpListener::bind("127.0.0.1:0").expect("because loopback has free ports");
     let url = format!("http://{}", listener.local_addr().expect("because it is bound"));
@@ -210,7 +210,7 @@ async fn a_refused_connection_is_told_at_once() {
 
 #[tokio::test]
 async fn an_unknown_host_and_a_server_without_tls_are_named() {
-    let server = Server::start(|_| json_reply("{}")).await;
+    let server = TestServer::start(|_| json_reply("{}")).await;
     for (url, expected) in [
         ("https://no-such-host.invalid".to_owned(), "no such host"),
         (server.url.replace("http:", "https:"), "does not speak TLS"),
@@ -232,14 +232,14 @@ async fn an_unknown_host_and_a_server_without_tls_are_named() {
 
 #[tokio::test]
 async fn reviews_are_posted_and_nothing_else_is() {
-    let server = Server::start(|asked| match asked.nth {
+    let server = TestServer::start(|asked| match asked.nth {
         0 => reply(503, "", ""),
         _ => reply(201, "content-type: application/json\r\n", r#"{"status":{"allowed":true}}"#),
     })
     .await;
     let reader = server.reader().await;
     let question = json!({"spec": {"resourceAttributes": {"verb": "get"}}});
-    let answer = reader.review::<_, Value>(&Review::SelfSubjectAccess, &question).await;
+    let answer = reader.review::<_, Value>(SELF_REVIEW, &question).await;
     assert_eq!(
         answer.map(|answer| answer.value["status"]["allowed"].clone()).ok(),
         Some(json!(true))
@@ -249,9 +249,9 @@ async fn reviews_are_posted_and_nothing_else_is() {
         (asked[1].method.as_str(), asked[1].body.as_str()),
         ("POST", question.to_string().as_str())
     );
-    assert_eq!(asked[1].path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
-    let sneaky = Review::LocalSubjectAccess("shop/../../../api/v1/pods?x=".to_owned());
-    let error = reader.review::<_, Value>(&sneaky, &question).await;
+    assert_eq!(asked[1].path, SELF_REVIEW);
+    let sneaky = "/apis/authorization.k8s.io/v1/namespaces/shop/../../../api/v1/pods?x=/localsubjectaccessreviews";
+    let error = reader.review::<_, Value>(sneaky, &question).await;
     assert!(matches!(error, Err(ReadError::NotARead { .. })), "{error:?}");
     let exec = reader.get_json::<Value>("/api/v1/namespaces/shop/pods/a/exec?command=rm").await;
     assert!(matches!(exec, Err(ReadError::NotARead { .. })), "{exec:?}");

@@ -1,4 +1,4 @@
-//! An API server of a few lines: each request is handed to a function that says what to answer, byte by byte.
+//! `TestServer`: an API server that answers each request with the bytes that a function returns.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,80 +6,82 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::client::{Connection, ConnectionOptions, Limits, Reader, connect};
+use crate::client::{Connection, ConnectionOptions, ReadLimits, Reader, connect};
 
-/// A request as it came.
+/// A request that the server has received.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct ReceivedRequest {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// The head in lower case.
-    pub(super) head: String,
-    pub(super) body: String,
-    /// How many came before it.
-    pub(super) nth: usize,
+    pub(crate) head: String,
+    pub(crate) body: String,
+    /// How many requests came before it.
+    pub(crate) nth: usize,
 }
 
-/// What is written, and what happens then.
-pub(super) enum Reply {
+/// The bytes of an answer, and what happens after them.
+pub(crate) enum TestReply {
     Whole(Vec<u8>),
-    /// The connection is closed behind these bytes.
+    /// The connection is closed after these bytes.
     Cut(Vec<u8>),
-    /// The connection is reset behind these bytes.
+    /// The connection is reset after these bytes.
     Reset(Vec<u8>),
-    /// These bytes, and then silence.
+    /// These bytes, and then nothing.
     Hang(Vec<u8>),
-    /// These, each by itself, and then silence.
+    /// These bytes, one piece at a time, and then nothing.
     Pieces(Vec<Vec<u8>>),
 }
 
-pub(super) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
+pub(crate) const DATE: &str = "Sat, 21 Nov 2026 01:02:03 GMT";
 
 /// A whole answer.
-pub(super) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
-    Reply::Whole(bytes(code, headers, body.as_ref().len(), body.as_ref()))
+pub(crate) fn reply(code: u16, headers: &str, body: impl AsRef<[u8]>) -> TestReply {
+    TestReply::Whole(bytes(code, headers, body.as_ref().len(), body.as_ref()))
 }
 
-pub(super) fn json(body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn json(body: impl AsRef<[u8]>) -> TestReply {
     reply(200, "content-type: application/json\r\n", body)
 }
 
-pub(super) fn protobuf(body: impl AsRef<[u8]>) -> Reply {
+pub(crate) fn protobuf(body: impl AsRef<[u8]>) -> TestReply {
     reply(200, "content-type: application/vnd.kubernetes.protobuf\r\n", body)
 }
 
-/// An answer whose head promises `length` bytes.
-pub(super) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
+/// An answer whose headers announce `length` bytes.
+pub(crate) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 {code} X\r\ndate: {DATE}\r\n{headers}content-length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 
 /// The beginning of an answer in chunks, without its end.
-pub(super) fn chunked(headers: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn chunked(headers: &str, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\n{headers}transfer-encoding: chunked\r\n\r\n");
     [head.as_bytes(), format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
 }
 
 /// The head of an answer in chunks.
-pub(super) fn begun() -> Vec<u8> {
+pub(crate) fn begun() -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ndate: {DATE}\r\ntransfer-encoding: chunked\r\n\r\n").into_bytes()
 }
 
 /// A chunk; the empty one ends the answer.
-pub(super) fn chunk(body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn chunk(body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
 }
 
-pub(super) struct Server {
-    pub(super) url: String,
-    log: Arc<Mutex<Vec<Asked>>>,
+pub(crate) struct TestServer {
+    pub(crate) url: String,
+    log: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-impl Server {
-    pub(super) async fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+impl TestServer {
+    pub(crate) async fn start(
+        answer: impl Fn(&ReceivedRequest) -> TestReply + Send + Sync + 'static,
+    ) -> Self {
         let listener =
             TcpListener::bind("127.0.0.1:0").await.expect("because loopback has free ports");
         let url = format!("http://{}", listener.local_addr().expect("because it is bound"));
@@ -93,11 +95,11 @@ impl Server {
         Self { url, log }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.log.lock().expect("because no test panics while holding it").clone()
     }
 
-    pub(super) fn options(&self) -> ConnectionOptions {
+    pub(crate) fn options(&self) -> ConnectionOptions {
         let kubeconfig = Some("/dev/null".into());
         ConnectionOptions {
             server: Some(self.url.clone()),
@@ -106,32 +108,32 @@ impl Server {
         }
     }
 
-    pub(super) async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         connect(&self.options(), "kubectl-storage/test")
             .await
             .expect("because the options are complete")
     }
 
-    pub(super) async fn reader(&self) -> Reader {
+    pub(crate) async fn reader(&self) -> Reader {
         Reader::with_limits(&self.connect().await, quick())
     }
 }
 
-/// The default patience, a hundred times quicker.
-pub(super) fn quick() -> Limits {
-    Limits {
+/// The default limits, a hundred times shorter.
+pub(crate) fn quick() -> ReadLimits {
+    ReadLimits {
         first_pause: Duration::from_millis(2),
         longest_pause: Duration::from_millis(80),
         longest_retry_after: Duration::from_millis(300),
         idle: Duration::from_millis(600),
         silence: Duration::from_millis(600),
-        ..Limits::default()
+        ..ReadLimits::default()
     }
 }
 
-async fn serve<A: Fn(&Asked) -> Reply>(
+async fn serve<A: Fn(&ReceivedRequest) -> TestReply>(
     mut socket: TcpStream,
-    log: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<ReceivedRequest>>>,
     answer: Arc<A>,
 ) {
     while let Some(mut asked) = read(&mut socket).await {
@@ -141,17 +143,17 @@ async fn serve<A: Fn(&Asked) -> Reply>(
             log.push(asked.clone());
         }
         let (bytes, reset) = match answer(&asked) {
-            Reply::Whole(bytes) => {
+            TestReply::Whole(bytes) => {
                 if socket.write_all(&bytes).await.is_err() {
                     return;
                 }
                 continue;
             }
-            Reply::Hang(bytes) => {
+            TestReply::Hang(bytes) => {
                 let _ = socket.write_all(&bytes).await;
                 return std::future::pending().await;
             }
-            Reply::Pieces(pieces) => {
+            TestReply::Pieces(pieces) => {
                 let _ = socket.set_nodelay(true);
                 for piece in pieces {
                     let _ = socket.write_all(&piece).await;
@@ -159,13 +161,13 @@ async fn serve<A: Fn(&Asked) -> Reply>(
                 }
                 return std::future::pending().await;
             }
-            Reply::Cut(bytes) => (bytes, false),
-            Reply::Reset(bytes) => (bytes, true),
+            TestReply::Cut(bytes) => (bytes, false),
+            TestReply::Reset(bytes) => (bytes, true),
         };
         let _ = socket.write_all(&bytes).await;
         let _ = socket.flush().await;
         if reset {
-            // Long enough for the client to have read what came.
+            // Long enough for the client to read the bytes.
             tokio::time::sleep(Duration::from_millis(30)).await;
             let _ = socket.set_zero_linger();
         }
@@ -173,11 +175,11 @@ async fn serve<A: Fn(&Asked) -> Reply>(
     }
 }
 
-async fn read(socket: &mut TcpStream) -> Option<Asked> {
+async fn read(socket: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(socket.read_u8().await.ok()?);
-        // The first byte of a TLS handshake; a server that does not speak it answers in its own way.
+        // This is the first byte of a TLS handshake, which a server without TLS answers like this.
         if head == [0x16] {
             let _ = socket.write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n").await;
             return None;
@@ -193,7 +195,7 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
         .and_then(|rest| rest.split('\r').next()?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     socket.read_exact(&mut body).await.ok()?;
-    Some(Asked {
+    Some(ReceivedRequest {
         method,
         path,
         head: lower,

@@ -1,12 +1,12 @@
-//! Looking at drivers, mostly on behalf of facts about them.
+//! Lookups about drivers, mostly for facts.
 
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
 use crate::model::{
-    CsiDriver, CsiNode, Event, Fact, FactKey, Kind, Lease, PodUse, Role, Text, Time, Volume,
-    Workload,
+    ControllerRole, CsiDriver, CsiNode, Event, Fact, FactKey, Kind, Lease, PodUse, Text, Time,
+    Volume, Workload,
 };
 
 impl<'a> Cx<'a> {
@@ -15,7 +15,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::Fact(key.clone()));
         let known = self.facts.borrow().get(&key).cloned();
         let (fact, wake) = known.unwrap_or_else(|| {
-            let (fact, wake) = self.apart(derive);
+            let (fact, wake) = self.derive_apart(derive);
             let derived = (Arc::new(fact), wake);
             self.facts.borrow_mut().insert(key, derived.clone());
             derived
@@ -26,36 +26,36 @@ impl<'a> Cx<'a> {
         fact
     }
 
-    /// Derives a fact with notes of its own, and returns it with its wake time.
-    fn apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
-        let (looked, wake) = (self.looked.take(), self.wake.take());
+    /// Derives a fact with records of its own, and returns it with its wake time.
+    fn derive_apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
+        let (lookups, wake) = (self.lookups.take(), self.wake.take());
         let fact = derive();
         let own_wake = self.wake.replace(wake);
-        *self.looked.borrow_mut() = looked;
+        *self.lookups.borrow_mut() = lookups;
         (fact, own_wake)
     }
 
-    /// Returns the `CSIDriver` of this name, if it was seen.
+    /// Returns the `CSIDriver` of this name, if it was read.
     ///
     /// # Errors
-    /// When it was not found and the kind was not seen.
+    /// When it was not found and the kind was not read.
     pub fn csi_driver(&self, name: &Text) -> Seen<Option<&'a CsiDriver>> {
         self.note(|| Lookup::CsiDriver(Text::clone(name)));
-        if let Some(id) = self.cluster.csi_drivers.find(Kind::CsiDriver, "", name) {
-            return Ok(self.cluster.csi_drivers.get(id));
+        let driver = self.cluster.tables.csi_drivers.named(Kind::CsiDriver, "", name);
+        if driver.is_none() {
+            self.all_of(Kind::CsiDriver)?;
         }
-        self.all_of(Kind::CsiDriver)?;
-        Ok(None)
+        Ok(driver)
     }
 
-    /// Returns the nodes on which a driver is registered. Only facts may ask.
+    /// Returns the nodes on which a driver is registered. Only for facts.
     ///
     /// # Errors
-    /// When none was found and the kind was not seen.
+    /// When none was found and the kind was not read.
     pub fn csi_nodes_of(&self, driver: &str) -> Seen<Vec<&'a CsiNode>> {
         let ids = self.cluster.indexes.csi_nodes_by_driver.candidates(driver);
         let nodes: Vec<_> = ids
-            .filter_map(|id| self.cluster.csi_nodes.get(id))
+            .filter_map(|id| self.cluster.tables.csi_nodes.get(id))
             .filter(|node| node.drivers.iter().any(|known| **known == *driver))
             .collect();
         if nodes.is_empty() {
@@ -64,53 +64,49 @@ impl<'a> Cx<'a> {
         Ok(nodes)
     }
 
-    /// Returns the leases of this name, in any namespace. Only facts may ask.
+    /// Returns the leases of this name, in any namespace. Only for facts.
     ///
     /// # Errors
-    /// When none was found and leases were not seen everywhere.
+    /// When none was found and Leases were not read in all namespaces.
     pub fn leases_named(&self, name: &str) -> Seen<Vec<&'a Lease>> {
         let ids = self.cluster.indexes.leases_by_name.candidates(name);
-        let mut leases: Vec<_> = ids
-            .filter_map(|id| self.cluster.leases.get(id))
-            .filter(|lease| &*lease.metadata.name == name)
-            .collect();
-        leases.sort_by(|a, b| a.namespace.cmp(&b.namespace));
+        let leases = self.matching(ids, |lease: &Lease| &*lease.metadata.name == name);
         if leases.is_empty() {
             self.all_of(Kind::Lease)?;
         }
         Ok(leases)
     }
 
-    /// Returns the pods that run storage sidecars, as far as pods were seen. Only facts may ask.
+    /// Returns the pods that run storage sidecars, as far as pods were read. Only for facts.
     pub fn sidecar_pods(&self) -> impl Iterator<Item = &'a PodUse> {
-        self.cluster.indexes.sidecar_pods.iter().filter_map(|id| self.cluster.pods.get(*id))
+        self.cluster.indexes.sidecar_pods.iter().filter_map(|id| self.cluster.tables.pods.get(*id))
     }
 
-    /// Returns the workloads that would run storage sidecars. Only facts may ask.
+    /// Returns the workloads that would run storage sidecars. Only for facts.
     pub fn sidecar_workloads(&self) -> impl Iterator<Item = &'a Workload> {
         let ids = self.cluster.indexes.sidecar_workloads.iter();
-        ids.filter_map(|id| self.cluster.workloads.get(*id))
+        ids.filter_map(|id| self.cluster.tables.workloads.get(*id))
     }
 
-    /// Returns the volumes that name a driver. Only facts may ask.
+    /// Returns the volumes that reference a driver. Only for facts.
     pub fn volumes_of_driver(&self, driver: &str) -> impl Iterator<Item = &'a Volume> {
         let ids = self.cluster.indexes.volumes_by_driver.candidates(driver);
         let mut ids: Vec<_> = ids.collect();
-        // An index has no order of its own, and what is found first is shown as evidence.
+        // An index has no order, and the first volume found is shown as evidence.
         ids.sort_unstable();
         let driver: Box<str> = driver.into();
         ids.into_iter()
-            .filter_map(|id| self.cluster.volumes.get(id))
+            .filter_map(|id| self.cluster.tables.volumes.get(id))
             .filter(move |volume| volume.drivers().any(|known| *known == *driver))
     }
 
-    /// Returns all events, for what drivers were last heard to do. Only facts may ask.
+    /// Returns all events, for the last actions of drivers. Only for facts.
     pub fn events(&self) -> impl Iterator<Item = &'a Event> {
-        self.cluster.events.iter().map(|(_, event)| event)
+        self.cluster.tables.events.iter().map(|(_, event)| event)
     }
 
-    /// Returns since when earlier runs found nothing of a controller. Only facts may ask.
-    pub fn sighting(&self, role: Role, driver: &Text) -> Option<Time> {
+    /// Returns since when earlier runs found no trace of a controller. Only for facts.
+    pub fn sighting(&self, role: ControllerRole, driver: &Text) -> Option<Time> {
         self.cluster.sightings.get(&(role, Text::clone(driver))).copied()
     }
 }

@@ -1,46 +1,38 @@
-//! Looking at nodes.
+//! Lookups of nodes.
 
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
-use crate::cluster::{Seen, lookup::on_node};
+use crate::cluster::{Seen, touch::on_node};
 use crate::model::{BackendKey, Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
 
 impl<'a> Cx<'a> {
-    /// Returns the nodes that say they hold a CSI volume, in use or attached.
+    /// Returns the nodes that list a CSI volume in `volumesInUse` or `volumesAttached`.
     ///
     /// # Errors
-    /// When nodes were not seen.
+    /// When nodes were not read.
     pub fn nodes_holding(&self, backend: &BackendKey) -> Seen<Vec<&'a Node>> {
         self.note(|| Lookup::NodesHolding(backend.clone()));
         self.all_of(Kind::Node)?;
         let ids = self.cluster.indexes.nodes_by_backend.candidates(backend.lookup());
-        let nodes = ids.filter_map(|id| self.cluster.nodes.get(id));
-        let names = |known: &str| on_node(known).is_some_and(|held| held.same(backend));
-        let holds = |node: &&Node| node.volumes.iter().any(|known| names(known));
-        let mut nodes: Vec<_> = nodes.filter(holds).collect();
-        nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        Ok(nodes)
+        let is_it = |entry: &str| on_node(entry).is_some_and(|known| known.same(backend));
+        Ok(self.matching(ids, |node: &Node| node.volumes.iter().any(|entry| is_it(entry))))
     }
 
-    /// Returns a node by name, which an object of the kind `named_by` names; `Ok(None)` when it is
-    /// known to be absent.
+    /// Returns a node that an object of the kind `named_by` references; `Ok(None)` if it is known
+    /// to be absent.
     ///
     /// # Errors
-    /// When nodes were not seen, or the absence is not proven.
+    /// When nodes were not read, or the absence is not proven.
     pub fn node(&self, name: &str, named_by: Kind) -> Seen<Option<&'a Node>> {
         self.note(|| Lookup::Node(name.into(), named_by));
-        if let Some(id) = self.cluster.nodes.find(Kind::Node, "", name) {
-            return Ok(self.cluster.nodes.get(id));
-        }
-        self.absent(Kind::Node, None, name, named_by)?;
-        Ok(None)
+        self.by_name(Kind::Node, None, name, named_by)
     }
 
     /// Whether any node satisfies an affinity; `false` only when it is known that none does.
     ///
     /// # Errors
-    /// When nodes were not seen, or were listed before the volumes.
+    /// When nodes were not read, or were listed before the volumes.
     pub fn any_node_matches(&self, affinity: &Arc<NodeAffinity>) -> Seen<bool> {
         self.note(|| Lookup::Nodes);
         if affinity.terms.iter().any(|term| self.node_of_term(term, &|_| true).is_some()) {
@@ -53,7 +45,7 @@ impl<'a> Cx<'a> {
     /// Returns a node that satisfies an affinity and is as wanted, such as not Ready.
     ///
     /// # Errors
-    /// When there is none, and nodes were not seen.
+    /// When there is none, and nodes were not read.
     pub fn node_matching(
         &self,
         affinity: &Arc<NodeAffinity>,
@@ -85,9 +77,9 @@ impl<'a> Cx<'a> {
             Some(wanted) => wanted.values.iter().find_map(|value| {
                 let key = (&*wanted.key, &**value);
                 let ids = self.cluster.indexes.nodes_by_label.candidates(key);
-                ids.filter_map(|id| self.cluster.nodes.get(id)).find(matches)
+                ids.filter_map(|id| self.cluster.tables.nodes.get(id)).find(matches)
             }),
-            None => self.cluster.nodes.iter().map(|(_, node)| node).find(matches),
+            None => self.cluster.tables.nodes.iter().map(|(_, node)| node).find(matches),
         }
     }
 }

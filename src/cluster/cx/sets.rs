@@ -1,17 +1,17 @@
-//! Looking at sets, their pods and the claims under their names.
+//! Lookups of `StatefulSet`s, their pods, the claims under their names, and autoscalers.
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
 use crate::model::{Autoscaler, Claim, Kind, PodUse, StatefulSet, Text, split_ordinal};
 
 impl<'a> Cx<'a> {
-    /// Returns a set by name; `Ok(None)` when none of that name was seen.
+    /// Returns a set by name; `Ok(None)` if none of that name was read.
     ///
     /// # Errors
-    /// When sets of that namespace were not seen.
+    /// When sets of that namespace were not read.
     pub fn set(&self, namespace: &Text, name: &str) -> Seen<Option<&'a StatefulSet>> {
         self.note(|| Lookup::Set(Text::clone(namespace), name.into()));
-        if let Some(id) = self.cluster.workloads.find(Kind::StatefulSet, namespace, name) {
+        if let Some(id) = self.cluster.tables.workloads.find(Kind::StatefulSet, namespace, name) {
             return Ok(self.cluster.set_at(id));
         }
         self.cluster.reach(Kind::StatefulSet, Some(namespace))?;
@@ -22,7 +22,7 @@ impl<'a> Cx<'a> {
     /// each with the template's name. There is one, or none; more when names are ambiguous.
     ///
     /// # Errors
-    /// When sets of that namespace were not seen.
+    /// When sets of that namespace were not read.
     pub fn sets_of_stem(
         &self,
         namespace: &Text,
@@ -47,13 +47,13 @@ impl<'a> Cx<'a> {
     /// Returns the claims called `<stem>-<ordinal>`, in the order of their ordinals.
     ///
     /// # Errors
-    /// When claims of that namespace were not seen.
+    /// When claims of that namespace were not read.
     pub fn claims_of_stem(&self, namespace: &Text, stem: &str) -> Seen<Vec<(i32, &'a Claim)>> {
         self.note(|| Lookup::ClaimsOfStem(Text::clone(namespace), stem.into()));
         self.cluster.reach(Kind::PersistentVolumeClaim, Some(namespace))?;
         let ids = self.cluster.indexes.claims_by_stem.candidates((&**namespace, stem));
         let mut claims: Vec<_> = ids
-            .filter_map(|id| self.cluster.claims.get(id))
+            .filter_map(|id| self.cluster.tables.claims.get(id))
             .filter(|claim| claim.namespace == *namespace)
             .filter_map(|claim| match split_ordinal(&claim.metadata.name) {
                 Some((known, ordinal)) if known == stem => Some((ordinal, claim)),
@@ -64,43 +64,43 @@ impl<'a> Cx<'a> {
         Ok(claims)
     }
 
-    /// Returns the claim called `<stem>-<ordinal>`, if one was seen. Where siblings are compared,
-    /// this spares reading all of them for each.
+    /// Returns the claim called `<stem>-<ordinal>`, if it was read. Comparing neighbours needs no
+    /// look at all siblings then.
     ///
     /// # Errors
-    /// When claims of that namespace were not seen.
+    /// When claims of that namespace were not read.
     pub fn sibling(&self, namespace: &Text, stem: &str, ordinal: i32) -> Seen<Option<&'a Claim>> {
         self.note(|| Lookup::ClaimsOfStem(Text::clone(namespace), stem.into()));
         let kind = Kind::PersistentVolumeClaim;
         self.cluster.reach(kind, Some(namespace))?;
-        let id = self.cluster.claims.find(kind, namespace, &format!("{stem}-{ordinal}"));
-        Ok(id.and_then(|id| self.cluster.claims.get(id)))
+        Ok(self.cluster.tables.claims.named(kind, namespace, &format!("{stem}-{ordinal}")))
     }
 
-    /// Returns a pod that is kept, by name: one that uses claims, belongs to a set, or runs a
-    /// storage sidecar. `Ok(None)` when there is none of that name among those.
+    /// Returns a pod of which a row is kept, by name: one that uses claims, belongs to a set, or
+    /// runs a storage sidecar. `Ok(None)` if none of these has the name.
     ///
     /// # Errors
-    /// When pods of that namespace were not seen.
+    /// When pods of that namespace were not read.
     pub fn pod(&self, namespace: &Text, name: &str) -> Seen<Option<&'a PodUse>> {
         self.note(|| Lookup::Pod(Text::clone(namespace), name.into()));
-        if let Some(id) = self.cluster.pods.find(Kind::Pod, namespace, name) {
-            return Ok(self.cluster.pods.get(id));
+        let pod = self.cluster.tables.pods.named(Kind::Pod, namespace, name);
+        if pod.is_none() {
+            self.cluster.reach(Kind::Pod, Some(namespace))?;
         }
-        self.cluster.reach(Kind::Pod, Some(namespace))?;
-        Ok(None)
+        Ok(pod)
     }
 
-    /// Returns the pods called `<set>-<ordinal>`, in the order of their ordinals, whoever made them.
+    /// Returns the pods called `<set>-<ordinal>`, in the order of their ordinals, whichever
+    /// controller created them.
     ///
     /// # Errors
-    /// When pods of that namespace were not seen.
+    /// When pods of that namespace were not read.
     pub fn pods_named_after(&self, namespace: &Text, set: &str) -> Seen<Vec<(i32, &'a PodUse)>> {
         self.note(|| Lookup::PodsOfSet(Text::clone(namespace), set.into()));
         self.cluster.reach(Kind::Pod, Some(namespace))?;
         let ids = self.cluster.indexes.pods_by_set.candidates((&**namespace, set));
         let mut pods: Vec<_> = ids
-            .filter_map(|id| self.cluster.pods.get(id))
+            .filter_map(|id| self.cluster.tables.pods.get(id))
             .filter(|pod| pod.namespace == *namespace)
             .filter_map(|pod| match split_ordinal(&pod.name) {
                 Some((known, ordinal)) if known == set => Some((ordinal, pod)),
@@ -114,21 +114,14 @@ impl<'a> Cx<'a> {
     /// Returns the autoscalers that scale the set of this name.
     ///
     /// # Errors
-    /// When autoscalers of that namespace were not seen.
+    /// When autoscalers of that namespace were not read.
     pub fn autoscalers_of(&self, namespace: &Text, name: &str) -> Seen<Vec<&'a Autoscaler>> {
         self.note(|| Lookup::AutoscalersOf(Text::clone(namespace), name.into()));
         self.cluster.reach(Kind::HorizontalPodAutoscaler, Some(namespace))?;
         let kind = Kind::StatefulSet.name();
         let ids = self.cluster.indexes.autoscalers_by_target.candidates((&**namespace, kind, name));
-        let mut rows: Vec<_> = ids
-            .filter_map(|id| self.cluster.autoscalers.get(id))
-            .filter(|row| {
-                row.namespace == *namespace
-                    && &*row.target_kind == kind
-                    && &*row.target_name == name
-            })
-            .collect();
-        rows.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(rows)
+        Ok(self.matching(ids, |row: &Autoscaler| {
+            row.namespace == *namespace && &*row.target_kind == kind && &*row.target_name == name
+        }))
     }
 }

@@ -1,19 +1,19 @@
-//! The ways of looking for a controller.
+//! Probes for a controller: Leases, pods, workloads, registration, recent actions.
 
 use std::time::Duration;
 
-use super::{Says, Search, Sign};
-use crate::facts::names::{provisioner_leases, sanitize};
+use super::{ControllerSearch, ProbeOutcome, SignOfLife};
+use crate::facts::driver_names::{provisioner_leases, sanitize};
 use crate::model::{
-    Kind, ObjectRef, PodPhase, Role, Sidecars, Threshold, Time, Workload, format_time,
+    ControllerRole, Kind, ObjectRef, PodPhase, Sidecars, Threshold, Time, Workload, format_time,
 };
 
 /// A Lease counts as renewed for this many times its own duration.
 const LEASE_PERIODS: u32 = 3;
-/// The duration of a Lease that does not say.
+/// The duration of a Lease without one.
 const LEASE_DEFAULT: Duration = Duration::from_secs(15);
 
-/// How a Lease was renewed last.
+/// The last renewal of a Lease, in words.
 fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
     let by = holder.map_or_else(String::new, |holder| format!(" by {holder}"));
     match time {
@@ -22,13 +22,15 @@ fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
     }
 }
 
-impl Search<'_, '_> {
-    pub(super) fn lease(&mut self) -> Says {
+impl ControllerSearch<'_, '_> {
+    pub(super) fn lease(&mut self) -> ProbeOutcome {
         let mut names = match self.role {
-            Role::Provisioner => provisioner_leases(self.driver),
-            Role::Attacher => vec![format!("external-attacher-leader-{}", sanitize(self.driver))],
-            Role::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
-            Role::ControllerManager => vec!["kube-controller-manager".to_owned()],
+            ControllerRole::Provisioner => provisioner_leases(self.driver),
+            ControllerRole::Attacher => {
+                vec![format!("external-attacher-leader-{}", sanitize(self.driver))]
+            }
+            ControllerRole::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
+            ControllerRole::ControllerManager => vec!["kube-controller-manager".to_owned()],
         };
         names.dedup();
         let (mut stale, mut odd): (Option<(String, String)>, Option<_>) = (None, None);
@@ -36,12 +38,16 @@ impl Search<'_, '_> {
             let leases = match self.cx.leases_named(name) {
                 Ok(leases) => leases,
                 Err(unseen) => {
-                    return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
+                    return self.probe(
+                        "lease",
+                        unseen.reason.clone(),
+                        ProbeOutcome::Unseen(unseen),
+                    );
                 }
             };
             for lease in leases {
                 let system = &*lease.namespace == "kube-system";
-                if self.role == Role::ControllerManager && !system {
+                if self.role == ControllerRole::ControllerManager && !system {
                     continue;
                 }
                 let object = format!("lease/{}/{name}", lease.namespace);
@@ -49,15 +55,15 @@ impl Search<'_, '_> {
                     .duration_seconds
                     .map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()));
                 let renewed = self.sign(lease.renewed, period * LEASE_PERIODS);
-                // A holder that lets go leaves its name empty.
+                // A holder that releases a Lease empties the field.
                 let holder = lease.holder.as_deref().filter(|holder| !holder.is_empty());
                 let latest = last_renewed(lease.renewed, holder);
                 match (renewed, holder) {
-                    (Sign::Recent, Some(_)) => {
+                    (SignOfLife::Recent, Some(_)) => {
                         let found = format!("{object} has not expired");
-                        return self.probe_of("lease", found, Some(latest), Says::Alive);
+                        return self.probe_of("lease", found, Some(latest), ProbeOutcome::Alive);
                     }
-                    (Sign::Odd, Some(_)) => odd = Some((object, latest)),
+                    (SignOfLife::Odd, Some(_)) => odd = Some((object, latest)),
                     (_, Some(_)) => stale = Some((format!("{object} has expired"), latest)),
                     (_, None) => stale = Some((format!("{object} has no holder"), latest)),
                 }
@@ -66,20 +72,26 @@ impl Search<'_, '_> {
         self.lease = stale.is_some() || odd.is_some();
         if let Some((object, latest)) = odd {
             let found = format!("{object} was renewed at a time that is not known to be past");
-            return self.probe_of("lease", found, Some(latest), Says::Trace);
+            return self.probe_of("lease", found, Some(latest), ProbeOutcome::Trace);
         }
-        // An old Lease may have a namesake that was not seen.
+        // Besides an old Lease there may be another one of that name that was not read.
         if let Err(unseen) = self.cx.all_of(Kind::Lease) {
-            return self.probe("lease", unseen.reason.clone(), Says::Unseen(unseen));
+            return self.probe("lease", unseen.reason.clone(), ProbeOutcome::Unseen(unseen));
         }
         match stale {
-            // A driver's Leases outlive its uninstallation: old ones prove nothing.
-            Some((found, latest)) => self.probe_of("lease", found, Some(latest), Says::Nothing),
-            None => self.probe("lease", format!("no Lease {}", names.join(" or ")), Says::Nothing),
+            // The Leases of a driver remain after it was uninstalled: old ones prove nothing.
+            Some((found, latest)) => {
+                self.probe_of("lease", found, Some(latest), ProbeOutcome::Nothing)
+            }
+            None => self.probe(
+                "lease",
+                format!("no Lease {}", names.join(" or ")),
+                ProbeOutcome::Nothing,
+            ),
         }
     }
 
-    pub(super) fn pods(&mut self) -> Says {
+    pub(super) fn pods(&mut self) -> ProbeOutcome {
         let mut waiting = None;
         for pod in self.cx.sidecar_pods() {
             let Some(sidecars) = &pod.sidecars else { continue };
@@ -88,22 +100,22 @@ impl Search<'_, '_> {
             }
             self.runs_in.push(pod.object());
             let runs = pod.phase == PodPhase::Running && pod.ready && pod.deleting.is_none();
-            if runs && self.names_driver(sidecars) {
+            if runs && self.serves(sidecars) {
                 let found = format!("{} is running and ready", pod.object());
-                return self.probe("pod", found, Says::Alive);
+                return self.probe("pod", found, ProbeOutcome::Alive);
             }
             waiting = Some(format!("{} may run it, phase {}", pod.object(), pod.phase.name()));
         }
         if let Some(found) = waiting {
-            return self.probe("pod", found, Says::Trace);
+            return self.probe("pod", found, ProbeOutcome::Trace);
         }
         match self.cx.all_of(Kind::Pod) {
-            Ok(()) => self.probe("pod", "no pod runs it", Says::Nothing),
-            Err(unseen) => self.probe("pod", unseen.reason.clone(), Says::Unseen(unseen)),
+            Ok(()) => self.probe("pod", "no pod runs it", ProbeOutcome::Nothing),
+            Err(unseen) => self.probe("pod", unseen.reason.clone(), ProbeOutcome::Unseen(unseen)),
         }
     }
 
-    pub(super) fn workloads(&mut self) -> Says {
+    pub(super) fn workloads(&mut self) -> ProbeOutcome {
         let served = |sidecars: &Sidecars| self.may_serve(sidecars);
         let found: Vec<_> = self
             .cx
@@ -116,19 +128,21 @@ impl Search<'_, '_> {
             let replicas = replicas.map_or(String::new(), |n| format!(", {n} replicas"));
             let text = format!("{object} would run it{replicas}");
             self.runs_in.extend(found.into_iter().map(|(object, _)| object));
-            return self.probe("workload", text, Says::Trace);
+            return self.probe("workload", text, ProbeOutcome::Trace);
         }
         let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
         match kinds.into_iter().try_for_each(|kind| self.cx.all_of(kind)) {
-            Ok(()) => self.probe("workload", "no workload would run it", Says::Nothing),
-            Err(unseen) => self.probe("workload", unseen.reason.clone(), Says::Unseen(unseen)),
+            Ok(()) => self.probe("workload", "no workload would run it", ProbeOutcome::Nothing),
+            Err(unseen) => {
+                self.probe("workload", unseen.reason.clone(), ProbeOutcome::Unseen(unseen))
+            }
         }
     }
 
-    /// Returns the workload that runs it and that somebody scaled to zero, unless another one runs
-    /// it too. `ReplicaSet`s without replicas are earlier revisions.
+    /// Returns the workload of the controller that was scaled to zero, unless another one runs it
+    /// too. `ReplicaSet`s without replicas are earlier revisions.
     fn scaled_to_zero(&self) -> Option<ObjectRef> {
-        let names = |it: &&Workload| it.sidecars.as_deref().is_some_and(|it| self.names_driver(it));
+        let names = |it: &&Workload| it.sidecars.as_deref().is_some_and(|it| self.serves(it));
         let own = self.cx.sidecar_workloads().filter(names);
         let mut own = own.filter(|it| it.kind != Kind::ReplicaSet || it.replicas != Some(0));
         let first = own.next()?;
@@ -136,46 +150,55 @@ impl Search<'_, '_> {
     }
 
     /// `CSIDriver` and `CSINode`: a driver that is registered is not absent.
-    pub(super) fn registration(&mut self) -> Says {
-        if matches!(self.role, Role::ControllerManager | Role::Snapshotter) {
-            return Says::Nothing;
+    pub(super) fn registration(&mut self) -> ProbeOutcome {
+        if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter) {
+            return ProbeOutcome::Nothing;
         }
         match self.cx.csi_driver(self.driver) {
-            // Its volumes are not attached: that the driver is there says nothing of an attacher.
-            Ok(Some(driver)) if self.role == Role::Attacher && !driver.attach_required => {
+            // Its volumes are not attached: the registration is no evidence of an
+            // external-attacher.
+            Ok(Some(driver))
+                if self.role == ControllerRole::Attacher && !driver.attach_required =>
+            {
                 let found = format!("CSIDriver {} needs no attacher", self.driver);
-                return self.probe("registration", found, Says::Nothing);
+                return self.probe("registration", found, ProbeOutcome::Nothing);
             }
             Ok(Some(_)) => {
                 let found = format!("CSIDriver {} exists", self.driver);
-                return self.probe("registration", found, Says::Trace);
+                return self.probe("registration", found, ProbeOutcome::Trace);
             }
             Ok(None) => {}
             Err(unseen) => {
-                return self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen));
+                return self.probe(
+                    "registration",
+                    unseen.reason.clone(),
+                    ProbeOutcome::Unseen(unseen),
+                );
             }
         }
         match self.cx.csi_nodes_of(self.driver) {
             Ok(nodes) if nodes.is_empty() => {
                 let found = "neither CSIDriver nor CSINode names it";
-                self.probe("registration", found, Says::Nothing)
+                self.probe("registration", found, ProbeOutcome::Nothing)
             }
             Ok(nodes) => {
                 let found = format!("registered on {} nodes", nodes.len());
-                self.probe("registration", found, Says::Trace)
+                self.probe("registration", found, ProbeOutcome::Trace)
             }
-            Err(unseen) => self.probe("registration", unseen.reason.clone(), Says::Unseen(unseen)),
+            Err(unseen) => {
+                self.probe("registration", unseen.reason.clone(), ProbeOutcome::Unseen(unseen))
+            }
         }
     }
 
-    /// What it was last seen to do: writes to volumes, and events.
-    pub(super) fn recent_action(&mut self) -> Says {
+    /// Its last actions: writes to volumes, and events.
+    pub(super) fn recent_action(&mut self) -> ProbeOutcome {
         let within = self.cx.settings().thresholds.get(Threshold::DriverAction);
         let manager = match self.role {
-            Role::Provisioner => "csi-provisioner",
-            Role::Attacher => "csi-attacher",
-            Role::Snapshotter => "snapshot-controller",
-            Role::ControllerManager => "kube-controller-manager",
+            ControllerRole::Provisioner => "csi-provisioner",
+            ControllerRole::Attacher => "csi-attacher",
+            ControllerRole::Snapshotter => "snapshot-controller",
+            ControllerRole::ControllerManager => "kube-controller-manager",
         };
         let writes = self.cx.volumes_of_driver(self.driver).flat_map(|volume| {
             let own = volume.metadata.managers.iter().filter(|it| it.manager.contains(manager));
@@ -184,45 +207,52 @@ impl Search<'_, '_> {
         let last = writes.max_by_key(|(time, manager, volume)| (*time, *manager, volume.name()));
         let wrote = self.sign(last.map(|(time, ..)| time), within);
         if let Some((time, manager, volume)) = last
-            && wrote == Sign::Recent
+            && wrote == SignOfLife::Recent
         {
             let (found, time) = ("it wrote to one of its volumes", format_time(&time));
             let latest = format!("{}, as {manager}, at {time}", volume.object());
-            return self.probe_of("recent action", found, Some(latest), Says::Alive);
+            return self.probe_of("recent action", found, Some(latest), ProbeOutcome::Alive);
         }
-        let own = self.cx.events().filter(|event| self.speaks_as(&event.component));
+        let own = self.cx.events().filter(|event| self.is_event_source(&event.component));
         let last = own
             .filter_map(|event| Some((event.last_seen?, event)))
             .max_by_key(|(time, event)| (*time, &event.namespace, &event.name));
         let said = self.sign(last.map(|(time, _)| time), within);
         if let Some((time, event)) = last
-            && said == Sign::Recent
+            && said == SignOfLife::Recent
         {
             let time = format_time(&time);
             let latest = format!("{} about {}, at {time}", event.reason, event.about);
-            return self.probe_of("recent action", "it wrote an event", Some(latest), Says::Alive);
+            return self.probe_of(
+                "recent action",
+                "it wrote an event",
+                Some(latest),
+                ProbeOutcome::Alive,
+            );
         }
-        if wrote == Sign::Odd || said == Sign::Odd {
+        if wrote == SignOfLife::Odd || said == SignOfLife::Odd {
             let found = "at a time that is not known to be past";
-            return self.probe("recent action", found, Says::Trace);
+            return self.probe("recent action", found, ProbeOutcome::Trace);
         }
         match self.cx.all_of(Kind::Event).and_then(|()| self.cx.all_of(Kind::PersistentVolume)) {
-            Ok(()) => self.probe("recent action", "none seen", Says::Nothing),
-            Err(unseen) => self.probe("recent action", unseen.reason.clone(), Says::Unseen(unseen)),
+            Ok(()) => self.probe("recent action", "none seen", ProbeOutcome::Nothing),
+            Err(unseen) => {
+                self.probe("recent action", unseen.reason.clone(), ProbeOutcome::Unseen(unseen))
+            }
         }
     }
 
-    /// Whether this is how the controller signs its events.
-    fn speaks_as(&self, component: &str) -> bool {
+    /// Whether the controller uses this name as the source of its events.
+    fn is_event_source(&self, component: &str) -> bool {
         match self.role {
             // `<driver>_<host>_<uuid>` (library, `NewProvisionController`).
-            Role::Provisioner => {
+            ControllerRole::Provisioner => {
                 component.strip_prefix(&**self.driver).is_some_and(|rest| rest.starts_with('_'))
             }
-            // It writes none about volumes and claims.
-            Role::Attacher => false,
-            Role::Snapshotter => component == "snapshot-controller",
-            Role::ControllerManager => {
+            // It emits none about volumes and claims.
+            ControllerRole::Attacher => false,
+            ControllerRole::Snapshotter => component == "snapshot-controller",
+            ControllerRole::ControllerManager => {
                 matches!(component, "persistentvolume-controller" | "attachdetach-controller")
             }
         }

@@ -10,27 +10,27 @@ pub struct PodUser<'a> {
     /// The pod, in any phase, scheduled or not.
     pub pod: &'a PodUse,
     /// How it uses the claim.
-    pub why: Why,
+    pub usage: PodUsage,
 }
 
 /// How a pod uses a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// A volume of it names the claim (`persistentVolumeClaim.claimName`).
+pub enum PodUsage {
+    /// A volume of the pod references the claim (`persistentVolumeClaim.claimName`).
     Named,
-    /// The claim was made for an ephemeral volume of it, and is controlled by it.
+    /// The claim was created for an ephemeral volume of the pod, which controls it.
     Ephemeral,
 }
 
 impl PodUser<'_> {
-    /// Whether upstream's protection of claims takes the pod for a user: it was scheduled, and, if
-    /// the volume is ephemeral, was not shut down. Whether it is finished does not matter, only
-    /// that its object is there (`pvc_protection_controller.go`, `podUsesPVCForDeletion`).
+    /// Whether the protection controller of Kubernetes regards the pod as a user: it was scheduled,
+    /// and, if the volume is ephemeral, was not shut down. Finished pods count as long as their
+    /// objects exist (`pvc_protection_controller.go`, `podUsesPVCForDeletion`).
     pub const fn holds_protection(&self) -> bool {
         self.pod.node.is_some()
-            && match self.why {
-                Why::Named => true,
-                Why::Ephemeral => !self.pod.is_shut_down(),
+            && match self.usage {
+                PodUsage::Named => true,
+                PodUsage::Ephemeral => !self.pod.is_shut_down(),
             }
     }
 }
@@ -39,27 +39,27 @@ impl PodUser<'_> {
 /// shut down or not.
 ///
 /// # Errors
-/// When pods of its namespace were not seen.
+/// When pods of its namespace were not read.
 pub fn pod_users<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<PodUser<'a>>> {
     let pods = cx.pods_of(&claim.key())?;
     Ok(pods.into_iter().filter_map(|pod| user(pod, claim)).collect())
 }
 
-/// Returns the pods for whose sake upstream keeps a deleted claim (R-PVCP-3).
+/// Returns the pods that block the deletion of a claim in Kubernetes (R-PVCP-3).
 ///
 /// # Errors
-/// When pods of its namespace were not seen.
+/// When pods of its namespace were not read.
 pub fn upstream_in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<PodUser<'a>>> {
     let mut users = pod_users(cx, claim)?;
     users.retain(PodUser::holds_protection);
     Ok(users)
 }
 
-/// Returns the pods that wait for an ephemeral volume under the name of a claim which is not theirs
-/// and will not become so: nor that of an earlier pod of the same name, which is on its way out.
+/// Returns the pods that wait for an ephemeral volume whose name is taken by a claim of another
+/// owner. A claim of an earlier pod of the same name does not count, since it will be deleted.
 ///
 /// # Errors
-/// When pods of its namespace were not seen.
+/// When pods of its namespace were not read.
 pub fn conflicting_pods<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<&'a PodUse>> {
     let mut pods = cx.pods_of(&claim.key())?;
     pods.retain(|pod| {
@@ -71,18 +71,19 @@ pub fn conflicting_pods<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<&'a PodUse>>
     Ok(pods)
 }
 
-/// Whether, and how, a pod uses a claim that a volume of it leads to.
+/// Returns how a pod uses a claim, if it does.
 fn user<'a>(pod: &'a PodUse, claim: &Claim) -> Option<PodUser<'a>> {
     let mut mounted = pod.claims.iter().filter(|it| it.claim == claim.metadata.name);
     if mounted.clone().any(|it| !it.ephemeral) {
-        return Some(PodUser { pod, why: Why::Named });
+        return Some(PodUser { pod, usage: PodUsage::Named });
     }
     (mounted.next().is_some() && controls(pod, claim))
-        .then_some(PodUser { pod, why: Why::Ephemeral })
+        .then_some(PodUser { pod, usage: PodUsage::Ephemeral })
 }
 
 /// Whether a pod is the managing controller of a claim (component-helpers `storage/ephemeral`,
-/// `VolumeIsForPod`). Where a dump lacks a uid, the name decides, and a user more is found.
+/// `VolumeIsForPod`). If a dump lacks a uid, the name decides, so that rather one user too many is
+/// found.
 fn controls(pod: &PodUse, claim: &Claim) -> bool {
     let Some(owner) = controller_of(&claim.metadata) else {
         return false;
@@ -93,7 +94,7 @@ fn controls(pod: &PodUse, claim: &Claim) -> bool {
     }
 }
 
-/// Whether a pod of this name, this one or an earlier one, is the controller of a claim.
+/// Whether a pod of this name, of whatever uid, is the controller of a claim.
 fn controlled(pod: &PodUse, claim: &Claim) -> bool {
     claim
         .metadata

@@ -1,39 +1,40 @@
 //! Why a claim must not be deleted (R-PVCP-9).
 
-use super::{ClaimFate, PodUser, Why, fate, pod_users};
+use super::{ClaimDataEffect, PodUsage, PodUser, data_effect, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
     Ownership, PVC_PROTECTION, controller_of, ownership,
-    retention::{Member, membership},
+    retention::{TemplateClaim, membership},
 };
 use crate::model::{
     Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectRef, OwnerReference, ReclaimPolicy,
     StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
-/// Conditions that say that the volume is being changed.
+/// Conditions during changes of the volume.
 const CHANGING: [&str; 3] = ["Resizing", "FileSystemResizePending", "ModifyingVolume"];
 
-/// One reason not to delete a claim, with the object that proves it.
+/// A reason not to delete a claim, with the object that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason<'a> {
-    /// A pod uses it, in whatever phase, scheduled or not.
+pub enum UnsafeReason<'a> {
+    /// A pod uses it, in any phase, scheduled or not.
     Pod(PodUser<'a>),
-    /// A workload's template names it, at any number of replicas, suspended or not.
+    /// The template of a workload references it, at any number of replicas, suspended or not.
     Workload(&'a Workload),
-    /// It is, by its name, a claim of a set's template.
+    /// By its name it is a claim of the template of a `StatefulSet`.
     Template(SetTemplate<'a>),
-    /// A claim that is to be filled from it is still Pending.
+    /// A clone of it is still Pending.
     Clone(&'a Claim),
     /// A snapshot of it is not ready.
     Snapshot(&'a VolumeSnapshot),
     /// Its volume is attached to a node.
     Attached(&'a Attachment),
-    /// It is controlled by an object that is there, and which relies on it or would make it anew.
+    /// It is controlled by an object that exists, and that uses it or would recreate it.
     Owned(OwnerReference),
-    /// Its protection is missing: a deletion would be immediate, under a running pod too.
+    /// Its protection finalizer is missing: a deletion would be immediate, also under a running
+    /// pod.
     Unprotected,
-    /// Its volume's policy destroys the data. The only reason that a choice of the user lifts.
+    /// The policy of its volume destroys the data. The only reason that a flag overrides.
     DataLost(&'a Volume),
     /// Its size or its attributes are being changed.
     Changing(ClaimCondition),
@@ -48,12 +49,12 @@ pub struct SetTemplate<'a> {
     pub template: &'a Text,
 }
 
-/// What speaks against deleting a claim.
+/// The reasons not to delete a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unsafe<'a> {
     /// The reasons that were found, pods first.
-    pub reasons: Vec<Reason<'a>>,
-    /// What was not seen, and might hold another one.
+    pub reasons: Vec<UnsafeReason<'a>>,
+    /// What was not read, and might contain further reasons.
     pub unseen: Vec<Unseen>,
 }
 
@@ -61,8 +62,8 @@ impl Unsafe<'_> {
     fn take<'a, T>(
         unseen: &mut Vec<Unseen>,
         seen: Seen<impl IntoIterator<Item = T>>,
-        reason: impl Fn(T) -> Reason<'a>,
-    ) -> Vec<Reason<'a>> {
+        reason: impl Fn(T) -> UnsafeReason<'a>,
+    ) -> Vec<UnsafeReason<'a>> {
         match seen {
             Ok(found) => found.into_iter().map(reason).collect(),
             Err(what) => {
@@ -73,13 +74,13 @@ impl Unsafe<'_> {
     }
 }
 
-impl Reason<'_> {
-    /// Whether saying what is to become of the data is enough to lift it.
+impl UnsafeReason<'_> {
+    /// Whether a flag about the data overrides it.
     pub const fn is_lifted_by_choice(&self) -> bool {
         matches!(self, Self::DataLost(_))
     }
 
-    /// The object that proves it; `None` where it is the claim itself.
+    /// The object that proves it; `None` if that is the claim itself.
     pub fn object(&self) -> Option<ObjectRef> {
         match self {
             Self::Pod(user) => Some(user.pod.object()),
@@ -93,13 +94,13 @@ impl Reason<'_> {
         }
     }
 
-    /// In words, as a refusal would say it.
+    /// In the words of a refusal.
     pub fn words(&self) -> String {
         match self {
-            Self::Pod(PodUser { pod, why }) => {
-                let how = match why {
-                    Why::Named => "names it",
-                    Why::Ephemeral => "has it as an ephemeral volume",
+            Self::Pod(PodUser { pod, usage }) => {
+                let how = match usage {
+                    PodUsage::Named => "names it",
+                    PodUsage::Ephemeral => "has it as an ephemeral volume",
                 };
                 let scheduled = if pod.node.is_some() { "" } else { ", not scheduled yet" };
                 let shut_down = if pod.is_shut_down() { ", shut down" } else { "" };
@@ -135,60 +136,62 @@ impl Reason<'_> {
     }
 }
 
-/// Returns everything that speaks against deleting a claim. One user that was found is proof
-/// enough of use, whatever else was not seen.
+/// Returns the reasons not to delete a claim. One user proves use, whatever else was not read.
 pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut unseen = Vec::new();
     let key = claim.key();
-    let mut reasons = Unsafe::take(&mut unseen, pod_users(cx, claim), Reason::Pod);
+    let mut reasons = Unsafe::take(&mut unseen, pod_users(cx, claim), UnsafeReason::Pod);
     let workloads = cx.workloads_of(&key);
-    reasons.extend(Unsafe::take(&mut unseen, workloads, Reason::Workload));
-    reasons.extend(Unsafe::take(&mut unseen, template_wanting(cx, claim), Reason::Template));
+    reasons.extend(Unsafe::take(&mut unseen, workloads, UnsafeReason::Workload));
+    reasons.extend(Unsafe::take(&mut unseen, template_wanting(cx, claim), UnsafeReason::Template));
     let clones = cx
         .claims_from(&key)
         .map(|claims| claims.into_iter().filter(|claim| claim.phase == ClaimPhase::Pending));
-    reasons.extend(Unsafe::take(&mut unseen, clones, Reason::Clone));
+    reasons.extend(Unsafe::take(&mut unseen, clones, UnsafeReason::Clone));
     let snapshots = cx
         .volume_snapshots_of(&key)
         .map(|snapshots| snapshots.into_iter().filter(|snapshot| !snapshot.ready));
-    reasons.extend(Unsafe::take(&mut unseen, snapshots, Reason::Snapshot));
+    reasons.extend(Unsafe::take(&mut unseen, snapshots, UnsafeReason::Snapshot));
     if let Some(volume) = &claim.volume_name {
         let attached =
             cx.attachments_of(volume).map(|rows| rows.into_iter().filter(|row| row.attached));
-        reasons.extend(Unsafe::take(&mut unseen, attached, Reason::Attached));
+        reasons.extend(Unsafe::take(&mut unseen, attached, UnsafeReason::Attached));
     }
     if let Some(owner) = controller_of(&claim.metadata) {
         match ownership(cx, claim, owner) {
-            Ok(Ownership::Solid) => reasons.push(Reason::Owned(owner.clone())),
+            Ok(Ownership::Solid) => reasons.push(UnsafeReason::Owned(owner.clone())),
             Ok(Ownership::Dangling) => {}
             Err(what) => unseen.push(what),
         }
     }
     if !claim.metadata.has_finalizer(PVC_PROTECTION) {
-        reasons.push(Reason::Unprotected);
+        reasons.push(UnsafeReason::Unprotected);
     }
-    match fate(cx, claim) {
-        // The policy is enough, whether or not somebody can act on it now.
-        ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) | ClaimFate::Kept(volume) => {
+    match data_effect(cx, claim) {
+        // The policy is enough, whether or not a controller can act on it now.
+        ClaimDataEffect::Destroyed(volume)
+        | ClaimDataEffect::Scrubbed(volume)
+        | ClaimDataEffect::Kept(volume) => {
             if matches!(volume.reclaim_policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) {
-                reasons.push(Reason::DataLost(volume));
+                reasons.push(UnsafeReason::DataLost(volume));
             }
         }
-        ClaimFate::NoVolume => {}
-        ClaimFate::Unseen(reason) => {
+        ClaimDataEffect::NoVolume => {}
+        ClaimDataEffect::Unseen(reason) => {
             unseen.push(Unseen { kind: Kind::PersistentVolume, namespace: None, reason });
         }
     }
     let changing = CHANGING.iter().find_map(|kind| claim.condition(kind));
-    reasons.extend(changing.cloned().map(Reason::Changing));
+    reasons.extend(changing.cloned().map(UnsafeReason::Changing));
     Unsafe { reasons, unseen }
 }
 
-/// Returns the templates of sets that want the claim, or keep it although they do not want its
-/// ordinal now. Where it cannot be told whose it is, all of them (R-PVCP-9 c, R-1847-4).
+/// Returns the templates of `StatefulSet`s that use the claim, or retain it although its ordinal is
+/// out of range now. If the `StatefulSet` of the claim is ambiguous, all of them (R-PVCP-9 c,
+/// R-1847-4).
 fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let found = membership(cx, claim)?;
-    let leaves = |it: &Member| {
+    let leaves = |it: &TemplateClaim| {
         !it.is_wanted() && it.set.retention.as_ref().is_some_and(|it| it.when_scaled.deletes())
     };
     if found.decided.as_ref().is_some_and(leaves) {
@@ -198,15 +201,14 @@ fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>
     Ok(pairs.iter().map(|it| SetTemplate { set: it.set, template: it.template }).collect())
 }
 
-/// Returns the templates of sets whose claim it is, by its name alone: in range or not, whatever
-/// the set's policy.
+/// Returns the templates of `StatefulSet`s that match the name of a claim: in range or not,
+/// whatever the policy.
 ///
-/// SEAM: R-PVCP-9 c also lets go of claims out of range with `whenScaled: Delete`. Which ordinals
-/// are in range is for the facts about sets to say, and to be asked here. Until then every claim
-/// of a template counts, which refuses more than it has to.
+/// R-PVCP-9 c does not count claims out of range with `whenScaled: Delete`. Here every claim of a
+/// template counts, which refuses more than necessary.
 ///
 /// # Errors
-/// When sets of its namespace were not seen.
+/// When sets of its namespace were not read.
 pub fn template_of<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let Some((stem, _)) = split_ordinal(&claim.metadata.name) else { return Ok(Vec::new()) };
     let sets = cx.sets_of_stem(&claim.namespace, stem)?;

@@ -1,4 +1,4 @@
-//! A situation as it was seen.
+//! Building a `SetSituation` from a cluster.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{
@@ -6,21 +6,21 @@ use crate::model::{
 };
 
 use super::{
-    ClaimState, Form, Member, OwnerState, PodState, Presence, Propagation, SetState, Situation,
-    VolumeFate, is_member, membership,
+    OwnerState, Presence, Propagation, ReferenceForm, SetClaimState, SetPodState, SetSituation,
+    SetState, TemplateClaim, VolumeEffect, is_member, membership,
 };
 
-impl Situation {
-    /// Puts together what decides about a set's claims: those that are surely its own.
+impl SetSituation {
+    /// Builds the situation of a set, with the claims that certainly belong to it.
     ///
     /// # Errors
-    /// When sets, pods or claims of the namespace were not seen.
+    /// When sets, pods or claims of the namespace were not read.
     pub fn of(cx: &Cx, set: &StatefulSet) -> Seen<Self> {
         let namespace = &set.namespace;
         let name = &set.metadata.name;
         let mut pods = std::collections::BTreeMap::new();
         for (ordinal, pod) in cx.pods_named_after(namespace, name)? {
-            let state = PodState {
+            let state = SetPodState {
                 uid: pod.uid.clone(),
                 member: is_member(set, pod),
                 terminating: pod.deleting.is_some(),
@@ -33,10 +33,11 @@ impl Situation {
             for (_, claim) in cx.claims_of_stem(namespace, &format!("{}-{name}", template.name))? {
                 let membership = membership(cx, claim)?;
                 let contested = membership.pairs.len() > 1;
-                let is_its =
-                    |it: &Member| it.set.metadata.name == *name && *it.template == template.name;
+                let is_its = |it: &TemplateClaim| {
+                    it.set.metadata.name == *name && *it.template == template.name
+                };
                 if let Some(member) = membership.decided.filter(is_its) {
-                    claims.push(ClaimState { contested, ..observe_claim(cx, claim, &member)? });
+                    claims.push(SetClaimState { contested, ..observe_claim(cx, claim, &member)? });
                 }
             }
         }
@@ -57,13 +58,13 @@ impl Situation {
             policy: set.retention.clone(),
             deleting,
             ordered: set.ordered,
-            form: Form::of(cx.server()),
+            form: ReferenceForm::of(cx.server()),
         };
         Ok(Self { set, pods, claims })
     }
 }
 
-fn observe_claim(cx: &Cx, claim: &Claim, member: &Member) -> Seen<ClaimState> {
+fn observe_claim(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<SetClaimState> {
     let pod_name = member.pod_name();
     let owner = |reference: &OwnerReference| OwnerState {
         reference: reference.clone(),
@@ -71,7 +72,7 @@ fn observe_claim(cx: &Cx, claim: &Claim, member: &Member) -> Seen<ClaimState> {
     };
     let users = cx.pods_of(&claim.key())?;
     let others = users.iter().filter(|pod| *pod.name != *pod_name);
-    Ok(ClaimState {
+    Ok(SetClaimState {
         template: Text::clone(member.template),
         ordinal: member.ordinal,
         contested: false,
@@ -79,13 +80,14 @@ fn observe_claim(cx: &Cx, claim: &Claim, member: &Member) -> Seen<ClaimState> {
         deleting: claim.metadata.deleting.is_some(),
         finalizers: claim.metadata.finalizers.to_vec(),
         other_users: others.map(|pod| pod.name.clone()).collect(),
-        volume: volume_fate(cx, claim).0,
+        volume: volume_effect(cx, claim).0,
     })
 }
 
-/// Whether an owner exists, as far as was seen; asks where it was not.
+/// Whether an owner exists, as far as is known; asks if it is not.
 ///
-/// Lists prove that it exists; that it does not, only an answer proves, or a namesake.
+/// A list proves that it exists. Only an answer, or an object of that name with another uid, proves
+/// that it does not.
 pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presence {
     let Some(uid) = &reference.uid else { return Presence::Absent };
     let listed = match (&*reference.api_version, &*reference.kind) {
@@ -111,27 +113,27 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
     }
 }
 
-/// Whether an owner besides these holds a claim, so that it does not go with them.
+/// Whether an owner other than these exists, so that the claim is not deleted with them.
 pub fn is_held(cx: &Cx, claim: &Claim, besides: impl Fn(&OwnerReference) -> bool) -> bool {
     let others = claim.metadata.owners.iter().filter(|it| !besides(it));
     others.into_iter().any(|it| presence(cx, &claim.namespace, it) == Presence::Present)
 }
 
-/// What becomes of a claim's volume when the claim is deleted, and the volume, where it is really
-/// bound to this claim.
-pub fn volume_fate<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeFate, Option<&'a Volume>) {
-    let Some(name) = &claim.volume_name else { return (VolumeFate::None, None) };
-    let Ok(Some(volume)) = cx.volume(name) else { return (VolumeFate::Unknown, None) };
+/// Returns the effect on the volume of a claim when the claim is deleted, and the volume, if it is
+/// really bound to this claim.
+pub fn volume_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeEffect, Option<&'a Volume>) {
+    let Some(name) = &claim.volume_name else { return (VolumeEffect::None, None) };
+    let Ok(Some(volume)) = cx.volume(name) else { return (VolumeEffect::Unknown, None) };
     let bound = volume.claim_ref.as_ref().is_some_and(|it| {
         it.key == claim.key() && it.uid.is_some() && it.uid == claim.metadata.uid
     });
     if !bound {
-        return (VolumeFate::Unknown, None);
+        return (VolumeEffect::Unknown, None);
     }
-    (VolumeFate::by(&volume.reclaim_policy), Some(volume))
+    (VolumeEffect::by(&volume.reclaim_policy), Some(volume))
 }
 
-/// The kinds that a [`Situation`] is made from.
+/// The kinds that a [`SetSituation`] is built from.
 pub const OBSERVED: &[Kind] = &[
     Kind::PersistentVolumeClaim,
     Kind::StatefulSet,

@@ -1,10 +1,10 @@
-//! Which ordinals a set wants (R-1847-4).
+//! The range of ordinals of a `StatefulSet` (R-1847-4).
 
 use std::fmt;
 
 use crate::model::StatefulSet;
 
-/// The ordinals that a set wants: `start` to `start + replicas - 1`.
+/// The ordinals of a set: `start` to `start + replicas - 1`.
 ///
 /// Computed in 64 bits, so that no start overflows (`stateful_set_utils.go`, `getStartOrdinal`,
 /// `getEndOrdinal` and `podInOrdinalRange`).
@@ -15,7 +15,7 @@ pub struct Ordinals {
 }
 
 impl Ordinals {
-    /// The range of this start and this many replicas; absent ones are one, as the API defaults.
+    /// The range with this start and number of replicas, of which the default is one.
     pub fn new(start: i32, replicas: Option<i32>) -> Self {
         let first = i64::from(start);
         Self { first, last: first + i64::from(replicas.unwrap_or(1)) - 1 }
@@ -26,7 +26,7 @@ impl Ordinals {
         Self::new(set.start, set.replicas)
     }
 
-    /// Whether the set wants this ordinal.
+    /// Whether an ordinal is in the range.
     pub fn contains(self, ordinal: i32) -> bool {
         (self.first..=self.last).contains(&i64::from(ordinal))
     }

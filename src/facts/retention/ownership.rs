@@ -1,4 +1,4 @@
-//! What the controller of a set does to the owner references of a claim (R-1847-5 to 8).
+//! Owner references that the `StatefulSet` controller writes to a claim (R-1847-5 to 8).
 //!
 //! Derived from `isClaimOwnerUpToDate` and `updateClaimOwnerRefForSetAndPod` of
 //! `pkg/controller/statefulset/stateful_set_utils.go` in Kubernetes 1.36.3, and of 1.29 for servers
@@ -6,18 +6,19 @@
 
 use crate::model::{OwnerReference, RetentionPolicy, Server, Uid};
 
-/// How a server's controller writes its references (R-1847-6).
+/// The form of the owner references that the controller of a server writes (R-1847-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// With `controller` and `blockOwnerDeletion`, and with respect for what others wrote: 1.31 on.
+pub enum ReferenceForm {
+    /// With `controller` and `blockOwnerDeletion`, and without changes to references of other
+    /// controllers: from 1.31 on.
     Controller,
-    /// Without either, whatever others wrote: up to 1.29.
+    /// Without both, whatever other controllers wrote: up to 1.29.
     Plain,
-    /// 1.30, of which a patch release changed, or a server that nobody asked.
+    /// 1.30, in which a patch release changed the form, or a server whose version was not read.
     Unknown,
 }
 
-impl Form {
+impl ReferenceForm {
     /// The form that a server uses.
     pub fn of(server: Option<&Server>) -> Self {
         let at_least = |minor| server.and_then(|server| server.at_least(1, minor));
@@ -29,50 +30,51 @@ impl Form {
     }
 }
 
-/// What an owner is called, and which one of that name it is.
+/// The name and uid of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity<'a> {
+pub struct OwnerIdentity<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its uid; `None` while the object is not there.
+    /// Its uid; `None` if the object does not exist.
     pub uid: Option<&'a Uid>,
 }
 
-impl Identity<'_> {
-    /// Whether the reference names exactly this object.
+impl OwnerIdentity<'_> {
+    /// Whether the reference is to this object, by uid.
     pub fn is_named_by(&self, reference: &OwnerReference) -> bool {
         self.uid.is_some() && reference.uid.as_ref() == self.uid
     }
 }
 
-/// Whether a reference names a set of this name, of whatever uid.
+/// Whether a reference is to a `StatefulSet` of this name, of whatever uid.
 pub fn names_set(reference: &OwnerReference, name: &str) -> bool {
     &*reference.api_version == "apps/v1"
         && &*reference.kind == "StatefulSet"
         && *reference.name == *name
 }
 
-/// Whether a reference names a pod of this name, of whatever uid.
+/// Whether a reference is to a pod of this name, of whatever uid.
 pub fn names_pod(reference: &OwnerReference, name: &str) -> bool {
     &*reference.api_version == "v1" && &*reference.kind == "Pod" && *reference.name == *name
 }
 
-/// A claim's pod, as the controller of its set sees it.
+/// The pod of a claim, in the view of the `StatefulSet` controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place<'a> {
-    /// There is none: the controller never looks at the claim (R-1847-8).
+pub enum ClaimPod<'a> {
+    /// It does not exist: the controller does not visit the claim (R-1847-8).
     Podless,
-    /// Its ordinal is wanted.
-    InRange(Identity<'a>),
-    /// Its ordinal is wanted, but it is on its way out, and the controller waits (R-1847-12).
-    Leaving(Identity<'a>),
-    /// Its ordinal is not wanted.
-    Condemned(Identity<'a>),
+    /// Its ordinal is in range.
+    InRange(OwnerIdentity<'a>),
+    /// The controller does not handle it now: it waits until a pod in range that is Terminating or
+    /// has ended is deleted (R-1847-12), or has not got this far.
+    Leaving(OwnerIdentity<'a>),
+    /// Its ordinal is out of range.
+    Condemned(OwnerIdentity<'a>),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ClaimPod<'a> {
     /// The pod, if there is one.
-    pub fn pod(&self) -> Option<Identity<'a>> {
+    pub fn pod(&self) -> Option<OwnerIdentity<'a>> {
         match self {
             Self::Podless => None,
             Self::InRange(pod) | Self::Leaving(pod) | Self::Condemned(pod) => Some(*pod),
@@ -80,118 +82,120 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What the controller does next about a claim's references.
+/// What the controller does next to the owner references of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    /// Nothing.
-    Leaves(Because),
+pub enum ReferenceUpdate {
+    /// Nothing, for this reason.
+    Leaves(NoUpdateReason),
     /// It replaces all references by these.
     Writes(Vec<OwnerReference>),
 }
 
 /// Why the controller does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Because {
-    /// They are as the policy wants them.
+pub enum NoUpdateReason {
+    /// The references are as the policy requires.
     Matches,
-    /// Nobody visits a claim without a pod.
+    /// The controller does not visit a claim without a pod.
     Podless,
-    /// It waits until the pod that is going is gone.
+    /// It waits until the Terminating pod is deleted.
     Waits,
-    /// A reference names an earlier set or pod of that name: hands off.
+    /// A reference is to an earlier set or pod of that name.
     Stale,
-    /// Somebody else is the managing controller: hands off.
+    /// The claim has another managing controller.
     ForeignController,
-    /// What is wrong has a name or a version that it does not recognise as its own.
+    /// The wrong reference has a name or a version that the controller does not recognise as its
+    /// own.
     Unrecognised,
 }
 
-/// What a policy wants of a claim.
+/// The owners that a policy requires for a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedOwners {
     /// A reference to the set.
     pub set: bool,
     /// A reference to the pod.
     pub pod: bool,
 }
 
-/// Whether a set of this policy never deletes claims, and respects any controller of theirs. No
-/// policy is such a one.
+/// Whether a policy never deletes claims, so that any managing controller of theirs is accepted.
+/// True also without a policy.
 pub fn retains(policy: Option<&RetentionPolicy>) -> bool {
     use crate::model::Retention::Retain;
     policy.is_none_or(|it| it.when_deleted == Retain && it.when_scaled == Retain)
 }
 
-/// Returns the row of the matrix (R-1847-5). One unknown value makes the whole policy retain.
-pub fn wanted(policy: Option<&RetentionPolicy>, condemned: bool) -> Wanted {
+/// Returns the owners that a policy requires (the matrix of R-1847-5). With one unknown value the
+/// whole policy retains.
+pub fn wanted_owners(policy: Option<&RetentionPolicy>, condemned: bool) -> WantedOwners {
     use crate::model::Retention::{Delete, Other, Retain};
-    let nothing = Wanted { set: false, pod: false };
+    let nothing = WantedOwners { set: false, pod: false };
     let Some(policy) = policy else { return nothing };
     match (&policy.when_deleted, &policy.when_scaled) {
         (Other(_), _) | (_, Other(_)) | (Retain, Retain) => nothing,
-        (Delete, Retain) => Wanted { set: true, pod: false },
-        (Retain, Delete) => Wanted { set: false, pod: condemned },
-        (Delete, Delete) => Wanted { set: !condemned, pod: condemned },
+        (Delete, Retain) => WantedOwners { set: true, pod: false },
+        (Retain, Delete) => WantedOwners { set: false, pod: condemned },
+        (Delete, Delete) => WantedOwners { set: !condemned, pod: condemned },
     }
 }
 
-/// Returns what the controller of the set does next about a claim's references.
+/// Returns what the `StatefulSet` controller does next to the owner references of a claim.
 pub fn expected_ownership(
     references: &[OwnerReference],
-    set: Identity,
+    set: OwnerIdentity,
     policy: Option<&RetentionPolicy>,
-    place: &Place,
-    form: Form,
-) -> Next {
+    place: &ClaimPod,
+    form: ReferenceForm,
+) -> ReferenceUpdate {
     let (pod, condemned) = match place {
-        Place::Podless => return Next::Leaves(Because::Podless),
-        Place::Leaving(_) => return Next::Leaves(Because::Waits),
-        Place::InRange(pod) => (*pod, false),
-        Place::Condemned(pod) => (*pod, true),
+        ClaimPod::Podless => return ReferenceUpdate::Leaves(NoUpdateReason::Podless),
+        ClaimPod::Leaving(_) => return ReferenceUpdate::Leaves(NoUpdateReason::Waits),
+        ClaimPod::InRange(pod) => (*pod, false),
+        ClaimPod::Condemned(pod) => (*pod, true),
     };
-    let wanted = wanted(policy, condemned);
+    let wanted = wanted_owners(policy, condemned);
     let owned_by_set = references.iter().any(|it| set.is_named_by(it));
     let owned_by_pod = references.iter().any(|it| pod.is_named_by(it));
     let matches = owned_by_set == wanted.set && owned_by_pod == wanted.pod;
-    if form == Form::Plain {
+    if form == ReferenceForm::Plain {
         if matches {
-            return Next::Leaves(Because::Matches);
+            return ReferenceUpdate::Leaves(NoUpdateReason::Matches);
         }
         let ours = |it: &OwnerReference| set.is_named_by(it) || pod.is_named_by(it);
         return write(references, ours, false, wanted, set, pod);
     }
     if is_stale(references, set, pod) {
-        return Next::Leaves(Because::Stale);
+        return ReferenceUpdate::Leaves(NoUpdateReason::Stale);
     }
     let ours = |it: &OwnerReference| names_set(it, set.name) || names_pod(it, pod.name);
     if foreign_controller(references, set, pod, policy).is_some() {
         if !owned_by_set && !owned_by_pod {
-            return Next::Leaves(Because::ForeignController);
+            return ReferenceUpdate::Leaves(NoUpdateReason::ForeignController);
         }
-        return write(references, ours, true, Wanted { set: false, pod: false }, set, pod);
+        return write(references, ours, true, WantedOwners { set: false, pod: false }, set, pod);
     }
     let without_flag =
         |it: &OwnerReference| (set.is_named_by(it) || pod.is_named_by(it)) && !it.controller;
     if matches && !references.iter().any(without_flag) {
-        return Next::Leaves(Because::Matches);
+        return ReferenceUpdate::Leaves(NoUpdateReason::Matches);
     }
     write(references, ours, true, wanted, set, pod)
 }
 
-/// Whether the first reference to something called like the set, or like the pod, names another one.
-pub fn is_stale(references: &[OwnerReference], set: Identity, pod: Identity) -> bool {
+/// Whether the first reference to a set or pod of these names has another uid.
+pub fn is_stale(references: &[OwnerReference], set: OwnerIdentity, pod: OwnerIdentity) -> bool {
     let first_set = references.iter().find(|it| names_set(it, set.name));
     let first_pod = references.iter().find(|it| names_pod(it, pod.name));
     first_set.is_some_and(|it| !set.is_named_by(it))
         || first_pod.is_some_and(|it| !pod.is_named_by(it))
 }
 
-/// Returns the reference that makes the controller keep its hands off although its policy deletes
-/// claims: another managing controller, or an earlier set or pod of that name.
+/// Returns the reference because of which the controller does not update a claim although the
+/// policy deletes claims: to another managing controller, or to an earlier set or pod of that name.
 pub fn foreign_controller<'a>(
     references: &'a [OwnerReference],
-    set: Identity,
-    pod: Identity,
+    set: OwnerIdentity,
+    pod: OwnerIdentity,
     policy: Option<&RetentionPolicy>,
 ) -> Option<&'a OwnerReference> {
     if retains(policy) {
@@ -212,13 +216,13 @@ fn write(
     references: &[OwnerReference],
     ours: impl Fn(&OwnerReference) -> bool,
     flags: bool,
-    wanted: Wanted,
-    set: Identity,
-    pod: Identity,
-) -> Next {
+    wanted: WantedOwners,
+    set: OwnerIdentity,
+    pod: OwnerIdentity,
+) -> ReferenceUpdate {
     let mut kept: Vec<_> = references.iter().filter(|it| !ours(it)).cloned().collect();
-    let mut add = |owner: Identity, api_version: &str, kind: &str| {
-        // One with the uid under another name is left alone, and takes the place.
+    let mut add = |owner: OwnerIdentity, api_version: &str, kind: &str| {
+        // A reference with the uid under another name stays, and no second one is added.
         if !kept.iter().any(|it| owner.is_named_by(it)) {
             kept.push(OwnerReference {
                 api_version: api_version.into(),
@@ -237,9 +241,9 @@ fn write(
         add(set, "apps/v1", "StatefulSet");
     }
     if kept == references {
-        return Next::Leaves(Because::Unrecognised);
+        return ReferenceUpdate::Leaves(NoUpdateReason::Unrecognised);
     }
-    Next::Writes(kept)
+    ReferenceUpdate::Writes(kept)
 }
 
 #[cfg(test)]

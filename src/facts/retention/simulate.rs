@@ -1,30 +1,34 @@
-//! What Kubernetes does to the claims of a set.
+//! Predicting what Kubernetes does to the claims of a set after an operation.
 
-use super::Because;
-use super::situation::{Collector, Operation, Outcome, Prediction, Presence, Reason, Situation};
-use super::world::{Fate, Guess, World};
+use super::NoUpdateReason;
+use super::set_situation::{
+    ClaimOutcome, DeletionCause, Operation, OutcomeReason, Prediction, Presence, SetSituation,
+};
+use super::simulation::{Assumptions, SimulatedOutcome, Simulation};
 
-/// Predicts what becomes of each claim when somebody does something, in the order of
-/// [`Situation::claims`].
+/// Predicts the outcome of an operation for each claim, in the order of [`SetSituation::claims`].
 ///
-/// The prediction is about the time when everybody has caught up: the set's controller, the
-/// garbage collector, and the pods, which become ready or go, unless they are orphaned. A claim that
-/// is deleted but still held in `Terminating` counts as deleted.
+/// The prediction is about the time when all controllers are done: the `StatefulSet` controller,
+/// the garbage collector, and kubelet with the pods, which become ready or are deleted, unless they
+/// are orphaned. A Terminating claim counts as deleted.
 ///
-/// What is not known is tried in every way; where that makes a difference, the outcome is unknown.
-pub fn simulate(situation: &Situation, operation: &Operation) -> Vec<Prediction> {
-    let guesses = guesses(situation);
-    let worlds: Vec<_> =
-        guesses.iter().map(|guess| World::new(situation, *guess).after(operation)).collect();
+/// Everything unknown is tried in every way; if the results differ, the outcome is unknown.
+pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Prediction> {
+    let assumptions = assumptions(situation);
+    let simulations: Vec<_> = assumptions
+        .iter()
+        .map(|assumed| Simulation::new(situation, *assumed).after(operation))
+        .collect();
     let predict = |index: usize| {
         let claim = &situation.claims[index];
-        let fates: Vec<_> = worlds.iter().map(|world| &world[index]).collect();
-        let (outcome, reason) = match difference(&guesses, &fates) {
-            None if situation.set.uid.is_none() => {
-                (Outcome::Unknown("the set's uid is not known".to_owned()), Reason::Depends)
-            }
-            None => settled(situation, index, fates[0], operation),
-            Some(why) => (Outcome::Unknown(why.to_owned()), Reason::Depends),
+        let outcomes: Vec<_> = simulations.iter().map(|simulation| &simulation[index]).collect();
+        let (outcome, reason) = match difference(&assumptions, &outcomes) {
+            None if situation.set.uid.is_none() => (
+                ClaimOutcome::Unknown("the set's uid is not known".to_owned()),
+                OutcomeReason::Depends,
+            ),
+            None => settled(situation, index, outcomes[0], operation),
+            Some(why) => (ClaimOutcome::Unknown(why.to_owned()), OutcomeReason::Depends),
         };
         Prediction {
             claim: format!("{}-{}-{}", claim.template, situation.set.name, claim.ordinal).into(),
@@ -33,14 +37,14 @@ pub fn simulate(situation: &Situation, operation: &Operation) -> Vec<Prediction>
             outcome,
             reason,
             volume: claim.volume,
-            held_by: held_by(situation, index, fates[0]),
+            held_by: held_by(situation, index, outcomes[0]),
         }
     };
     (0..situation.claims.len()).map(predict).collect()
 }
 
-/// Every way to decide what is not known; the likeliest first.
-fn guesses(situation: &Situation) -> Vec<Guess> {
+/// All combinations of assumptions about what is unknown; the likeliest first.
+fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     let owners = || situation.claims.iter().flat_map(|claim| &claim.owners);
     let ordered = situation.set.ordered.map_or_else(|| vec![true, false], |known| vec![known]);
     let owners_exist = if owners().any(|it| it.presence == Presence::Unknown) {
@@ -53,39 +57,39 @@ fn guesses(situation: &Situation) -> Vec<Guess> {
     } else {
         vec![false]
     };
-    let mut guesses = Vec::new();
+    let mut assumptions = Vec::new();
     for &ordered in &ordered {
         for &owners_exist in &owners_exist {
             for &gone_first in &gone_first {
                 for caught_up in [true, false] {
-                    guesses.push(Guess { ordered, owners_exist, caught_up, gone_first });
+                    assumptions.push(Assumptions { ordered, owners_exist, caught_up, gone_first });
                 }
             }
         }
     }
-    guesses
+    assumptions
 }
 
-/// Returns what makes the difference, where the worlds do not agree.
-fn difference(guesses: &[Guess], fates: &[&Fate]) -> Option<&'static str> {
-    let same = |a: &Fate, b: &Fate| {
+/// Returns the unknown on which the outcome depends, if the simulations differ.
+fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Option<&'static str> {
+    let same = |a: &SimulatedOutcome, b: &SimulatedOutcome| {
         a.deleted.is_some() == b.deleted.is_some()
             && a.recreated == b.recreated
             && (a.deleted.is_some() || a.owners == b.owners)
     };
-    let first = fates.first()?;
-    if fates.iter().all(|fate| same(first, fate)) {
+    let first = outcomes.first()?;
+    if outcomes.iter().all(|simulated| same(first, simulated)) {
         return None;
     }
-    for (guess, fate) in guesses.iter().zip(fates) {
-        for (other, other_fate) in guesses.iter().zip(fates) {
-            if same(fate, other_fate) {
+    for (assumed, simulated) in assumptions.iter().zip(outcomes) {
+        for (other, other_outcome) in assumptions.iter().zip(outcomes) {
+            if same(simulated, other_outcome) {
                 continue;
             }
-            let changed = |change: fn(&mut Guess)| {
-                let mut guess = *guess;
-                change(&mut guess);
-                guess == *other
+            let changed = |change: fn(&mut Assumptions)| {
+                let mut assumed = *assumed;
+                change(&mut assumed);
+                assumed == *other
             };
             if changed(|it| it.owners_exist = !it.owners_exist) {
                 return Some("whether one of its owners exists is not known");
@@ -105,50 +109,59 @@ fn difference(guesses: &[Guess], fates: &[&Fate]) -> Option<&'static str> {
 }
 
 fn settled(
-    situation: &Situation,
+    situation: &SetSituation,
     index: usize,
-    fate: &Fate,
+    simulated: &SimulatedOutcome,
     operation: &Operation,
-) -> (Outcome, Reason) {
+) -> (ClaimOutcome, OutcomeReason) {
     let claim = &situation.claims[index];
-    if let Some((by, order)) = fate.deleted {
+    if let Some((by, order)) = simulated.deleted {
         let reason = match by {
-            Collector::Somebody => Reason::DeletedBefore,
-            Collector::Pod if fate.flapped => Reason::ScaleFlap,
-            Collector::Set | Collector::Pod | Collector::Dangling => Reason::OwnersGone,
+            DeletionCause::Somebody => OutcomeReason::DeletedBefore,
+            DeletionCause::Pod if simulated.flapped => OutcomeReason::ScaleFlap,
+            DeletionCause::Set | DeletionCause::Pod | DeletionCause::Dangling => {
+                OutcomeReason::OwnersGone
+            }
         };
-        return (Outcome::Deleted { by, order, recreated: fate.recreated }, reason);
+        return (ClaimOutcome::Deleted { by, order, recreated: simulated.recreated }, reason);
     }
     let set_goes = situation.set.deleting.is_some() || matches!(operation, Operation::DeleteSet(_));
-    let reason = if fate.orphaned {
-        Reason::Orphaned
-    } else if set_goes && !fate.owners.is_empty() {
-        Reason::HeldByOwner
+    let reason = if simulated.orphaned {
+        OutcomeReason::Orphaned
+    } else if set_goes && !simulated.owners.is_empty() {
+        OutcomeReason::HeldByOwner
     } else {
-        match fate.left {
-            Because::Stale => Reason::Stale,
-            Because::ForeignController => Reason::ForeignController,
-            Because::Podless if !fate.owners.is_empty() => Reason::Podless,
-            Because::Podless | Because::Matches | Because::Waits | Because::Unrecognised
-                if fate.owners.is_empty() =>
+        match simulated.left {
+            NoUpdateReason::Stale => OutcomeReason::Stale,
+            NoUpdateReason::ForeignController => OutcomeReason::ForeignController,
+            NoUpdateReason::Podless if !simulated.owners.is_empty() => OutcomeReason::Podless,
+            NoUpdateReason::Podless
+            | NoUpdateReason::Matches
+            | NoUpdateReason::Waits
+            | NoUpdateReason::Unrecognised
+                if simulated.owners.is_empty() =>
             {
-                Reason::Unowned
+                OutcomeReason::Unowned
             }
-            Because::Podless | Because::Matches | Because::Waits | Because::Unrecognised => {
-                Reason::Matrix
-            }
+            NoUpdateReason::Podless
+            | NoUpdateReason::Matches
+            | NoUpdateReason::Waits
+            | NoUpdateReason::Unrecognised => OutcomeReason::Matrix,
         }
     };
-    let same = claim.owners.iter().map(|it| &it.reference).eq(&fate.owners);
+    let same = claim.owners.iter().map(|it| &it.reference).eq(&simulated.owners);
     if claim.contested && !same {
         let why = "another set makes claims of the same name, and may own it then";
-        return (Outcome::Unknown(why.to_owned()), Reason::Depends);
+        return (ClaimOutcome::Unknown(why.to_owned()), OutcomeReason::Depends);
     }
-    (if same { Outcome::Kept } else { Outcome::Reowned(fate.owners.clone()) }, reason)
+    (
+        if same { ClaimOutcome::Kept } else { ClaimOutcome::Reowned(simulated.owners.clone()) },
+        reason,
+    )
 }
 
-/// What would keep a deleted claim in `Terminating`.
-fn held_by(situation: &Situation, index: usize, fate: &Fate) -> Vec<String> {
+/// What blocks the deletion of a claim.
+fn held_by(situation: &SetSituation, index: usize, simulated: &SimulatedOutcome) -> Vec<String> {
     const PROTECTION: &str = crate::facts::PVC_PROTECTION;
     let claim = &situation.claims[index];
     let mut holds: Vec<_> = claim
@@ -159,7 +172,7 @@ fn held_by(situation: &Situation, index: usize, fate: &Fate) -> Vec<String> {
         .collect();
     if claim.finalizers.iter().any(|it| &**it == PROTECTION) {
         holds.extend(claim.other_users.iter().map(|pod| format!("pod {pod}")));
-        if fate.has_pod {
+        if simulated.has_pod {
             holds.push(format!("pod {}-{}", situation.set.name, claim.ordinal));
         }
     }

@@ -1,11 +1,11 @@
-//! Objects that are not what they should be: an error that names the field, or a type error from
-//! the decoder, and never a guess.
+//! Invalid objects: each gives an error that names the field, or a type error of the decoder.
 
 use serde_json::{Value, json as object};
 
 use super::*;
+use crate::objects::scalar::Timestamp;
 
-fn problem<O: Object>(value: Value) -> String {
+fn problem<O: SlimObject>(value: Value) -> String {
     let object: O = json(value);
     let error = object.fold(&mut Folder::default()).expect_err("it is broken");
     // It stays broken in a dump, and in protobuf.

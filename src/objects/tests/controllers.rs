@@ -1,4 +1,4 @@
-//! Workloads, leases, events and snapshots, from sample to row.
+//! The rows of workloads, leases, events and snapshots.
 
 use super::*;
 use crate::model::{self, Metadata, Sidecars, SnapshotContent, SnapshotSource, Uid, Workload};
@@ -23,7 +23,7 @@ fn workloads() {
     let sidecars = |image: &str, args: &[&str], account: Option<&str>| {
         let args: Box<[Text]> = args.iter().map(|arg| Text::from(*arg)).collect();
         Sidecars {
-            containers: [model::Container {
+            containers: [model::SidecarContainer {
                 name: "c".into(),
                 image: image.into(),
                 args: args.clone(),

@@ -1,10 +1,10 @@
-//! Volumes, claims, pods and what is around them, from sample to row.
+//! The rows of volumes, claims, pods, nodes, classes, drivers and attachments.
 
 use super::*;
 use crate::model::{
     self, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef,
-    DeletionSecret, ManagedField, Metadata, Mounted, NodeRequirement, NodeTerm, Phase, PodPhase,
-    PodUse, ReclaimPolicy, Sidecars, Uid, Volume, VolumeSource,
+    DeletionSecret, ManagedField, Metadata, MountedClaim, NodeRequirement, NodeTerm, Phase,
+    PodPhase, PodUse, ReclaimPolicy, Sidecars, Uid, Volume, VolumeSource,
 };
 
 #[test]
@@ -181,18 +181,18 @@ fn pods() {
         ready: true,
         node: Some("node-1".into()),
         claims: [
-            Mounted { claim: "cache".into(), ephemeral: false },
-            Mounted { claim: "csi-0-scratch".into(), ephemeral: true },
+            MountedClaim { claim: "cache".into(), ephemeral: false },
+            MountedClaim { claim: "csi-0-scratch".into(), ephemeral: true },
         ]
         .into(),
         sidecars: Some(Box::new(Sidecars {
             containers: [
-                model::Container {
+                model::SidecarContainer {
                     name: "provisioner".into(),
                     image: "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0".into(),
                     args: args.map(Text::from).into(),
                 },
-                model::Container {
+                model::SidecarContainer {
                     name: "other".into(),
                     image: "registry:5000/x/my-csi-attacher@sha256:00".into(),
                     args: [].into(),

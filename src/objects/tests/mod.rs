@@ -1,4 +1,6 @@
-//! `samples/*.json` are written by hand, with fields that nobody reads, nulls and managed fields;
+//! Tests of slim types with samples of each kind, in JSON and protobuf.
+//!
+//! `samples/*.json` are written by hand, with fields that are not read, nulls and managed fields;
 //! `samples/*.pb` are the same objects as k8s.io/api 0.36.3 encodes them. To write them anew:
 //! decode each with `scheme.Codecs.UniversalDeserializer()`, and encode it with
 //! `protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)`.
@@ -29,12 +31,12 @@ macro_rules! sample {
 }
 use sample;
 
-fn fold<O: Object>(object: &O) -> Folded {
+fn fold<O: SlimObject>(object: &O) -> Folded {
     object.fold(&mut Folder::default()).expect("the sample is sound")
 }
 
-/// Reads a sample in every encoding there and back, and returns what became of it.
-fn folded<O: Object + PartialEq + std::fmt::Debug>(
+/// Decodes and encodes a sample in every encoding, and returns what it folds to.
+fn folded<O: SlimObject + PartialEq + std::fmt::Debug>(
     (json, protobuf): (&str, Option<&[u8]>),
 ) -> Folded {
     let object: O = serde_json::from_str(json).expect("the sample is JSON");
@@ -63,7 +65,7 @@ fn folded<O: Object + PartialEq + std::fmt::Debug>(
     folded
 }
 
-fn json<O: Object>(value: serde_json::Value) -> O {
+fn json<O: SlimObject>(value: serde_json::Value) -> O {
     serde_json::from_value(value).expect("it is of the right shape")
 }
 

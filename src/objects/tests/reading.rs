@@ -1,11 +1,12 @@
-//! What is kept and what is not.
+//! The fields that slim types store, and those that they do not.
 
 use serde_json::{Value, json as object};
 
 use super::*;
 use crate::model::{SnapshotSource, VolumeSource};
 
-/// Every source at once, which no server would take, has the tags and names of Kubernetes.
+/// A volume with every source at once, which no API server would accept, has Kubernetes' tags and
+/// names.
 #[test]
 fn every_volume_source_is_read_alike() {
     let (text, protobuf) = sample!("volume_every_source");

@@ -1,9 +1,10 @@
-//! What uses claims, from JSON to row; in protobuf the scenarios read the same from a real server.
+//! The rows of workloads, pods and autoscalers that use claims, from JSON. The scenarios read their
+//! protobuf from a real server.
 
 use super::*;
 use crate::model::{OwnerReference, Retention, Workload};
 
-fn read<O: Object>(object: serde_json::Value) -> Folded {
+fn read<O: SlimObject>(object: serde_json::Value) -> Folded {
     let object: O = serde_json::from_value(object).expect("the sample is JSON");
     object.fold(&mut Folder::default()).expect("it folds")
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
 use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
 use crate::cluster::Cluster;
-use crate::facts::Holder;
+use crate::facts::BlockingFinalizer;
 use crate::model::{
-    Action, Guard, ReclaimPolicy, SecretWord, Settings, Time, Undo, format_bytes, format_time,
+    Action, Guard, ReclaimPolicy, SecretAssertion, Settings, Time, Undo, format_bytes, format_time,
 };
 use crate::plan::{self as inner, ObjectDetails};
 
@@ -252,9 +252,9 @@ fn settings(settings: &Settings) -> SavedSettings {
         keep_data: settings.keep_data,
         remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
         secret: match &settings.secret {
-            SecretWord::Unsaid => None,
-            SecretWord::None => Some(String::new()),
-            SecretWord::Named { namespace, name } => Some(format!("{namespace}/{name}")),
+            SecretAssertion::Unsaid => None,
+            SecretAssertion::None => Some(String::new()),
+            SecretAssertion::Named { namespace, name } => Some(format!("{namespace}/{name}")),
         },
         record_namespace: settings.recording.namespace.to_string(),
         journal_only: settings.recording.journal_only,
@@ -299,7 +299,7 @@ pub(super) fn refusal(refused: &inner::RefusedObject) -> RefusedChange {
     }
 }
 
-fn held(holder: &Holder) -> HeldFinalizer {
+fn held(holder: &BlockingFinalizer) -> HeldFinalizer {
     let state = holder.state.as_ref();
     let because = match state {
         Some(state) => state.because.clone(),

@@ -9,7 +9,7 @@ use super::plan::{BackendVolume, RefusedChange, backend, refusal, undo};
 use crate::apply::{self as inner, Outcome};
 use crate::cluster::Cluster;
 use crate::model::{Bytes, format_bytes, format_time};
-use crate::rules::Blind;
+use crate::rules::UnreadGap;
 
 /// What became of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +109,7 @@ pub struct ReceiptContext<'a> {
     /// Whether nothing was really written.
     pub dry_run: bool,
     /// What was not seen.
-    pub blind: &'a [Blind],
+    pub blind: &'a [UnreadGap],
 }
 
 /// The name of an outcome.

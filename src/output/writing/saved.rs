@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, SavedSettings};
 use crate::model::{
-    Recording, SecretWord, Settings, Text, Threshold, Time, parse_duration, parse_time,
+    Recording, SecretAssertion, Settings, Text, Threshold, Time, parse_duration, parse_time,
 };
 use crate::output::wire::API_VERSION;
 
@@ -86,14 +86,14 @@ impl SavedSettings {
         Ok(settings)
     }
 
-    fn secret(&self) -> Result<SecretWord, PlanError> {
-        let Some(secret) = &self.secret else { return Ok(SecretWord::Unsaid) };
+    fn secret(&self) -> Result<SecretAssertion, PlanError> {
+        let Some(secret) = &self.secret else { return Ok(SecretAssertion::Unsaid) };
         if secret.is_empty() {
-            return Ok(SecretWord::None);
+            return Ok(SecretAssertion::None);
         }
         let parts = secret.split_once('/');
         let (namespace, name) =
             parts.ok_or_else(|| PlanError::Setting(format!("secret={secret}")))?;
-        Ok(SecretWord::Named { namespace: namespace.into(), name: name.into() })
+        Ok(SecretAssertion::Named { namespace: namespace.into(), name: name.into() })
     }
 }

@@ -9,8 +9,8 @@ use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::journal::{EntryOutcome, Intent, SentRequest};
 use crate::model::{Action, NO_CLAIM, Row, Server, Settings, Time};
 use crate::objects::{
-    AnyObject as _, Folded, Folder, Lease, Node, Object, PersistentVolume, PersistentVolumeClaim,
-    VolumeAttachment, VolumeSnapshotContent,
+    AnyObject as _, Folded, Folder, Lease, Node, PersistentVolume, PersistentVolumeClaim,
+    SlimObject, VolumeAttachment, VolumeSnapshotContent,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -20,7 +20,7 @@ const SECRET: [&str; 2] = [
     "volume.kubernetes.io/provisioner-deletion-secret-name",
 ];
 
-fn row<T: Object>(value: Value) -> Row {
+fn row<T: SlimObject>(value: Value) -> Row {
     let object: T = serde_json::from_value(value).expect("it is one");
     match object.fold(&mut Folder::default()) {
         Ok(Folded::Row(row)) => row,
@@ -93,7 +93,7 @@ fn history(entries: Vec<Entry>) -> History {
 fn planned(
     history: &History,
     which: &OrphanSource,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
     rows: Vec<Row>,
     unseen: Option<Kind>,
 ) -> Plan {
@@ -116,7 +116,7 @@ fn planned(
 fn said(
     history: &History,
     which: &OrphanSource,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
     rows: Vec<Row>,
 ) -> Result<Value, String> {
     let plan = planned(history, which, secret, rows, None);
@@ -136,7 +136,7 @@ fn named(exclusive: bool) -> OrphanSource {
 
 fn from_journal(rows: Vec<Row>) -> Result<Value, String> {
     let history = history(vec![entry(4, "pv-1", "vol-1"), entry(6, "pv-2", "vol-2")]);
-    said(&history, &OrphanSource::Entry(4), &SecretWord::Unsaid, rows)
+    said(&history, &OrphanSource::Entry(4), &SecretAssertion::Unsaid, rows)
 }
 
 fn refused(reason: Result<Value, String>, words: &str) {
@@ -230,9 +230,9 @@ fn a_claim_that_lost_its_volume_stops_it() {
 #[test]
 fn a_handle_that_somebody_names_takes_more_words() {
     let nothing = history(Vec::new());
-    let none = SecretWord::None;
+    let none = SecretAssertion::None;
     refused(said(&nothing, &named(false), &none, Vec::new()), "--backend-exclusive");
-    refused(said(&nothing, &named(true), &SecretWord::Unsaid, Vec::new()), "--secret");
+    refused(said(&nothing, &named(true), &SecretAssertion::Unsaid, Vec::new()), "--secret");
     assert!(said(&nothing, &named(true), &none, Vec::new()).is_ok());
     let plan = planned(&nothing, &named(true), &none, Vec::new(), None);
     assert_eq!(
@@ -253,8 +253,9 @@ fn a_handle_that_somebody_names_takes_more_words() {
 
 #[test]
 fn an_entry_has_to_be_one_that_kept_something() {
-    let of =
-        |entries| said(&history(entries), &OrphanSource::Entry(4), &SecretWord::Unsaid, Vec::new());
+    let of = |entries| {
+        said(&history(entries), &OrphanSource::Entry(4), &SecretAssertion::Unsaid, Vec::new())
+    };
     let mut other = entry(4, "pv-1", "vol-1");
     other.intent.keeps = false;
     refused(of(vec![other]), "left no backend volume behind");
@@ -284,8 +285,13 @@ fn what_was_not_seen_stops_it() {
         Kind::VolumeSnapshotContent,
         Kind::VolumeGroupSnapshotContent,
     ] {
-        let plan =
-            planned(&history, &OrphanSource::Entry(4), &SecretWord::Unsaid, Vec::new(), Some(kind));
+        let plan = planned(
+            &history,
+            &OrphanSource::Entry(4),
+            &SecretAssertion::Unsaid,
+            Vec::new(),
+            Some(kind),
+        );
         assert!(plan.changes.is_empty(), "{kind} was not seen");
         assert!(plan.refusals[0].unseen, "{kind}: {}", plan.refusals[0].reason);
     }

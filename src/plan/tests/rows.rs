@@ -52,7 +52,7 @@ pub(super) fn pod(traits: &Traits, index: usize) -> Row {
     Row::Pod(Box::new(PodUse {
         namespace: key.namespace,
         name: format!("pod-{index}").into(),
-        claims: Box::new([Mounted { claim: key.name, ephemeral: false }]),
+        claims: Box::new([MountedClaim { claim: key.name, ephemeral: false }]),
         // Even one that has ended, and was never scheduled.
         phase: PodPhase::Succeeded,
         node: None,

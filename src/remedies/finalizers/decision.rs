@@ -1,6 +1,6 @@
 //! Vocabulary that the decision tables about finalizers of volumes, claims and attachments share.
 
-use crate::facts::Remover;
+use crate::facts::FinalizerController;
 use crate::model::Liveness;
 
 /// What is known of the controller that should remove a finalizer.
@@ -22,7 +22,7 @@ pub(super) enum ControllerLiveness {
 
 impl ControllerLiveness {
     /// Returns what is known of a controller.
-    pub(super) fn of(controller: &Remover) -> Self {
+    pub(super) fn of(controller: &FinalizerController) -> Self {
         match (controller.liveness(), controller.was_seen()) {
             (Liveness::Alive, _) => Self::Alive,
             (Liveness::Absent, _) => Self::Absent,

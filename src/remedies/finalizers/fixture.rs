@@ -7,10 +7,10 @@ use super::FinalizerRequest;
 use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DataSource,
-    Kind, Labels, Lease, Liveness, Metadata, Mounted, Node, Phase, PodPhase, PodUse, Proposal,
-    ReclaimPolicy, Refusal, Role, Row, Settings, Sighting, Text, Time, Uid, Volume, VolumeSnapshot,
-    VolumeSource, Workload,
+    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef,
+    ControllerRole, DataSource, Kind, Labels, Lease, Liveness, Metadata, MountedClaim, Node, Phase,
+    PodPhase, PodUse, Proposal, ReclaimPolicy, Refusal, Row, Settings, Sighting, Text, Time, Uid,
+    Volume, VolumeSnapshot, VolumeSource, Workload,
 };
 
 pub(super) const DRIVER: &str = "disk.csi.example.com";
@@ -115,7 +115,7 @@ pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
         phase,
         ready: true,
         node: node.map(Text::from),
-        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
+        claims: [MountedClaim { claim: "data".into(), ephemeral: false }].into(),
         sidecars: None,
     }))
 }
@@ -219,11 +219,11 @@ impl FinalizerFixture {
         sibling.backend = Some(BackendKey { driver: DRIVER.into(), handle: "vol-2".into() });
         apply(Change::Seen(Row::Volume(Box::new(sibling))));
         for (role, name, lease, liveness) in [
-            (Role::ControllerManager, "", "kube-controller-manager", self.manager),
-            (Role::Provisioner, DRIVER, "disk-csi-example-com", self.provisioner),
-            (Role::Snapshotter, "", "snapshot-controller-leader", self.snapshotter),
+            (ControllerRole::ControllerManager, "", "kube-controller-manager", self.manager),
+            (ControllerRole::Provisioner, DRIVER, "disk-csi-example-com", self.provisioner),
+            (ControllerRole::Snapshotter, "", "snapshot-controller-leader", self.snapshotter),
             (
-                Role::Attacher,
+                ControllerRole::Attacher,
                 DRIVER,
                 "external-attacher-leader-disk-csi-example-com",
                 self.attacher,

@@ -8,8 +8,8 @@ use super::{FinalizerRequest, claim};
 use crate::cluster::{Change, Cx, Dirty};
 use crate::facts::{IN_TREE, PV_PROTECTION, PVC_PROTECTION};
 use crate::model::{
-    Liveness, Phase, PodPhase, PodUse, Proposal, ReclaimPolicy, Row, SecretWord, Server, Settings,
-    Text, Volume,
+    Liveness, Phase, PodPhase, PodUse, Proposal, ReclaimPolicy, Row, SecretAssertion, Server,
+    Settings, Text, Volume,
 };
 
 /// Returns a Released, Terminating volume with policy Delete whose deletion-protection finalizer is
@@ -24,7 +24,7 @@ fn blocked(finalizers: &[&str]) -> Volume {
 
 /// Returns what `--reclaim` proposes for it.
 fn reclaimed(volume: &Volume, others: &[Row]) -> Result<Proposal, String> {
-    let settings = Settings { reclaim: true, secret: SecretWord::None, ..Settings::default() };
+    let settings = Settings { reclaim: true, secret: SecretAssertion::None, ..Settings::default() };
     let fixture = FinalizerFixture {
         rows: others.to_vec(),
         manager: Liveness::Alive,

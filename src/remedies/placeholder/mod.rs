@@ -19,9 +19,9 @@ use super::{Manifest, checks, reclaim, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
-    Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DeletionSecret,
-    Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy, Refusal, Role,
-    SecretWord, Uid, Undo, Volume, migrated_driver,
+    Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, ControllerRole,
+    DeletionSecret, Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy,
+    Refusal, SecretAssertion, Uid, Undo, Volume, migrated_driver,
 };
 pub use render::manifest;
 
@@ -160,7 +160,7 @@ fn anew(
     volume: &Volume,
     backend: &BackendKey,
     cluster: &str,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
     relies_on: &mut Vec<&'static str>,
 ) -> Result<Volume, String> {
     let mut row = volume.clone();
@@ -354,7 +354,7 @@ fn its_node_is_known(cx: &Cx, volume: &Volume, owner: &Owner) -> checks::Checked
         .filter_map(|pod| pod.sidecars.as_deref())
         .filter(|it| it.mentions.iter().any(|text| text.contains(&**driver)))
         .flat_map(|it| &it.containers)
-        .filter(|it| it.plays(Role::Provisioner))
+        .filter(|it| it.plays(ControllerRole::Provisioner))
         .flat_map(|it| &it.args)
         .any(|arg| {
             arg.trim_start_matches('-').starts_with("node-deployment") && !arg.ends_with("=false")

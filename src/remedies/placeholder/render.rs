@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Manifest, name, placeholder_claim_uid};
-use crate::model::{BackendKey, NO_CLAIM, SecretWord};
+use crate::model::{BackendKey, NO_CLAIM, SecretAssertion};
 
 /// The provisioner of a volume, which also deletes it (`pv_controller.go`,
 /// `AnnDynamicallyProvisioned`).
@@ -25,7 +25,7 @@ pub fn manifest(
     saved: Option<&Value>,
     backend: &BackendKey,
     cluster: &str,
-    secret: &SecretWord,
+    secret: &SecretAssertion,
 ) -> Result<(Manifest, Vec<&'static str>), String> {
     let mut relies_on = Vec::new();
     let mut spec = saved.map_or_else(|| bare(backend), source_of);
@@ -95,21 +95,21 @@ fn annotations_of(saved: &Value) -> Map<String, Value> {
 pub(super) fn credentials<'a>(
     known: bool,
     of_csi: bool,
-    word: &'a SecretWord,
+    word: &'a SecretAssertion,
     relies_on: &mut Vec<&'static str>,
 ) -> Result<Option<(&'a str, &'a str)>, String> {
     match word {
-        SecretWord::Unsaid if known || !of_csi => Ok(None),
-        SecretWord::Unsaid => {
+        SecretAssertion::Unsaid if known || !of_csi => Ok(None),
+        SecretAssertion::Unsaid => {
             Err("with which secret its driver deletes it is not known: say --secret NAMESPACE/NAME, or --no-secret if it needs none".to_owned())
         }
         _ if known => Err(
             "its deletion secret is known: leave out --secret and --no-secret".to_owned()
         ),
-        SecretWord::None => {
+        SecretAssertion::None => {
             relies_on.push("--no-secret");
             Ok(Some(("", "")))
         }
-        SecretWord::Named { namespace, name } => Ok(Some((namespace, name))),
+        SecretAssertion::Named { namespace, name } => Ok(Some((namespace, name))),
     }
 }

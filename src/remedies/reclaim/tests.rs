@@ -6,7 +6,7 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver,
-    FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, Mounted, Node, NodeAffinity,
+    FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, MountedClaim, Node, NodeAffinity,
     NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
 };
 
@@ -129,7 +129,7 @@ fn pod(name: &str, node: Option<&str>) -> Row {
         phase: PodPhase::Running,
         ready: false,
         node: node.map(Text::from),
-        claims: [Mounted { claim: "orders".into(), ephemeral: false }].into(),
+        claims: [MountedClaim { claim: "orders".into(), ephemeral: false }].into(),
         sidecars: None,
     }))
 }

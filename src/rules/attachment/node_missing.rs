@@ -1,29 +1,16 @@
-//! F82: the node that an attachment names does not exist any more.
+//! F82: the node of a `VolumeAttachment` does not exist any more.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-node-missing",
     severity: Severity::Medium,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
     title: "An attachment names a node that does not exist",
     danger: "Whether the machine is gone, or only its object, cannot be seen from here: it may come back, and \

@@ -1,15 +1,15 @@
-//! F83: a volume is attached to a node on which nobody uses it.
+//! F83: a volume is attached to a node on which no pod uses it.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Age, Attachment, AttachmentSource, Finding, Kind, Phase, Severity, Threshold, Trust,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-not-referenced",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolume,
         Kind::PersistentVolumeClaim,
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
-    // Nothing tells when the last pod went; it was not attached for no pod longer than it exists.
+    // When the last pod was deleted is unknown: at the earliest when the attachment was created.
     let made = Age { since: attachment.metadata.created, trust: Trust::LowerBound };
     let stays = attachment.attached && attachment.metadata.deleting.is_none();
     if !stays || !cx.older_than(&made, Threshold::Detach) {
@@ -43,7 +43,7 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if pods.iter().any(|pod| pod.node.as_ref() == Some(&attachment.node)) {
         return Ok(None);
     }
-    // Where the server keeps count, it tells since when no pod at all has used the claim.
+    // If the server records it, the condition Unused shows since when no pod has used the claim.
     let unused = cx.claim(&claim.key)?.and_then(|claim| claim.condition("Unused"));
     let since = unused.and_then(|condition| condition.since);
     let age = since.map(|since| Age { since: Some(since), trust: Trust::SingleSource });

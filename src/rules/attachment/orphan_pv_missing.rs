@@ -1,29 +1,16 @@
-//! F80: the volume that an attachment names does not exist any more.
+//! F80: the volume of a `VolumeAttachment` does not exist any more.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Attachment, AttachmentSource, Finding, Kind, Severity};
+use crate::model::{Age, Attachment, AttachmentSource, Finding, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-orphan-pv-missing",
     severity: Severity::High,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
     title: "An attachment names a volume that does not exist",
     danger: "To detach a disk its attacher needs the volume's object, and without it tries for ever. Until then the \
@@ -39,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
-    // What is attached without a volume of the cluster carries all that detaching needs.
+    // An attachment with an inline volume source contains everything that detaching needs.
     let AttachmentSource::Volume(volume) = &attachment.source else { return Ok(None) };
     let deleting = attachment.metadata.deleting;
     let guarded = facts::has_attacher_finalizer(&attachment.metadata);

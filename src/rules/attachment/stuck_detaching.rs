@@ -1,29 +1,16 @@
-//! F81: an attachment that should be gone, and is not.
+//! F81: a `VolumeAttachment` is Terminating for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Attachment, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Attachment, Finding, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "va-stuck-detaching",
     severity: Severity::Medium,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeAttachment,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
     title: "A volume has been detaching from its node for long",
     danger: "Until it is detached, no other node gets a volume that only one may have: pods that moved away wait. \

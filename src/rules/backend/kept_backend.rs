@@ -1,15 +1,15 @@
-//! F94: a backend volume that the tool left behind on purpose, and that nothing else names.
+//! F94: a kept backend volume that no volume references.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Age, Finding, KeptBackend, Kind, Severity, Trust, VolumeColumns, format_bytes};
-use crate::rules::judged::time;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::finding::time;
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "journal-kept-backend",
     severity: Severity::Info,
-    // Somebody knows of it, and wished it so.
-    stake: Stake::None,
+    // It was kept on purpose, and is recorded.
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
     title: "A backend volume was left behind on purpose, and no volume names it any more",
@@ -28,7 +28,7 @@ fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
     }
     let none = || "<none>".to_owned();
     let age = match kept.since {
-        // Whoever may write the record may write anything into it.
+        // The record may contain any text that users with write access put there.
         since @ Some(_) => Age { since, trust: Trust::SingleSource },
         None => Age::UNKNOWN,
     };

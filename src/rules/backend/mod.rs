@@ -1,4 +1,4 @@
-//! Findings about volumes at the storage system that no volume object names.
+//! Findings about backend volumes that no volume references.
 
 mod kept_backend;
 

@@ -1,15 +1,18 @@
 //! F51: the garbage collector is about to delete a claim.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimFate};
+use crate::facts::{self, ClaimDataEffect};
 use crate::model::{Claim, Finding, Kind, ManagedField, OwnerReference, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{
+    CapacityRisk, Judge, Rule,
+    finding::{shown_uid, time},
+};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-doomed-by-gc",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
@@ -33,7 +36,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if claim.metadata.deleting.is_some() || !facts::is_doomed(cx, claim)? {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let wanted = claim.metadata.owners.iter().all(|owner| is_ephemeral(claim, owner));
     let consequence = fate.words("the garbage collector has deleted it");
     let summary = if wanted {
@@ -48,7 +51,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
     for owner in &claim.metadata.owners {
-        let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(owner.uid.as_ref());
         let named = format!("{} {} {} uid {uid}", owner.api_version, owner.kind, owner.name);
         finding = finding.shows("owner that is gone", named);
     }
@@ -56,14 +59,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = finding.shows_manager(&claim.metadata, &field, "managers of the references");
     Ok(Some(if wanted {
         finding.severe(Severity::Info).report_only("nothing: this is how ephemeral volumes end")
-    } else if let ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) = fate {
+    } else if let ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) = fate {
         finding.remedied_by(cx, volume, &remedies::RETAIN)
     } else {
         finding.report_only("remove these references at once if the claim is to stay")
     }))
 }
 
-/// Whether the claim was made for an ephemeral volume of the pod that owns it.
+/// Whether the claim was created for an ephemeral volume of the pod that owns it.
 fn is_ephemeral(claim: &Claim, owner: &OwnerReference) -> bool {
     let rest = claim.metadata.name.strip_prefix(&*owner.name);
     owner.controller

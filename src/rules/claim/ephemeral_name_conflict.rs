@@ -1,14 +1,14 @@
-//! F50: the claim of a pod's ephemeral volume would have a name that is taken.
+//! F50: the name of the claim for a pod's ephemeral volume is taken by another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-ephemeral-name-conflict",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[],
     title: "A pod cannot have its ephemeral volume, because a claim of that name is not its own",
@@ -31,11 +31,11 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     );
     let mut finding = RULE
         .on_claim(claim, summary)
-        .shows("metadata.uid", uid(&claim.metadata))
+        .shows("metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows("controller", owner);
     for pod in pods {
         let object = pod.object();
-        let uid = pod.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(pod.uid.as_ref());
         finding = finding
             .shows_of(&object, "metadata.uid", uid)
             .shows_of(&object, "status.phase", pod.phase.name())

@@ -1,14 +1,14 @@
-//! F49: a claim is kept from going by pods that have ended.
+//! F49: pods that have ended block the deletion of a claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-held-by-completed-pods",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod],
     remedies: &[],
     title: "A Terminating claim waits for nothing but pods that have ended",
@@ -28,7 +28,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if users.is_empty() || !users.iter().all(|user| user.pod.is_finished()) {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let consequence = fate.words("the last of them is deleted");
     let finding = RULE
         .on_claim(claim, format!("only pods that have ended keep it: {consequence}"))

@@ -1,14 +1,14 @@
-//! F43: a claim has lost its volume.
+//! F43: the volume of a claim does not exist.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-lost",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod, Kind::Event],
     remedies: &[],
     title: "A claim was bound to a volume that is gone",
@@ -26,7 +26,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let gone = match &claim.volume_name {
         Some(name) if claim.bind_completed => match cx.volume(name) {
             Ok(volume) => volume.is_none(),
-            // A claim that says so itself is lost whether or not volumes were seen.
+            // A claim with phase Lost is lost whether or not volumes were read.
             Err(_) if claim.phase == ClaimPhase::Lost => false,
             Err(unseen) => return Err(unseen),
         },
@@ -57,7 +57,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &reasons) {
         finding = finding
             .aged(Age { since: event.last_seen, trust: crate::model::Trust::LowerBound })
-            .shows("last event", said(event));
+            .shows("last event", shown_event(event));
     }
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);

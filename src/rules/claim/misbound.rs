@@ -1,14 +1,14 @@
-//! F44: two claims believe that they have the same volume.
+//! F44: a claim references a volume that is bound to another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::said, judged::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-misbound",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Event],
     remedies: &[],
     title: "A claim was bound to a volume that another claim has, too",
@@ -39,14 +39,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     };
     let mut finding = RULE
         .on_claim(claim, summary)
-        .shows("metadata.uid", uid(&claim.metadata))
+        .shows("metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows("annotation pv.kubernetes.io/bind-completed", "present")
         .about_volume(volume);
     if let Some(volume) = volume {
         let named = volume.claim_ref.as_ref().map_or_else(
             || "<none>".to_owned(),
             |it| {
-                let uid = it.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+                let uid = shown_uid(it.uid.as_ref());
                 format!("{} uid {uid}", it.key)
             },
         );
@@ -56,20 +56,20 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     for other in &others {
         let object = other.object();
         finding = finding
-            .shows_of(&object, "metadata.uid", uid(&other.metadata))
+            .shows_of(&object, "metadata.uid", shown_uid(other.metadata.uid.as_ref()))
             .shows_of(&object, "status.phase", other.phase.to_string())
             .relates([object]);
     }
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &["ClaimMisbound"]) {
-        finding = finding.shows("last event", said(event));
+        finding = finding.shows("last event", shown_event(event));
     }
     Ok(Some(finding.report_only(
         "find out whose data it is, and stop the pods of the other claim before anything else",
     )))
 }
 
-/// Whether a volume belongs to a claim, as far as it belongs to any: one that was reserved for it
-/// by name, or lost its claimRef, is bound again by the volume controller.
+/// Whether a volume belongs to a claim, if it belongs to any. The volume controller binds a volume
+/// again that is reserved for the claim by name, or whose claimRef was removed.
 fn is_of(volume: &Volume, claim: &Claim) -> bool {
     let Some(claim_ref) = &volume.claim_ref else { return true };
     match (&claim_ref.uid, &claim.metadata.uid) {

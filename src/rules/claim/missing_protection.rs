@@ -1,26 +1,16 @@
-//! F42: a claim could be deleted under the pods that use it.
+//! F42: a claim in use lacks its protection finalizer.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION};
-use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-missing-protection",
     severity: Severity::High,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![manager: PersistentVolumeClaim],
     remedies: &[&remedies::PROTECT_CLAIM],
     title: "A claim lacks the finalizer that keeps it while pods use it",
     danger: "Deleting such a claim takes effect at once, under a running database too; with the policy Delete its \
@@ -40,7 +30,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !missing || !cx.older_than(&age, Threshold::ClaimProtection) {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, "no pod uses it now, but nothing would keep it from going at once")
         .severe(Severity::Medium)

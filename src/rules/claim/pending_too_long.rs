@@ -1,31 +1,18 @@
-//! F45: a claim does not get a volume, and why.
+//! F45: a claim is Pending for longer than the threshold, with the cause.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Age, Claim, ClaimPhase, ControllerState, Event, Finding, Kind, Liveness, Severity,
-    StorageClass, Text, Threshold, migrated_driver,
+    Age, Claim, ClaimPhase, ControllerState, Event, Finding, Liveness, Severity, StorageClass,
+    Text, Threshold, migrated_driver,
 };
-use crate::rules::{Judge, Rule, Stake, judged::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-pending-too-long",
     severity: Severity::Medium,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::StorageClass,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![controller: PersistentVolumeClaim, StorageClass],
     remedies: &[],
     title: "A claim has been Pending for longer than the threshold",
     danger: "Its pods cannot start. The claim itself rarely says why: its class may be missing or wait for a \
@@ -36,15 +23,16 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// What a claim waits for, what to do, and the state of who should act, as far as that is known.
-struct Reason {
+/// Why a claim is Pending, what to do, and the state of the controller that should act, if it is
+/// known.
+struct PendingReason {
     why: String,
     advice: &'static str,
     state: Option<ControllerState>,
     severity: Severity,
 }
 
-impl Reason {
+impl PendingReason {
     fn new(why: impl Into<String>, advice: &'static str) -> Self {
         Self { why: why.into(), advice, state: None, severity: Severity::Medium }
     }
@@ -56,7 +44,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !waits || !cx.older_than(&age, Threshold::PvcPending) {
         return Ok(None);
     }
-    // Without events it is still found, with less of a reason.
+    // Without events the finding only lacks detail.
     let last = |reasons: &[&str]| facts::last_event_about(cx, &claim.object(), reasons);
     let failed = last(&["ProvisioningFailed"]).ok().flatten();
     let reason = reason(cx, claim, failed)?;
@@ -73,7 +61,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     finding = match last(&[]) {
         Ok(None) => finding,
-        Ok(Some(event)) => finding.shows("last event", said(event)),
+        Ok(Some(event)) => finding.shows("last event", shown_event(event)),
         Err(unseen) => finding.shows("last event", unseen.reason),
     };
     if let Some(state) = &reason.state {
@@ -82,28 +70,28 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(reason.advice)))
 }
 
-fn reason(cx: &Cx, claim: &Claim, failed: Option<&Event>) -> Seen<Reason> {
+fn reason(cx: &Cx, claim: &Claim, failed: Option<&Event>) -> Seen<PendingReason> {
     if let Some(name) = &claim.volume_name {
         return named_volume(cx, claim, name);
     }
     match &claim.class {
-        Some(name) if name.is_empty() => Ok(Reason::new(
+        Some(name) if name.is_empty() => Ok(PendingReason::new(
             "it asks for no class, and no volume that was made by hand fits it",
             "make a volume that fits, or make the claim again with a class",
         )),
         Some(name) => match cx.claimed_class(name)? {
             Some(class) => of_class(cx, claim, class, failed),
-            None => Ok(Reason::new(
+            None => Ok(PendingReason::new(
                 format!("its class {name} does not exist, and no volume of that class fits it"),
                 "make the class, or make the claim again with another one",
             )),
         },
         None => Ok(match cx.all_classes()?.into_iter().any(|class| class.is_default) {
-            true => Reason::new(
+            true => PendingReason::new(
                 "it has no class, although there is a default one",
                 "look at kube-controller-manager, which should have given it the default class",
             ),
-            false => Reason::new(
+            false => PendingReason::new(
                 "it names no class, and there is no default one",
                 "make a class the default, or make the claim again with a class",
             ),
@@ -111,21 +99,21 @@ fn reason(cx: &Cx, claim: &Claim, failed: Option<&Event>) -> Seen<Reason> {
     }
 }
 
-fn named_volume(cx: &Cx, claim: &Claim, name: &str) -> Seen<Reason> {
+fn named_volume(cx: &Cx, claim: &Claim, name: &str) -> Seen<PendingReason> {
     let Some(volume) = cx.volume(name)? else {
-        return Ok(Reason::new(
+        return Ok(PendingReason::new(
             format!("volume {name}, which it asks for by name, does not exist"),
             "make that volume, or make the claim again without its name",
         ));
     };
     let Some(claim_ref) = &volume.claim_ref else { return Ok(unfit(name)) };
     Ok(if claim_ref.key != claim.key() {
-        Reason::new(
+        PendingReason::new(
             format!("volume {name}, which it asks for by name, belongs to claim {}", claim_ref.key),
             "ask for another volume, or have that one reserved for this claim",
         )
     } else if claim_ref.uid.is_some() && claim_ref.uid != claim.metadata.uid {
-        Reason::new(
+        PendingReason::new(
             format!(
                 "volume {name}, which it asks for by name, belonged to an earlier claim of its name"
             ),
@@ -136,28 +124,33 @@ fn named_volume(cx: &Cx, claim: &Claim, name: &str) -> Seen<Reason> {
     })
 }
 
-fn unfit(volume: &str) -> Reason {
-    Reason::new(
+fn unfit(volume: &str) -> PendingReason {
+    PendingReason::new(
         format!("volume {volume}, which it asks for by name, does not fit it"),
         "compare class, size, access modes and volume mode of the two",
     )
 }
 
-fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>) -> Seen<Reason> {
+fn of_class(
+    cx: &Cx,
+    claim: &Claim,
+    class: &StorageClass,
+    failed: Option<&Event>,
+) -> Seen<PendingReason> {
     if class.waits_for_consumer && claim.selected_node.is_none() {
         let pods = facts::pod_users(cx, claim)?;
         let Some(first) = pods.first() else {
             let why = "its class waits for the first pod, and no pod uses it yet";
-            let reason = Reason::new(why, "nothing: it is bound once a pod needs it");
-            return Ok(Reason { severity: Severity::Info, ..reason });
+            let reason = PendingReason::new(why, "nothing: it is bound once a pod needs it");
+            return Ok(PendingReason { severity: Severity::Info, ..reason });
         };
-        return Ok(Reason::new(
+        return Ok(PendingReason::new(
             format!("its class waits for {}, which is not scheduled", first.pod.object()),
             "find out why the scheduler finds no node for that pod",
         ));
     }
     if &*class.provisioner == "kubernetes.io/no-provisioner" {
-        return Ok(Reason::new(
+        return Ok(PendingReason::new(
             "its class provisions nothing, and no volume that was made by hand fits it",
             "make a volume of that class that fits",
         ));
@@ -166,31 +159,31 @@ fn of_class(cx: &Cx, claim: &Claim, class: &StorageClass, failed: Option<&Event>
     let provisioner = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
     let state = state(cx, &provisioner);
     let reason = match (failed, state.liveness) {
-        (_, Liveness::Absent) => Reason::new(
+        (_, Liveness::Absent) => PendingReason::new(
             format!("its provisioner {provisioner} is absent"),
             "install the driver again, or make the claim again with another class",
         ),
-        (Some(event), _) if event.message.to_lowercase().contains("quota") => Reason::new(
+        (Some(event), _) if event.message.to_lowercase().contains("quota") => PendingReason::new(
             format!("{provisioner} has no quota left for it: {}", event.message),
             "raise the quota at the storage backend, or free some of it",
         ),
-        (Some(event), _) => Reason::new(
+        (Some(event), _) => PendingReason::new(
             format!("{provisioner} fails to provision it: {}", event.message),
             "the provisioner tries again: remove what it says is in the way",
         ),
-        (None, Liveness::Alive) => Reason::new(
+        (None, Liveness::Alive) => PendingReason::new(
             format!("{provisioner} is at work, and has not answered"),
             "look at the log of the provisioner",
         ),
-        (None, Liveness::Unknown) => Reason::new(
+        (None, Liveness::Unknown) => PendingReason::new(
             format!("nothing shows that its provisioner {provisioner} is at work"),
             "see that the provisioner runs, and look at its log",
         ),
     };
-    Ok(Reason { state: Some(state), ..reason })
+    Ok(PendingReason { state: Some(state), ..reason })
 }
 
-/// The state of a provisioner; those in the tree are a part of the controller manager.
+/// Returns the state of a provisioner; in-tree provisioners are part of kube-controller-manager.
 fn state(cx: &Cx, provisioner: &Text) -> ControllerState {
     if provisioner.starts_with("kubernetes.io/") {
         facts::controller_manager(cx)

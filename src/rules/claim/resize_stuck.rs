@@ -1,13 +1,13 @@
-//! F96: a claim was to grow, and does not.
+//! F96: the expansion of a claim failed, or is incomplete for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Age, Claim, ClaimCondition, Finding, Kind, PodUse, Severity, Threshold, Trust};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-resize-stuck",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::Pod, Kind::StorageClass],
     remedies: &[],
     title: "A claim was to grow, and has not for long",
@@ -19,30 +19,30 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// What holds a resize up.
-enum Obstacle<'a> {
-    /// Storage system or node said no.
+/// What blocks an expansion.
+enum ResizeObstacle<'a> {
+    /// The storage system or the node rejected it.
     Failed(&'a ClaimCondition),
-    /// The disk has grown; its file system grows when a pod mounts it.
+    /// The backend volume was expanded; its file system is expanded when a pod mounts it.
     FileSystem(&'a ClaimCondition),
 }
 
-fn obstacle(claim: &Claim) -> Option<Obstacle<'_>> {
+fn obstacle(claim: &Claim) -> Option<ResizeObstacle<'_>> {
     let failed = ["ControllerResizeError", "NodeResizeError"];
     if let Some(condition) = failed.into_iter().find_map(|kind| claim.condition(kind)) {
-        return Some(Obstacle::Failed(condition));
+        return Some(ResizeObstacle::Failed(condition));
     }
-    // What is infeasible is not always said in a condition of its own.
+    // An infeasible expansion does not always have a condition of its own.
     let infeasible = ["ControllerResizeInfeasible", "NodeResizeInfeasible"];
     if claim.resize_status.as_deref().is_some_and(|status| infeasible.contains(&status)) {
-        return claim.condition("Resizing").map(Obstacle::Failed);
+        return claim.condition("Resizing").map(ResizeObstacle::Failed);
     }
-    claim.condition("FileSystemResizePending").map(Obstacle::FileSystem)
+    claim.condition("FileSystemResizePending").map(ResizeObstacle::FileSystem)
 }
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(obstacle) = obstacle(claim) else { return Ok(None) };
-    let (Obstacle::Failed(condition) | Obstacle::FileSystem(condition)) = obstacle;
+    let (ResizeObstacle::Failed(condition) | ResizeObstacle::FileSystem(condition)) = obstacle;
     let age = match condition.since {
         Some(since) => Age { since: Some(since), trust: Trust::SingleSource },
         None => Age::UNKNOWN,
@@ -51,12 +51,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let (severity, summary, reason) = match obstacle {
-        Obstacle::Failed(_) => (
+        ResizeObstacle::Failed(_) => (
             Severity::Medium,
             "was to grow, and that failed",
             "ask for a size that the storage system can give, or make room there: it is tried again",
         ),
-        Obstacle::FileSystem(_) => {
+        ResizeObstacle::FileSystem(_) => {
             let pods = cx.pods_of(&claim.key())?;
             let running = |pod: &&&PodUse| pod.node.is_some() && !pod.is_finished();
             match pods.iter().find(running) {

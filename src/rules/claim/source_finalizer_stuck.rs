@@ -1,29 +1,17 @@
-//! F48: a claim that was copied is kept although nobody copies it any more.
+//! F48: the deletion of a claim is blocked by a finalizer for clones or snapshots, although none is
+//! in progress.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, CLONE_SOURCE, SNAPSHOT_SOURCE};
-use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Claim, ClaimPhase, Finding, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-source-finalizer-stuck",
     severity: Severity::Medium,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::VolumeSnapshot,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![controller: PersistentVolumeClaim, VolumeSnapshot],
     remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim is kept as the source of a clone or snapshot that is not being made",
     danger: "csi-provisioner and snapshot-controller keep a claim while they copy it. Where they were removed \
@@ -57,7 +45,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if stuck.is_empty() {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, "cannot go: it is kept as the source of a copy that nobody makes")
         .aged(age)

@@ -1,14 +1,14 @@
-//! F47: the scheduler chose a node for a claim, and that node is of no use any more.
+//! F47: the selected node of a Pending claim does not exist or is cordoned.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
-use crate::rules::{Judge, Rule, Stake, judged::said};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-stale-selected-node",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::Node, Kind::Event],
     remedies: &[],
     title: "A Pending claim waits for a volume on a node that is gone or cordoned",
@@ -21,8 +21,8 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
-/// Events of a provisioner that is making a volume, or has tried to. Not `ExternalProvisioning`,
-/// with which the controller manager says again and again that it waits for one.
+/// Events of a provisioner that creates a volume, or has tried to. Not `ExternalProvisioning`,
+/// which kube-controller-manager repeats while it waits for a provisioner.
 const PROVISIONING: [&str; 2] = ["Provisioning", "ProvisioningFailed"];
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
@@ -47,7 +47,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows("last provisioning event", "<none>")
             .report_only("removing the annotation lets the scheduler choose another node"),
         Ok(Some(event)) => {
-            let finding = finding.shows("last provisioning event", said(event));
+            let finding = finding.shows("last provisioning event", shown_event(event));
             finding.report_only(if quiet(event.last_seen) {
                 "removing the annotation lets the scheduler choose another node"
             } else {

@@ -1,15 +1,15 @@
-//! F40: a claim is being deleted under the pods that use it.
+//! F40: a claim is Terminating while pods use it.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimFate, PVC_PROTECTION};
+use crate::facts::{self, ClaimDataEffect, PVC_PROTECTION};
 use crate::model::{Age, Claim, Finding, Kind, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-terminating-in-use",
     severity: Severity::High,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod],
     remedies: &[&remedies::RETAIN],
     title: "A claim is being deleted while pods use it",
@@ -31,7 +31,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if users.is_empty() {
         return Ok(None);
     }
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let consequence = fate.words("the last of them goes");
     let finding = RULE
         .on_claim(claim, format!("being deleted while pods use it: {consequence}"))
@@ -42,14 +42,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
     Ok(Some(match fate {
-        ClaimFate::Destroyed(volume) | ClaimFate::Scrubbed(volume) => {
+        ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) => {
             finding.remedied_by(cx, volume, &remedies::RETAIN)
         }
-        ClaimFate::Kept(_) => finding.report_only(
+        ClaimDataEffect::Kept(_) => finding.report_only(
             "the volume will be Released and can be given to a new claim: prepare one before the pods go",
         ),
-        ClaimFate::NoVolume => finding.report_only("nothing but the claim goes: prepare another one"),
-        ClaimFate::Unseen(_) => {
+        ClaimDataEffect::NoVolume => finding.report_only("nothing but the claim goes: prepare another one"),
+        ClaimDataEffect::Unseen(_) => {
             finding.report_only("look at the policy of its volume before the last pod goes")
         }
     }))

@@ -1,26 +1,16 @@
-//! F41: a claim is being deleted, nobody uses it, and it does not go.
+//! F41: an unused claim is Terminating for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, PVC_PROTECTION};
-use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-terminating-stuck",
     severity: Severity::Medium,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![manager: PersistentVolumeClaim],
     remedies: &[&remedies::FIX_CLAIM],
     title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
     danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
@@ -48,14 +38,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     } else {
         "only finalizers of others hold it, and they do not let it go"
     };
-    let fate = facts::fate(cx, claim);
+    let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, summary)
         .aged(age)
         .shows("consequence", fate.words("its last finalizer goes"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
-    // Those that upstream does not wait for, or that nobody waits for.
+    // Pods that Kubernetes does not wait for.
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);
     }

@@ -1,27 +1,15 @@
-//! F46: nobody would miss a claim, as far as can be seen.
+//! F46: a Bound claim without pods, workloads or owners that use it.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimFate, Ownership};
-use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::facts::{self, ClaimDataEffect, Ownership};
+use crate::model::{Age, Claim, ClaimPhase, Finding, Severity};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-unused",
     severity: Severity::Low,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::ReplicationController,
-        Kind::Job,
-        Kind::CronJob,
-        Kind::PartialObjectMetadata,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, PartialObjectMetadata],
     remedies: &[],
     title: "A bound claim that no pod, no workload's template and no owner uses",
     danger: "Its disk costs money, and nobody may know whose data it holds. It may also be in use by something \
@@ -41,7 +29,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let (finished, others): (Vec<_>, Vec<_>) =
         cx.workloads_of(&claim.key())?.into_iter().partition(|workload| workload.finished);
-    // A claim of a set's template is for the rules about sets, in range or not.
+    // A claim of a StatefulSet's template is judged by the rules about StatefulSets, in range or
+    // not.
     if !others.is_empty() || !facts::template_of(cx, claim)?.is_empty() {
         return Ok(None);
     }
@@ -53,8 +42,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if facts::is_doomed(cx, claim) == Ok(true) {
         return Ok(None); // on its way out
     }
-    let fate = facts::fate(cx, claim);
-    if fate == ClaimFate::NoVolume {
+    let fate = facts::data_effect(cx, claim);
+    if fate == ClaimDataEffect::NoVolume {
         return Ok(None); // lost or misbound, which other rules tell
     }
     let unused = claim.condition("Unused").and_then(|condition| condition.since);
@@ -66,7 +55,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .on_claim(claim, "bound, and used by nothing that was looked at")
         .shows("unused since", since)
         .shows("metadata.creationTimestamp", time(claim.metadata.created))
-        .shows("looked at", facts::looked_at())
+        .shows("looked at", facts::checked_kinds())
         .shows("consequence", fate.words("it is deleted"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));

@@ -1,15 +1,15 @@
-//! F100: claims wait for a default class, and there is none, or more than one.
+//! F100: claims wait for a default class, and none exists, or several do.
 
 use std::cmp::Reverse;
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, StorageClass};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "class-default-count",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StorageClass],
     remedies: &[],
     title: "Claims wait for the default storage class, and there is not exactly one",
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 /// How many of the claims that wait are listed.
 const LISTED: usize = 20;
 
-/// The default classes, the one that is taken first (`GetDefaultClass`).
+/// Returns the default classes, first the one that Kubernetes uses (`GetDefaultClass`).
 fn defaults<'a>(cx: &Cx<'a>) -> Seen<Vec<&'a StorageClass>> {
     let mut classes = cx.all_classes()?;
     classes.retain(|class| class.is_default);
@@ -36,7 +36,7 @@ fn defaults<'a>(cx: &Cx<'a>) -> Seen<Vec<&'a StorageClass>> {
     Ok(classes)
 }
 
-/// Whether a claim waits for a default class; one that names its volume does not.
+/// Whether a claim waits for a default class; one with `spec.volumeName` does not.
 fn waits(claim: &Claim) -> bool {
     let unbound = claim.phase == ClaimPhase::Pending && claim.volume_name.is_none();
     unbound && claim.class.is_none() && claim.metadata.deleting.is_none()

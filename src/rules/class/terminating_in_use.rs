@@ -1,14 +1,14 @@
-//! F95: a volume attributes class is to go, and is still named.
+//! F95: a volume attributes class is Terminating, and still referenced.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::VAC_PROTECTION;
 use crate::model::{Age, AttributesClass, Claim, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "vac-terminating-in-use",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttributesClass],
     remedies: &[],
     title: "A volume attributes class is being deleted while claims or volumes name it",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::AttributesClass(judge)],
 };
 
-/// How many of those that name it are listed.
+/// How many of its users are listed.
 const LISTED: usize = 20;
 
 fn judge(cx: &Cx, class: &AttributesClass) -> Seen<Option<Finding>> {

@@ -1,14 +1,14 @@
-//! F38: volumes of a driver whose provisioner does not exist any more.
+//! F38: volumes of a driver whose provisioner is absent.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Severity, Text};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "provisioner-absent",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[],
     title: "Volumes name a CSI driver whose provisioner is gone",

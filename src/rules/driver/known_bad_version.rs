@@ -1,14 +1,14 @@
-//! F37: a csi-provisioner of a version that is known to lose or hang volumes.
+//! F37: a csi-provisioner of a version that is known to leak volumes or to leave them Terminating.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect};
 use crate::model::{Finding, Severity, Text};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "provisioner-known-bad-version",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![versions],
     remedies: &[],
     title: "A csi-provisioner claims a version that is known to leak volumes, or to let them hang",

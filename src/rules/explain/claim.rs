@@ -1,24 +1,25 @@
-//! Explaining a claim.
+//! Explanation of a claim.
 
-use super::{Draft, Explanation, User, set};
+use super::super::finding::shown_uid;
+use super::{Explanation, ExplanationDraft, User, set};
 use crate::cluster::Cx;
 use crate::facts::{
-    self, Ownership, PVC_PROTECTION, Reason,
-    retention::{self, Member, Operation, Propagation, Situation},
+    self, Ownership, PVC_PROTECTION, UnsafeReason,
+    retention::{self, Operation, Propagation, SetSituation, TemplateClaim},
 };
 use crate::model::{Claim, ClaimPhase, Kind, Volume, format_time};
 
 const DELETED: &str = "it is deleted";
 
 pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
-    let mut draft = Draft::new(claim.object());
+    let mut draft = ExplanationDraft::new(claim.object());
     let volume = state(cx, claim, &mut draft);
     why(cx, claim, &mut draft);
     users(cx, claim, &mut draft);
     let member = draft.seen(retention::membership(cx, claim));
     if let Some(found) = &member {
         match (&found.decided, found.pairs.len()) {
-            (Some(member), _) => belongs(cx, claim, member, &mut draft),
+            (Some(member), _) => membership(cx, claim, member, &mut draft),
             (None, 0) => {}
             (None, _) => {
                 let pairs = found.pairs.iter();
@@ -34,14 +35,14 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
     }
     deleted(cx, claim, volume, &mut draft);
     if let Some(member) = member.and_then(|it| it.decided) {
-        foretold(cx, claim, &member, &mut draft);
+        operations(cx, claim, &member, &mut draft);
     } else {
         pods_deleted(cx, claim, volume, &mut draft);
     }
     draft.done()
 }
 
-fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut Draft) -> Option<&'a Volume> {
+fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option<&'a Volume> {
     draft.show("status.phase", claim.phase.to_string());
     draft.show("spec.volumeName", claim.volume_name.as_deref().unwrap_or("<none>"));
     let volume = claim.volume_name.as_deref().and_then(|it| draft.seen(cx.volume(it)).flatten());
@@ -53,7 +54,7 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut Draft) -> Option<&'a Volume
     }
     draft.show("metadata.finalizers", claim.metadata.finalizers.join(", "));
     for owner in &claim.metadata.owners {
-        let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(owner.uid.as_ref());
         let controller = if owner.controller { ", managing controller" } else { "" };
         let value = format!("{} {} uid {uid}{controller}", owner.kind, owner.name);
         draft.show("metadata.ownerReferences", value);
@@ -61,7 +62,7 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut Draft) -> Option<&'a Volume
     volume
 }
 
-fn why(cx: &Cx, claim: &Claim, draft: &mut Draft) {
+fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     match &claim.phase {
         ClaimPhase::Lost => {
             draft.because("the volume that it was bound to is gone, or belongs to another claim");
@@ -95,8 +96,8 @@ fn why(cx: &Cx, claim: &Claim, draft: &mut Draft) {
     }
 }
 
-/// Everything that R-PVCP-9 counts as a user.
-fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
+/// Adds everything that counts as a user by R-PVCP-9.
+fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let found = facts::unsafe_to_delete(cx, claim);
     draft.explanation.looked_at = [Kind::Pod]
         .into_iter()
@@ -104,10 +105,12 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
         .chain([Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::VolumeAttachment])
         .collect();
     for reason in &found.reasons {
-        let holds = matches!(reason, Reason::Pod(user) if user.holds_protection());
-        // The volume is no user of its claim.
-        if let (Some(object), false) = (reason.object(), matches!(reason, Reason::DataLost(_))) {
-            // The object is named beside it.
+        let holds = matches!(reason, UnsafeReason::Pod(user) if user.holds_protection());
+        // A volume is no user of its claim.
+        if let (Some(object), false) =
+            (reason.object(), matches!(reason, UnsafeReason::DataLost(_)))
+        {
+            // The object is printed next to it.
             let words = reason.words();
             let how = words.strip_prefix(&format!("{object} ")).unwrap_or(&words).to_owned();
             draft.explanation.users.push(User { object, how, holds });
@@ -124,7 +127,7 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut Draft) {
     }
 }
 
-fn belongs(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
+fn membership(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
     let set = member.set;
     let range = set::range(set);
     let wanted = if member.is_wanted() { "wants" } else { "does not want" };
@@ -139,14 +142,14 @@ fn belongs(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
             &claim.metadata.owners,
             member.owner(),
             set.retention.as_ref(),
-            &member.place(&pod.name, Some(pod)),
-            retention::Form::of(cx.server()),
+            &member.pod_state(&pod.name, Some(pod)),
+            retention::ReferenceForm::of(cx.server()),
         );
-        draft.because(set::next(&next));
+        draft.because(set::describe_update(&next));
     }
 }
 
-fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Draft) {
+fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     if claim.metadata.deleting.is_some() {
         draft.outcome(DELETED, None, "unaffected", "it is being deleted already");
     } else if let Some(holders) = draft.seen(facts::upstream_in_use(cx, claim)) {
@@ -178,16 +181,16 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Draft) {
     }
     match volume {
         Some(volume) => {
-            let then = facts::when_claim_goes(cx, volume);
-            draft.fate(DELETED, Some(volume.object()), then);
+            let then = facts::when_claim_is_deleted(cx, volume);
+            draft.deletion_effect(DELETED, Some(volume.object()), then);
         }
         None => draft.outcome(DELETED, None, "no-data", "no volume is known that would go with it"),
     }
 }
 
-/// What a set's doings mean for it.
-fn foretold(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
-    let Some(situation) = draft.seen(Situation::of(cx, member.set)) else { return };
+/// Adds the effects of operations on the `StatefulSet` of a claim.
+fn operations(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
+    let Some(situation) = draft.seen(SetSituation::of(cx, member.set)) else { return };
     let replicas = i64::from(member.set.replicas.unwrap_or(1));
     let mut operations = vec![
         ("its pod is deleted".to_owned(), Operation::DeletePod(member.ordinal)),
@@ -212,20 +215,20 @@ fn foretold(cx: &Cx, claim: &Claim, member: &Member, draft: &mut Draft) {
         let predictions = retention::simulate(&situation, &operation);
         let own = predictions.iter().find(|it| *it.claim == *claim.metadata.name);
         if let Some(prediction) = own {
-            let (then, because) = set::foretell(prediction, &operation);
+            let (then, because) = set::describe_prediction(prediction, &operation);
             draft.outcome(&when, None, then, because);
         }
     }
 }
 
-/// What becomes of a claim that is no set's when the pods that use it are deleted.
-fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Draft) {
+/// Adds the effect on a claim without a `StatefulSet` when the pods that use it are deleted.
+fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     const WHEN: &str = "the pods that use it are deleted";
     let Some(pods) = draft.seen(facts::pod_users(cx, claim)) else { return };
     if pods.is_empty() {
         return;
     }
-    let ephemeral = pods.iter().any(|it| it.why == facts::Why::Ephemeral);
+    let ephemeral = pods.iter().any(|it| it.usage == facts::PodUsage::Ephemeral);
     if ephemeral {
         draft.outcome(
             WHEN,
@@ -240,6 +243,10 @@ fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Dra
         return;
     }
     if let Some(volume) = volume {
-        draft.fate(WHEN, Some(volume.object()), facts::when_claim_goes(cx, volume));
+        draft.deletion_effect(
+            WHEN,
+            Some(volume.object()),
+            facts::when_claim_is_deleted(cx, volume),
+        );
     }
 }

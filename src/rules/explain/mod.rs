@@ -1,6 +1,6 @@
-//! Why one object is in the state it is in, who uses it, and what would happen if.
+//! Explanations of one object: its state and the reasons, its users, and the effects of operations.
 //!
-//! Nothing is decided here: the words are put together from the facts that rules and remedies ask.
+//! Nothing is decided here: the texts are built from the facts that rules and remedies use.
 
 mod claim;
 mod set;
@@ -10,54 +10,54 @@ use std::cell::RefCell;
 
 use super::Assessor;
 use crate::cluster::{Cluster, Cx, Seen, Subject, Unseen};
-use crate::facts::Consequence;
+use crate::facts::DeletionEffect;
 use crate::model::{Evidence, Kind, ObjectRef, Settings};
 
-/// Everything there is to say about one object.
+/// The explanation of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The object.
     pub object: ObjectRef,
-    /// The fields that tell its state.
+    /// The fields that show its state.
     pub state: Vec<Evidence>,
     /// Why it is in this state, each a sentence without a full stop.
     pub because: Vec<String>,
-    /// Who uses it.
+    /// Its users.
     pub users: Vec<User>,
-    /// The kinds of users that were looked at; others may use it too.
+    /// The kinds of users that were checked; others may use it too.
     pub looked_at: Vec<Kind>,
-    /// What would happen if.
-    pub outcomes: Vec<Outcome>,
-    /// What could not be told, because it was not seen.
+    /// The effects of operations.
+    pub outcomes: Vec<ObjectEffect>,
+    /// What is missing, because it was not read.
     pub unseen: Vec<Unseen>,
 }
 
-/// Somebody who uses an object.
+/// A user of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Who.
+    /// The user.
     pub object: ObjectRef,
     /// How, in a few words: `pod, Running on node n0`.
     pub how: String,
-    /// Whether Kubernetes itself waits for it when the object is deleted.
+    /// Whether Kubernetes waits for it before it deletes the object.
     pub holds: bool,
 }
 
-/// What would happen to one object if something were done.
+/// The effect of an operation on one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// What is done, in the form "it is deleted".
+pub struct ObjectEffect {
+    /// The operation, in the form "it is deleted".
     pub when: String,
-    /// What it happens to, where that is not the object itself.
+    /// The affected object, if that is not the explained object.
     pub object: Option<ObjectRef>,
-    /// What happens, in a word that scripts can rely on: `kept`, `deleted`, `deleted-later`,
+    /// The effect, in a word that scripts can rely on: `kept`, `deleted`, `deleted-later`,
     /// `destroyed`, `unknown`…
     pub then: &'static str,
     /// Why, as a sentence without a full stop.
     pub because: String,
 }
 
-/// Explains an object; `None` when it is not there, or of a kind that cannot be explained.
+/// Explains an object; `None` if it does not exist, or cannot be explained because of its kind.
 pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Option<Explanation> {
     let facts = RefCell::default();
     let cx = Cx::new(cluster, settings, &facts);
@@ -76,7 +76,7 @@ pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Opt
 }
 
 impl Assessor {
-    /// Everything that is wrong with one subject, whatever was asked for, worst first.
+    /// All findings about one subject, whatever the scope, worst first.
     pub fn findings_of(
         &self,
         cluster: &Cluster,
@@ -91,13 +91,13 @@ impl Assessor {
     }
 }
 
-/// An explanation in the making.
-struct Draft {
+/// An explanation while it is built.
+struct ExplanationDraft {
     explanation: Explanation,
     shown: String,
 }
 
-impl Draft {
+impl ExplanationDraft {
     fn new(object: ObjectRef) -> Self {
         let shown = object.to_string();
         let explanation = Explanation {
@@ -129,14 +129,14 @@ impl Draft {
         because: impl Into<String>,
     ) {
         let (when, because) = (when.to_owned(), because.into());
-        self.explanation.outcomes.push(Outcome { when, object, then, because });
+        self.explanation.outcomes.push(ObjectEffect { when, object, then, because });
     }
 
-    fn fate(&mut self, when: &str, object: Option<ObjectRef>, consequence: Consequence) {
-        self.outcome(when, object, consequence.fate.name(), consequence.because);
+    fn deletion_effect(&mut self, when: &str, object: Option<ObjectRef>, effect: DeletionEffect) {
+        self.outcome(when, object, effect.data.name(), effect.because);
     }
 
-    /// Takes what was seen; notes what was not.
+    /// Unwraps what was read; records what was not.
     fn seen<T>(&mut self, seen: Seen<T>) -> Option<T> {
         seen.map_err(|unseen| self.unseen(unseen)).ok()
     }

@@ -1,15 +1,15 @@
-//! Explaining a `StatefulSet`: what becomes of its claims.
+//! Explanation of a `StatefulSet`: the effects of operations on its claims.
 
-use super::{Draft, Explanation, User};
+use super::{Explanation, ExplanationDraft, User};
 use crate::cluster::Cx;
 use crate::facts::retention::{
-    self, Because, Collector, Next, Operation, Ordinals, Outcome, Prediction, Propagation, Reason,
-    Situation, VolumeFate,
+    self, ClaimOutcome, DeletionCause, NoUpdateReason, Operation, Ordinals, OutcomeReason,
+    Prediction, Propagation, ReferenceUpdate, SetSituation, VolumeEffect,
 };
 use crate::model::{Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 
 pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
-    let mut draft = Draft::new(set.object());
+    let mut draft = ExplanationDraft::new(set.object());
     let replicas = set.replicas.map_or_else(|| "<none>".to_owned(), |n| n.to_string());
     draft.show("spec.replicas", replicas);
     draft.show("ordinals", range(set));
@@ -37,13 +37,13 @@ pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
             draft.explanation.users.push(User { object, how, holds: false });
         }
     }
-    if let Some(situation) = draft.seen(Situation::of(cx, set)) {
-        foretold(set, &situation, &mut draft);
+    if let Some(situation) = draft.seen(SetSituation::of(cx, set)) {
+        operations(set, &situation, &mut draft);
     }
     draft.done()
 }
 
-fn foretold(set: &StatefulSet, situation: &Situation, draft: &mut Draft) {
+fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut ExplanationDraft) {
     let replicas = set.replicas.unwrap_or(1);
     let mut operations = vec![
         ("it is deleted".to_owned(), Operation::DeleteSet(Propagation::Background)),
@@ -61,7 +61,7 @@ fn foretold(set: &StatefulSet, situation: &Situation, draft: &mut Draft) {
     for (when, operation) in operations {
         for prediction in retention::simulate(situation, &operation) {
             let object = named(Kind::PersistentVolumeClaim, &set.namespace, &prediction.claim);
-            let (then, because) = foretell(&prediction, &operation);
+            let (then, because) = describe_prediction(&prediction, &operation);
             draft.outcome(&when, Some(object), then, because);
         }
     }
@@ -72,46 +72,51 @@ fn named(kind: Kind, namespace: &Text, name: &str) -> ObjectRef {
     ObjectRef { key: ObjectKey { kind, namespace, name: name.into() }, uid: None }
 }
 
-/// The ordinals that a set wants, in words.
+/// The range of ordinals of a set, in words.
 pub(super) fn range(set: &StatefulSet) -> String {
     Ordinals::of(set).to_string()
 }
 
-/// What the set's controller does next to a claim's owners, in words.
-pub(super) fn next(next: &Next) -> String {
-    let because = match next {
-        Next::Writes(owners) if owners.is_empty() => {
+/// What the `StatefulSet` controller does next to the owners of a claim, in words.
+pub(super) fn describe_update(update: &ReferenceUpdate) -> String {
+    let because = match update {
+        ReferenceUpdate::Writes(owners) if owners.is_empty() => {
             return "the set's controller is about to take its references off".to_owned();
         }
-        Next::Writes(owners) => {
+        ReferenceUpdate::Writes(owners) => {
             let owners: Vec<_> =
                 owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
             let owners = owners.join(", ");
             return format!("the set's controller is about to make these its owners: {owners}");
         }
-        Next::Leaves(because) => because,
+        ReferenceUpdate::Leaves(because) => because,
     };
     match because {
-        Because::Matches => "it is owned as the set's policy says",
-        Because::Podless => "it has no pod: the set's controller leaves its owners as they are",
-        Because::Waits => "the set's controller waits until the pod that is going is gone",
-        Because::Stale => {
+        NoUpdateReason::Matches => "it is owned as the set's policy says",
+        NoUpdateReason::Podless => {
+            "it has no pod: the set's controller leaves its owners as they are"
+        }
+        NoUpdateReason::Waits => "the set's controller waits until the pod that is going is gone",
+        NoUpdateReason::Stale => {
             "it names an earlier set or pod of that name: the set's controller leaves it alone"
         }
-        Because::ForeignController => {
+        NoUpdateReason::ForeignController => {
             "somebody else is its managing controller: the set's controller leaves it alone"
         }
-        Because::Unrecognised => {
+        NoUpdateReason::Unrecognised => {
             "its references have a form that the set's controller does not take for its own"
         }
     }
     .to_owned()
 }
 
-/// A prediction in a word and a sentence.
-pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'static str, String) {
+/// A prediction as a word and a sentence.
+pub(super) fn describe_prediction(
+    prediction: &Prediction,
+    operation: &Operation,
+) -> (&'static str, String) {
     match &prediction.outcome {
-        Outcome::Kept => {
+        ClaimOutcome::Kept => {
             let again = match operation {
                 Operation::Scale(_) => {
                     "; a pod of its ordinal that is made again finds its old data"
@@ -123,7 +128,7 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
             };
             ("kept", format!("{}{again}", prediction.reason))
         }
-        Outcome::Reowned(owners) => {
+        ClaimOutcome::Reowned(owners) => {
             let owners: Vec<_> =
                 owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
             let then = match &owners[..] {
@@ -131,31 +136,33 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
                 _ => format!("then {} owns it", owners.join(", ")),
             };
             match prediction.reason {
-                Reason::Unowned | Reason::Matrix => ("kept", then),
-                // That is what the reason says.
-                Reason::Orphaned if owners.is_empty() => ("kept", prediction.reason.to_string()),
+                OutcomeReason::Unowned | OutcomeReason::Matrix => ("kept", then),
+                // The reason contains this already.
+                OutcomeReason::Orphaned if owners.is_empty() => {
+                    ("kept", prediction.reason.to_string())
+                }
                 reason => ("kept", format!("{reason}; {then}")),
             }
         }
-        Outcome::Deleted { by, recreated, .. } => {
+        ClaimOutcome::Deleted { by, recreated, .. } => {
             let whose = match by {
-                Collector::Set => "the garbage collector deletes it with its set",
-                Collector::Pod => "the garbage collector deletes it with its pod",
-                Collector::Dangling => {
+                DeletionCause::Set => "the garbage collector deletes it with its set",
+                DeletionCause::Pod => "the garbage collector deletes it with its pod",
+                DeletionCause::Dangling => {
                     "the garbage collector deletes it, since its owners are gone"
                 }
-                Collector::Somebody => "it was deleted before",
+                DeletionCause::Somebody => "it was deleted before",
             };
             let data = match prediction.volume {
-                VolumeFate::Destroyed => "destroyed",
-                VolumeFate::Scrubbed => "scrubbed",
-                VolumeFate::Released | VolumeFate::None | VolumeFate::Unknown => "deleted",
+                VolumeEffect::Destroyed => "destroyed",
+                VolumeEffect::Scrubbed => "scrubbed",
+                VolumeEffect::Released | VolumeEffect::None | VolumeEffect::Unknown => "deleted",
             };
             let empty =
                 if *recreated { "; an empty claim of its name is made afterwards" } else { "" };
             let why = match prediction.reason {
-                // Which owners these are was said.
-                Reason::OwnersGone => String::new(),
+                // The owners were mentioned already.
+                OutcomeReason::OwnersGone => String::new(),
                 reason => format!(" ({reason})"),
             };
             let held = match prediction.held_by.is_empty() {
@@ -164,6 +171,6 @@ pub(super) fn foretell(prediction: &Prediction, operation: &Operation) -> (&'sta
             };
             (data, format!("{whose}{why}; {}{held}{empty}", prediction.volume.describe()))
         }
-        Outcome::Unknown(why) => ("unknown", why.clone()),
+        ClaimOutcome::Unknown(why) => ("unknown", why.clone()),
     }
 }

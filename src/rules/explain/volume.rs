@@ -1,6 +1,7 @@
-//! Explaining a volume.
+//! Explanation of a volume.
 
-use super::{Draft, Explanation, User};
+use super::super::finding::shown_uid;
+use super::{Explanation, ExplanationDraft, User};
 use crate::cluster::Cx;
 use crate::facts::{self, ClaimState};
 use crate::model::{Kind, Phase, Volume, format_time};
@@ -9,12 +10,12 @@ const DELETED: &str = "it is deleted";
 const CLAIM_GOES: &str = "its claim goes";
 
 pub(super) fn explain(cx: &Cx, volume: &Volume) -> Explanation {
-    let mut draft = Draft::new(volume.object());
+    let mut draft = ExplanationDraft::new(volume.object());
     draft.show("status.phase", volume.phase.to_string());
     draft.show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
     draft.show("reclaimed by", facts::owner(volume).describe());
     if let Some(claim) = &volume.claim_ref {
-        let uid = claim.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(claim.uid.as_ref());
         draft.show("spec.claimRef", format!("{} uid {uid}", claim.key));
     }
     if let Some(backend) = &volume.backend {
@@ -26,14 +27,14 @@ pub(super) fn explain(cx: &Cx, volume: &Volume) -> Explanation {
     draft.show("metadata.finalizers", volume.metadata.finalizers.join(", "));
     why(cx, volume, &mut draft);
     users(cx, volume, &mut draft);
-    draft.fate(DELETED, None, facts::when_volume_is_deleted(cx, volume));
+    draft.deletion_effect(DELETED, None, facts::when_volume_is_deleted(cx, volume));
     if volume.phase == Phase::Bound {
-        draft.fate(CLAIM_GOES, None, facts::when_claim_goes(cx, volume));
+        draft.deletion_effect(CLAIM_GOES, None, facts::when_claim_is_deleted(cx, volume));
     }
     draft.done()
 }
 
-fn why(cx: &Cx, volume: &Volume, draft: &mut Draft) {
+fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     if volume.metadata.deleting.is_some() {
         draft.because(
             "somebody deleted it, which nothing takes back: it goes when its finalizers are gone",
@@ -62,8 +63,8 @@ fn why(cx: &Cx, volume: &Volume, draft: &mut Draft) {
     }
 }
 
-/// Whoever has its data open, or will want it.
-fn users(cx: &Cx, volume: &Volume, draft: &mut Draft) {
+/// Adds the users of a volume.
+fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     draft.explanation.looked_at = vec![
         Kind::PersistentVolumeClaim,
         Kind::Pod,

@@ -1,4 +1,4 @@
-//! F98: a pod cannot start, because it does not get a volume.
+//! F98: a pod cannot start, because a volume is not attached or mounted.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -6,12 +6,12 @@ use crate::model::{
     Age, Attachment, Claim, ClaimKey, Event, Finding, Kind, ObjectRef, PodPhase, PodUse, Severity,
     Text, Threshold,
 };
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pod-waiting-for-volume",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::Pod,
@@ -51,7 +51,7 @@ fn judge(cx: &Cx, pod: &PodUse) -> Seen<Option<Finding>> {
         claims.iter().any(|claim| claim.is_meant(event)) && is_still_so(cx, event, &claims)
     };
     let Some(event) = events.iter().rev().find(told) else { return Ok(None) };
-    // That which the event names, where it names one; else it may be any of them.
+    // The claim that the event mentions, if it mentions one; else it may be any of them.
     let named = claims.iter().filter(|claim| claim.is_named(event));
     let held = claims.iter().filter(|claim| claim.is_held());
     let obstacle = named.chain(held).chain(&claims).find_map(|it| it.obstacle(cx, node));
@@ -77,10 +77,11 @@ fn judge(cx: &Cx, pod: &PodUse) -> Seen<Option<Finding>> {
     Ok(Some(finding.relates(holders).report_only(reason)))
 }
 
-/// What is said once and stays so as long as the volume is elsewhere (`reportMultiAttachError`).
+/// An event that is emitted only once and holds as long as the volume is attached elsewhere
+/// (`reportMultiAttachError`).
 const ELSEWHERE: &str = "Multi-Attach error";
 
-/// Whether what an event says can still be so: what goes on failing is said again and again.
+/// Whether an event may still hold: a failure that lasts is reported repeatedly.
 fn is_still_so(cx: &Cx, event: &Event, claims: &[Needed]) -> bool {
     let limit = cx.settings().thresholds.get(Threshold::Detach);
     event.last_seen.is_some_and(|last| !cx.passed(last, limit))
@@ -88,10 +89,10 @@ fn is_still_so(cx: &Cx, event: &Event, claims: &[Needed]) -> bool {
             && claims.iter().any(|claim| claim.here.is_none() && claim.is_held())
 }
 
-/// A claim that the pod needs, with what there is to know of its volume.
+/// A claim of the pod, with its volume and the attachments of that.
 struct Needed<'a> {
     key: ClaimKey,
-    /// `None` when it is absent.
+    /// `None` if it is absent.
     claim: Option<&'a Claim>,
     /// The attachment to the pod's own node.
     here: Option<&'a Attachment>,
@@ -113,14 +114,14 @@ impl<'a> Needed<'a> {
         Ok(Self { key, claim, here: here.first().copied(), elsewhere })
     }
 
-    /// Whether an event may be about it. What kubelet cannot mount need not be a claim at all.
+    /// Whether an event may be about it. A volume that kubelet cannot mount need not be a claim.
     fn is_meant(&self, event: &Event) -> bool {
         &*event.reason == "FailedAttachVolume"
             || self.is_named(event)
             || event.message.starts_with("Unable to attach or mount") && self.is_held()
     }
 
-    /// Whether something that can be seen keeps it from the pod's node.
+    /// Whether something that was read prevents the attachment to the pod's node.
     fn is_held(&self) -> bool {
         match self.here {
             Some(here) => !here.attached || here.metadata.deleting.is_some(),
@@ -136,7 +137,7 @@ impl<'a> Needed<'a> {
             || event.message.contains(&format!("persistentvolumeclaim \"{name}\""))
     }
 
-    /// What holds it up, in words, with the objects to look at.
+    /// What prevents it, in words, with the objects involved.
     fn obstacle(&self, cx: &Cx, node: &Text) -> Option<(String, Vec<ObjectRef>)> {
         let Some(claim) = self.claim else {
             return Some((format!("pvc/{} does not exist", self.key), Vec::new()));

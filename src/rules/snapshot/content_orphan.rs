@@ -1,28 +1,16 @@
-//! F99: a snapshot of the storage system that nobody in the cluster refers to, or can delete.
+//! F99: a `VolumeSnapshotContent` whose `VolumeSnapshot` does not exist, or that no controller can
+//! delete.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Finding, Kind, Severity, SnapshotContent, VolumeSnapshot};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "snapshot-content-orphan",
     severity: Severity::Low,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::CsiDriver,
-        Kind::CsiNode,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::Lease,
-        Kind::Event,
-        Kind::VolumeSnapshot,
-        Kind::VolumeSnapshotContent,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: facts::needs![controller: VolumeSnapshot, VolumeSnapshotContent],
     remedies: &[],
     title: "A snapshot is kept that nothing in the cluster refers to, or whose driver is gone",
     danger: "It is paid for until somebody remembers it. With the policy Retain nobody deletes it once its \
@@ -34,12 +22,12 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Snapshot(judge)],
 };
 
-/// What became of the `VolumeSnapshot` of a content.
-enum Snapshot {
-    /// It is there, or not yet bound.
+/// The state of the `VolumeSnapshot` of a content.
+enum BoundSnapshot {
+    /// It exists, or is not bound yet.
     There,
     Gone,
-    /// Another one has its name.
+    /// One of this name with another uid exists.
     Replaced,
 }
 
@@ -50,14 +38,14 @@ fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
     let retained = content.deletion_policy.as_deref() == Some("Retain");
     let orphan = match retained {
         true => snapshot(cx, content)?,
-        false => Snapshot::There, // Or its controller is about to delete the content.
+        false => BoundSnapshot::There, // Or its controller is about to delete the content.
     };
     let (summary, reason) = match orphan {
-        Snapshot::Gone => ("its VolumeSnapshot is gone, and its policy keeps it", UNWANTED),
-        Snapshot::Replaced => {
+        BoundSnapshot::Gone => ("its VolumeSnapshot is gone, and its policy keeps it", UNWANTED),
+        BoundSnapshot::Replaced => {
             ("another VolumeSnapshot has the name of its own, and its policy keeps it", UNWANTED)
         }
-        Snapshot::There => {
+        BoundSnapshot::There => {
             let state = facts::provisioner(cx, &content.driver);
             if !facts::is_absent(cx, &state, &content.driver)? {
                 return Ok(None);
@@ -86,16 +74,17 @@ fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
 const UNWANTED: &str =
     "if nobody needs it, set its deletionPolicy to Delete and delete the VolumeSnapshotContent";
 
-fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<Snapshot> {
-    // Unbound, it may have been made by hand for a `VolumeSnapshot` that is yet to come.
+fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<BoundSnapshot> {
+    // An unbound content may be statically provisioned for a `VolumeSnapshot` that will be created
+    // later.
     let (Some((namespace, name)), Some(uid)) = (&content.snapshot, &content.snapshot_uid) else {
-        return Ok(Snapshot::There);
+        return Ok(BoundSnapshot::There);
     };
     let other =
         |found: &VolumeSnapshot| found.metadata.uid.as_ref().is_some_and(|known| known != uid);
     Ok(match cx.volume_snapshot(namespace, name)? {
-        None => Snapshot::Gone,
-        Some(found) if other(found) => Snapshot::Replaced,
-        Some(_) => Snapshot::There,
+        None => BoundSnapshot::Gone,
+        Some(found) if other(found) => BoundSnapshot::Replaced,
+        Some(_) => BoundSnapshot::There,
     })
 }

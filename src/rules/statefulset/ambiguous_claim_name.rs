@@ -1,14 +1,14 @@
-//! F68: a claim that two sets call their own.
+//! F68: the name of a claim matches templates of several `StatefulSet`s.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{Ordinals, membership};
 use crate::model::{Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-ambiguous-claim-name",
     severity: Severity::High,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
     title: "Two sets call a claim their own, since its name can be read in two ways",

@@ -1,15 +1,15 @@
-//! F67: a claim that is wanted again dies with its pod.
+//! F67: a claim in range is owned by its pod, and deleted with it.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{Place, is_held, membership, names_pod};
+use crate::facts::retention::{ClaimPod, is_held, membership, names_pod};
 use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-claim-owned-by-pod-in-range",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::StatefulSet,
@@ -34,15 +34,15 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
     let name = member.pod_name();
     let Some(pod) = member.pod(cx)?.filter(|_| member.is_wanted()) else { return Ok(None) };
-    let place = member.place(&name, Some(pod));
+    let place = member.pod_state(&name, Some(pod));
     let Some(identity) = place.pod() else { return Ok(None) };
     let of_pod =
         |it: &crate::model::OwnerReference| names_pod(it, &name) && identity.is_named_by(it);
     if !claim.metadata.owners.iter().any(of_pod) || is_held(cx, claim, of_pod) {
         return Ok(None);
     }
-    let going = matches!(place, Place::Leaving(_)) || member.set.metadata.deleting.is_some();
-    // While the pod stays, the controller takes the reference off, unless something holds it up.
+    let going = matches!(place, ClaimPod::Leaving(_)) || member.set.metadata.deleting.is_some();
+    // While the pod exists, the controller removes the reference, unless something blocks it.
     let since = claim.metadata.last_change(&ManagedField::OwnerReferences).max(pod.created);
     if !going && !cx.older_than(&Age::stamped(since), Threshold::Protection) {
         return Ok(None);

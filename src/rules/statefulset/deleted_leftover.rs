@@ -1,26 +1,15 @@
-//! F63: claims that a set left when it was deleted.
+//! F63: claims of a `StatefulSet` that was deleted.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{membership, volume_fate};
-use crate::model::{Age, Claim, Finding, Kind, Severity, split_ordinal};
-use crate::rules::{Judge, Rule, Stake};
+use crate::facts::retention::{membership, volume_effect};
+use crate::model::{Age, Claim, Finding, Severity, split_ordinal};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-deleted-leftover",
     severity: Severity::Low,
-    stake: Stake::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::Deployment,
-        Kind::ReplicaSet,
-        Kind::DaemonSet,
-        Kind::ReplicationController,
-        Kind::Job,
-        Kind::CronJob,
-    ],
+    capacity_risk: CapacityRisk::None,
+    needs: crate::facts::needs![users: PersistentVolumeClaim, PersistentVolume],
     remedies: &[],
     title: "A claim looks as if a set that was deleted had left it",
     danger: "Nothing uses it, and it costs its size. Nothing records any more whether it was meant to stay: a set that \
@@ -42,7 +31,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     for (_, set) in &parses {
-        // Then the claim is judged with that set.
+        // Then the claim is judged as one of that set.
         if cx.set(&claim.namespace, set)?.is_some() {
             return Ok(None);
         }
@@ -63,7 +52,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         parses.iter().map(|(template, set)| format!("{template} of {set}")).collect();
     let labels: Vec<_> =
         metadata.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let (fate, volume) = volume_fate(cx, claim);
+    let (fate, volume) = volume_effect(cx, claim);
     let finding = RULE
         .on_claim(claim, "has the name and the labels of a deleted set's claims, and no user")
         .aged(Age::stamped(metadata.created))
@@ -77,7 +66,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only("keep it, if its set will be made again; else delete it yourself")))
 }
 
-/// Every template and set that a stem may be made of: `data-a-web` is `data` of `a-web`, or
+/// Every template and set that a stem may consist of: `data-a-web` is `data` of `a-web`, or
 /// `data-a` of `web`.
 fn parses(stem: &str) -> Vec<(&str, &str)> {
     let dashes = stem.match_indices('-').map(|(place, _)| place);

@@ -1,16 +1,17 @@
-//! F64: somebody else manages a claim that the set's policy is about.
+//! F64: a claim of a `StatefulSet` has another managing controller, so that the policy is not
+//! applied.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
-    Form, Identity, foreign_controller, membership, names_pod, names_set,
+    OwnerIdentity, ReferenceForm, foreign_controller, membership, names_pod, names_set,
 };
 use crate::model::{Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-foreign-controller",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
     title: "Another controller manages a claim of a set whose policy deletes claims",
@@ -24,17 +25,19 @@ pub(super) static RULE: Rule = Rule {
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let owners = &claim.metadata.owners;
-    if !owners.iter().any(|it| it.controller) || Form::of(cx.server()) == Form::Plain {
+    if !owners.iter().any(|it| it.controller)
+        || ReferenceForm::of(cx.server()) == ReferenceForm::Plain
+    {
         return Ok(None);
     }
     let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
     let set = member.owner();
     let name = member.pod_name();
-    let pod = Identity { name: &name, uid: member.pod(cx)?.and_then(|pod| pod.uid.as_ref()) };
+    let pod = OwnerIdentity { name: &name, uid: member.pod(cx)?.and_then(|pod| pod.uid.as_ref()) };
     let Some(foreign) = foreign_controller(owners, set, pod, member.set.retention.as_ref()) else {
         return Ok(None);
     };
-    // One of an earlier set or pod is another finding.
+    // A reference to an earlier set or pod is another finding.
     if names_set(foreign, set.name) || names_pod(foreign, &name) {
         return Ok(None);
     }

@@ -1,17 +1,17 @@
-//! F61: a claim outlives its set although the policy says that it goes with it.
+//! F61: a claim lacks the owner reference to its `StatefulSet` that the policy requires.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
-    Form, Identity, Next, Place, expected_ownership, foreign_controller, is_stale, membership,
-    wanted,
+    ClaimPod, OwnerIdentity, ReferenceForm, ReferenceUpdate, expected_ownership,
+    foreign_controller, is_stale, membership, wanted_owners,
 };
 use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-missing-set-ownerref",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
     title: "A claim is not owned by its set although the set's policy is to delete claims with it",
@@ -29,15 +29,15 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
     let policy = member.set.retention.as_ref();
-    if member.set.metadata.deleting.is_some() || !wanted(policy, false).set {
+    if member.set.metadata.deleting.is_some() || !wanted_owners(policy, false).set {
         return Ok(None);
     }
     let set = member.owner();
     let owners = &claim.metadata.owners;
     let name = member.pod_name();
     let pod = member.pod(cx)?;
-    let place = member.place(&name, pod);
-    let identity = place.pod().unwrap_or(Identity { name: &name, uid: None });
+    let place = member.pod_state(&name, pod);
+    let identity = place.pod().unwrap_or(OwnerIdentity { name: &name, uid: None });
     if owners.iter().any(|it| set.is_named_by(it))
         || is_stale(owners, set, identity)
         || foreign_controller(owners, set, identity, policy).is_some()
@@ -45,21 +45,21 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let missing = match &place {
-        Place::Podless => wanted(policy, !member.is_wanted()).set,
-        Place::InRange(_) | Place::Leaving(_) | Place::Condemned(_) => {
-            match expected_ownership(owners, set, policy, &place, Form::of(cx.server())) {
-                Next::Writes(owners) => owners.iter().any(|it| set.is_named_by(it)),
-                Next::Leaves(_) => false,
+        ClaimPod::Podless => wanted_owners(policy, !member.is_wanted()).set,
+        ClaimPod::InRange(_) | ClaimPod::Leaving(_) | ClaimPod::Condemned(_) => {
+            match expected_ownership(owners, set, policy, &place, ReferenceForm::of(cx.server())) {
+                ReferenceUpdate::Writes(owners) => owners.iter().any(|it| set.is_named_by(it)),
+                ReferenceUpdate::Leaves(_) => false,
             }
         }
     };
-    // The controller needs a moment after each of these.
+    // The controller needs some time after each of these.
     let changed = member.set.metadata.last_change(&ManagedField::RetentionPolicy);
     let since = claim.metadata.created.max(changed).max(pod.and_then(|pod| pod.created));
     if !missing || !cx.older_than(&Age::stamped(since), Threshold::Protection) {
         return Ok(None);
     }
-    let (summary, advice) = if place == Place::Podless {
+    let (summary, advice) = if place == ClaimPod::Podless {
         (
             "will be left over when its set is deleted, although the policy deletes claims with it",
             "it has no pod, so the controller does not look at it: delete it yourself after the set, if it is to go",

@@ -14,12 +14,11 @@ mod template_drift;
 mod unknown_policy;
 
 use super::Rule;
-use super::judged::{time, uid};
+use super::finding::{shown_uid, time};
 use crate::cluster::Cx;
-use crate::facts::retention::{self, Member, Ordinals, VolumeFate};
+use crate::facts::retention::{self, Ordinals, TemplateClaim, VolumeEffect};
 use crate::model::{
-    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet, Verdict,
-    VerdictState,
+    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet,
 };
 use crate::remedies;
 
@@ -42,29 +41,19 @@ pub(super) static RULES: &[&Rule] = &[
 impl Rule {
     /// Begins a finding about a set.
     fn on_set(&'static self, set: &StatefulSet, summary: impl Into<String>) -> Finding {
-        let finding = Finding {
-            rule: self.id,
-            severity: self.severity,
-            object: set.object(),
-            summary: summary.into(),
-            age: None,
-            evidence: Vec::new(),
-            related: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
-            offer: None,
-            volume: None,
-        };
         let version = set.metadata.resource_version.to_string();
-        finding.shows("metadata.resourceVersion", version).shows_set(set)
+        self.about(set.object(), summary.into())
+            .shows("metadata.resourceVersion", version)
+            .shows_set(set)
     }
 }
 
 impl Finding {
-    /// Shows what decides about the claims of a set.
+    /// Adds the fields of a set that decide about its claims.
     fn shows_set(self, set: &StatefulSet) -> Self {
         let object = set.object();
         let finding = self
-            .shows_of(&object, "metadata.uid", uid(&set.metadata))
+            .shows_of(&object, "metadata.uid", shown_uid(set.metadata.uid.as_ref()))
             .shows_of(&object, "spec.persistentVolumeClaimRetentionPolicy", policy(set))
             .shows_of(&object, "ordinals", Ordinals::of(set).to_string());
         let changed = set.metadata.last_change(&ManagedField::RetentionPolicy);
@@ -84,8 +73,8 @@ impl Finding {
         }
     }
 
-    /// Shows whose a claim is, and what decides about it.
-    fn shows_member(self, claim: &Claim, member: &Member) -> Self {
+    /// Adds the set of a claim, and what decides about the claim.
+    fn shows_member(self, claim: &Claim, member: &TemplateClaim) -> Self {
         let parsed = format!(
             "template {}, set {}, ordinal {}",
             member.template, member.set.metadata.name, member.ordinal
@@ -94,12 +83,12 @@ impl Finding {
         finding.relates([member.set.object()])
     }
 
-    /// Shows one owner reference, which is not like the others.
+    /// Adds one owner reference under a name of its own.
     fn shows_owner(self, field: &'static str, owner: &OwnerReference) -> Self {
         self.shows(field, named(owner))
     }
 
-    /// Shows all owner references of a claim.
+    /// Adds all owner references of a claim.
     fn shows_owners(self, claim: &Claim) -> Self {
         if claim.metadata.owners.is_empty() {
             return self.shows("metadata.ownerReferences", "<none>");
@@ -113,19 +102,21 @@ impl Finding {
         finding.shows_manager(&claim.metadata, &field, "managers of the references")
     }
 
-    /// Offers to keep the data of a claim that is about to be deleted, where it would be destroyed.
-    /// Where it would not, the finding is less severe.
+    /// Offers to retain the volume of a claim that is about to be deleted, if its data would be
+    /// destroyed. If not, the finding is less severe.
     fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
-        let (fate, volume) = retention::volume_fate(cx, claim);
+        let (fate, volume) = retention::volume_effect(cx, claim);
         let finding = self.shows("consequence", fate.describe()).about_volume(volume);
         let mut finding = finding.relates(volume.map(crate::model::Volume::object));
         finding.severity = match fate {
-            VolumeFate::Destroyed | VolumeFate::Scrubbed | VolumeFate::Unknown => finding.severity,
-            VolumeFate::Released => finding.severity.max(Severity::High),
-            VolumeFate::None => Severity::Low,
+            VolumeEffect::Destroyed | VolumeEffect::Scrubbed | VolumeEffect::Unknown => {
+                finding.severity
+            }
+            VolumeEffect::Released => finding.severity.max(Severity::High),
+            VolumeEffect::None => Severity::Low,
         };
         match (fate, volume) {
-            (VolumeFate::Destroyed | VolumeFate::Scrubbed, Some(volume)) => {
+            (VolumeEffect::Destroyed | VolumeEffect::Scrubbed, Some(volume)) => {
                 finding.remedied_by(cx, volume, &remedies::RETAIN)
             }
             _ => finding.report_only(otherwise),
@@ -145,7 +136,7 @@ fn policy(set: &StatefulSet) -> String {
 
 /// An owner reference as evidence shows it.
 fn named(owner: &OwnerReference) -> String {
-    let uid = owner.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+    let uid = shown_uid(owner.uid.as_ref());
     let controller = if owner.controller { ", controller" } else { "" };
     format!("{} {} {} uid {uid}{controller}", owner.api_version, owner.kind, owner.name)
 }

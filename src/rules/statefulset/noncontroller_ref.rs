@@ -1,14 +1,14 @@
-//! F66: a reference of an old server that nobody renews.
+//! F66: an owner reference without `controller`, as written by older servers.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{Form, Place, membership};
+use crate::facts::retention::{ClaimPod, ReferenceForm, membership};
 use crate::model::{Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-noncontroller-ref",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
     title: "A claim without a pod is owned by its set in the form of servers before 1.31",
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if claim.metadata.deleting.is_some()
         || claim.metadata.owners.is_empty()
-        || Form::of(cx.server()) != Form::Controller
+        || ReferenceForm::of(cx.server()) != ReferenceForm::Controller
     {
         return Ok(None);
     }
@@ -30,7 +30,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let set = member.owner();
     let plain = claim.metadata.owners.iter().any(|it| set.is_named_by(it) && !it.controller);
     let name = member.pod_name();
-    if !plain || member.place(&name, member.pod(cx)?) != Place::Podless {
+    if !plain || member.pod_state(&name, member.pod(cx)?) != ClaimPod::Podless {
         return Ok(None);
     }
     Ok(Some(

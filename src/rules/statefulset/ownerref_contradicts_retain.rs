@@ -1,15 +1,15 @@
-//! F60: a claim that its set's policy retains dies with the set.
+//! F60: a claim has an owner reference to its `StatefulSet` although the policy retains claims.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{Place, is_held, membership, wanted};
+use crate::facts::retention::{ClaimPod, is_held, membership, wanted_owners};
 use crate::model::{Claim, Finding, Kind, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-ownerref-contradicts-retain",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::StatefulSet,
@@ -34,12 +34,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
     let set = member.owner();
     let owned = claim.metadata.owners.iter().any(|it| set.is_named_by(it));
-    let retained = !wanted(member.set.retention.as_ref(), false).set;
+    let retained = !wanted_owners(member.set.retention.as_ref(), false).set;
     if !owned || !retained {
         return Ok(None);
     }
     let name = member.pod_name();
-    let podless = member.place(&name, member.pod(cx)?) == Place::Podless;
+    let podless = member.pod_state(&name, member.pod(cx)?) == ClaimPod::Podless;
     if !podless || is_held(cx, claim, |it| set.is_named_by(it)) {
         return Ok(None);
     }

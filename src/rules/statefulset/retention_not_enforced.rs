@@ -1,16 +1,19 @@
-//! F71: nobody makes a set's claims the set's.
+//! F71: the retention policy of a `StatefulSet` is not enforced.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{Because, Form, Next, Place, expected_ownership, membership, wanted};
+use crate::facts::retention::{
+    ClaimPod, NoUpdateReason, ReferenceForm, ReferenceUpdate, expected_ownership, membership,
+    wanted_owners,
+};
 use crate::model::{
     Age, Claim, Finding, Kind, ManagedField, Severity, StatefulSet, Threshold, Time,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-retention-not-enforced",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
     title: "A set's retention policy has no effect: it was dropped, or no claim is owned as it says",
@@ -26,7 +29,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     if set.retention.is_none() {
         return Ok(dropped(cx, set));
     }
-    if set.metadata.deleting.is_some() || !wanted(set.retention.as_ref(), false).set {
+    if set.metadata.deleting.is_some() || !wanted_owners(set.retention.as_ref(), false).set {
         return Ok(None);
     }
     let mut late = Vec::new();
@@ -34,14 +37,14 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     for template in &set.templates {
         let stem = format!("{}-{}", template.name, set.metadata.name);
         for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
-            match state(cx, set, claim)? {
-                State::Late(changed) => {
+            match enforcement(cx, set, claim)? {
+                Enforcement::Late(changed) => {
                     late.push(claim);
                     since = since.max(changed);
                 }
-                // One is enough to show that somebody does it.
-                State::Done => return Ok(None),
-                State::Nothing => {}
+                // One claim is enough to show that the policy is enforced.
+                Enforcement::Done => return Ok(None),
+                Enforcement::Nothing => {}
             }
         }
     }
@@ -65,7 +68,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     ))
 }
 
-/// A server without the feature drops the policy that somebody wrote, but not who wrote it.
+/// A server without the feature drops the policy, but not its manager from managedFields.
 fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     let field = ManagedField::RetentionPolicy;
     set.metadata.managers_of(&field).next()?;
@@ -82,43 +85,47 @@ fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     ))
 }
 
-/// How many claims are named: one is as good as all.
+/// How many claims are listed, as examples.
 const SHOWN: usize = 3;
 
-enum State {
-    /// Somebody should have changed its owners, since then.
+enum Enforcement {
+    /// The controller should have updated its owners, since this time.
     Late(Option<Time>),
-    /// Somebody has.
+    /// The controller has updated its owners.
     Done,
     /// It proves nothing.
     Nothing,
 }
 
-fn state(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<State> {
+fn enforcement(cx: &Cx, set: &StatefulSet, claim: &Claim) -> Seen<Enforcement> {
     let member = membership(cx, claim)?.decided;
     let Some(member) = member.filter(|it| it.set.metadata.name == set.metadata.name) else {
-        return Ok(State::Nothing);
+        return Ok(Enforcement::Nothing);
     };
     let name = member.pod_name();
-    // In order, the controller waits for each pod to be ready.
-    let Some(pod) = member.pod(cx)?.filter(|pod| pod.ready) else { return Ok(State::Nothing) };
-    let place = member.place(&name, Some(pod));
-    if !matches!(place, Place::InRange(_)) || claim.metadata.deleting.is_some() {
-        return Ok(State::Nothing);
+    // With OrderedReady the controller waits until each pod is ready.
+    let Some(pod) = member.pod(cx)?.filter(|pod| pod.ready) else {
+        return Ok(Enforcement::Nothing);
+    };
+    let place = member.pod_state(&name, Some(pod));
+    if !matches!(place, ClaimPod::InRange(_)) || claim.metadata.deleting.is_some() {
+        return Ok(Enforcement::Nothing);
     }
     let changed = set.metadata.last_change(&ManagedField::RetentionPolicy);
     let since = claim.metadata.created.max(changed).max(pod.created);
     let policy = set.retention.as_ref();
     let next =
         |form| expected_ownership(&claim.metadata.owners, member.owner(), policy, &place, form);
-    // Which form a server of 1.30 uses is not known: either will do.
-    let form = Form::of(cx.server());
-    if form == Form::Unknown && next(Form::Plain) == Next::Leaves(Because::Matches) {
-        return Ok(State::Done);
+    // The form of references of a 1.30 server is unknown: both are accepted.
+    let form = ReferenceForm::of(cx.server());
+    if form == ReferenceForm::Unknown
+        && next(ReferenceForm::Plain) == ReferenceUpdate::Leaves(NoUpdateReason::Matches)
+    {
+        return Ok(Enforcement::Done);
     }
     Ok(match next(form) {
-        Next::Writes(_) => State::Late(since),
-        Next::Leaves(Because::Matches) => State::Done,
-        Next::Leaves(_) => State::Nothing,
+        ReferenceUpdate::Writes(_) => Enforcement::Late(since),
+        ReferenceUpdate::Leaves(NoUpdateReason::Matches) => Enforcement::Done,
+        ReferenceUpdate::Leaves(_) => Enforcement::Nothing,
     })
 }

@@ -1,14 +1,14 @@
-//! F62: a claim whose ordinal its set does not want any more.
+//! F62: a claim whose ordinal is out of the range of its `StatefulSet`.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{Place, membership, names_pod, volume_fate, wanted};
+use crate::facts::retention::{ClaimPod, membership, names_pod, volume_effect, wanted_owners};
 use crate::model::{Age, Claim, Finding, Kind, Severity};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-scaled-down-leftover",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::StatefulSet,
@@ -34,14 +34,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let name = member.pod_name();
     let going = claim.metadata.owners.iter().any(|it| names_pod(it, &name));
-    if going || member.place(&name, member.pod(cx)?) != Place::Podless {
+    if going || member.pod_state(&name, member.pod(cx)?) != ClaimPod::Podless {
         return Ok(None);
     }
     let users = cx.pods_of(&claim.key())?;
     if !users.is_empty() {
         return Ok(None);
     }
-    let deletes = wanted(set.retention.as_ref(), true).pod;
+    let deletes = wanted_owners(set.retention.as_ref(), true).pod;
     let summary = if deletes {
         "left by a scale-down, although whenScaled is Delete"
     } else {
@@ -51,7 +51,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let scaled_by = scalers.first().map_or("<none>".to_owned(), |it| it.name.to_string());
     let size = claim.capacity.or(claim.requested);
     let size = size.map_or("<none>".to_owned(), |bytes| format!("{bytes} bytes"));
-    let (fate, volume) = volume_fate(cx, claim);
+    let (fate, volume) = volume_effect(cx, claim);
     let finding = RULE
         .on_claim(claim, summary)
         .severe(if deletes { Severity::Medium } else { Severity::Low })

@@ -1,15 +1,15 @@
-//! F65: a claim belongs to an earlier set or pod of the same name.
+//! F65: a claim has an owner reference to an earlier `StatefulSet` or pod of the same name.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{is_held, membership, names_pod, names_set};
 use crate::model::{Claim, Finding, Kind, ObjectRef, OwnerReference, Severity};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-stale-ownerref",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[
         Kind::PersistentVolumeClaim,
         Kind::StatefulSet,
@@ -40,7 +40,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             "is owned by an earlier {} {}, so the garbage collector deletes it",
             owner.kind, owner.name
         );
-        let uid = present.uid.as_ref().map_or_else(|| "<none>".to_owned(), ToString::to_string);
+        let uid = shown_uid(present.uid.as_ref());
         let mut finding = RULE
             .on_claim(claim, summary)
             .shows_owner("stale reference", owner)
@@ -55,7 +55,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(None)
 }
 
-/// Returns the set, or the set's pod, that has the name of an owner but is not the owner.
+/// Returns the `StatefulSet`, or its pod, that has the name of an owner, but another uid.
 fn namesake(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Option<ObjectRef>> {
     if names_set(owner, &owner.name) {
         let set = cx.set(&claim.namespace, &owner.name)?;

@@ -1,14 +1,14 @@
-//! F70: a claim of a template that its set has no more.
+//! F70: a claim of a template that its `StatefulSet` no longer has.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{membership, names_set, volume_fate};
+use crate::facts::retention::{membership, names_set, volume_effect};
 use crate::model::{Age, Claim, Finding, Kind, Severity, StatefulSet, split_ordinal};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-template-drift",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod, Kind::PersistentVolume],
     remedies: &[],
     title: "A claim is of a template that its set no longer has",
@@ -34,7 +34,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             continue;
         }
         let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
-        let (fate, volume) = volume_fate(cx, claim);
+        let (fate, volume) = volume_effect(cx, claim);
         let summary = format!("set {name} has no template {template}, so nothing uses it");
         return Ok(Some(
             RULE.on_claim(claim, summary)
@@ -52,7 +52,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(None)
 }
 
-/// Whether more than the name speaks for the set: the labels that it gives its claims, or an owner.
+/// Whether more than the name connects a claim with the set: the labels that the set gives its
+/// claims, or an owner reference.
 fn was_made_for(claim: &Claim, set: &StatefulSet) -> bool {
     let labelled = !set.match_labels.is_empty()
         && set.match_labels.iter().all(|wanted| claim.metadata.labels.contains(wanted));

@@ -1,13 +1,13 @@
-//! F69: a retention policy that nobody honours.
+//! F69: a retention policy with an unknown value.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Finding, Kind, Retention, Severity, StatefulSet};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-unknown-policy",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::StatefulSet],
     remedies: &[],
     title: "A set has a retention policy with a value that is not known",

@@ -1,14 +1,14 @@
-//! F11: a volume with somebody's data is up for grabs.
+//! F11: an Available volume was used before, and any claim can bind it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume, VolumeSource};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-available-was-bound",
     severity: Severity::High,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
     title: "A volume that was made for a claim, or was attached once, is free for any claim",
@@ -58,8 +58,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     })))
 }
 
-/// Whether it is a disk that the local static provisioner found and offers to everybody: that one
-/// says that it provisioned the volume, but makes it for no claim, and wipes it between claims
+/// Whether it is a disk that the local static provisioner found: the annotation names that
+/// provisioner, but the volume is created for no claim, and wiped between claims
 /// (sig-storage-local-static-provisioner, `StartLocalController`).
 fn is_discovered_disk(volume: &Volume) -> bool {
     let by_discovery = |provisioner: &str| provisioner.starts_with("local-volume-provisioner-");

@@ -1,16 +1,16 @@
-//! F25: a deletion that is going on, or fails: hands off.
+//! F25: the deletion of a volume is in progress or fails: report-only.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{
     Age, ControllerState, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: VolumeAttachment, SubjectAccessReview],
     remedies: &[],
     title: "A volume is being deleted, and its finalizer waits for the disk to be deleted first",
@@ -30,7 +30,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !deleting {
         return Ok(None);
     }
-    let Some(state) = working_on_it(cx, volume)? else { return Ok(None) };
+    let Some(state) = deleting_controller(cx, volume)? else { return Ok(None) };
     let age = Age::stamped(volume.metadata.deleting);
     let stuck = cx.older_than(&age, Threshold::Stuck);
     let (severity, summary) = if stuck {
@@ -71,9 +71,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     ))))
 }
 
-/// Returns the state of the controller that holds the volume until its disk is deleted, unless
-/// that controller is gone, or looks as if it had given up.
-fn working_on_it(cx: &Cx, volume: &Volume) -> Seen<Option<ControllerState>> {
+/// Returns the state of the controller whose finalizer blocks the deletion of the volume until the
+/// backend volume is deleted; `None` if that controller is absent, seems rolled back, or can no
+/// longer delete such volumes.
+fn deleting_controller(cx: &Cx, volume: &Volume) -> Seen<Option<ControllerState>> {
     let state = match facts::owner(volume) {
         Owner::Csi(driver) if volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) => {
             facts::provisioner(cx, &driver)

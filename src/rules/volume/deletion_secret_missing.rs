@@ -1,14 +1,15 @@
-//! F34: a volume whose backend would be deleted without credentials.
+//! F34: the deletion Secret of a volume does not exist, so that the driver would be called without
+//! credentials.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, SecretState};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-deletion-secret-missing",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::StorageClass, Kind::Secret],
     remedies: &[],
     title: "The secret with which a volume's disk would be deleted does not exist",

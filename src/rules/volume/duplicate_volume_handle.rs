@@ -1,17 +1,17 @@
-//! F93: several volumes name one backend volume.
+//! F93: several volumes reference one backend volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
-/// There may be thousands, and each of them would show all others.
+/// There may be thousands, and each finding would list all others.
 const SHOWN: usize = 20;
 
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-volume-handle",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "Several volumes name the same backend volume",
@@ -24,14 +24,14 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Volume(judge)],
 };
 
-/// One finding per backend volume, about an object whose policy can be changed.
+/// One finding per backend volume, about a volume whose policy can be changed.
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let Some(backend) = &volume.backend else { return Ok(None) };
     let members = cx.volumes_of_backend(backend)?;
     if members.len() < 2 {
         return Ok(None);
     }
-    if !speaks(cx, volume, &members)? {
+    if !is_reported_for(cx, volume, &members)? {
         return Ok(None);
     }
     let dangerous = first_dangerous(&members);
@@ -56,11 +56,11 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }))
 }
 
-/// Whether the finding is about this one of the members. What one of two leaves open, such as the
-/// node of a path, may make both the same as a third one, so that they have different members: then
-/// one whose spokesman leaves that to somebody else speaks for itself.
-fn speaks(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
-    let Some(first) = spokesman(members) else { return Ok(false) };
+/// Whether the finding is about this volume. A volume with an unknown part, such as the node of a
+/// path, may equal two others that differ from each other, so that their groups differ: then a
+/// volume whose representative is represented by another one has its own finding.
+fn is_reported_for(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
+    let Some(first) = representative(members) else { return Ok(false) };
     if first.name() == volume.name() {
         return Ok(true);
     }
@@ -69,11 +69,11 @@ fn speaks(cx: &Cx, volume: &Volume, members: &[&Volume]) -> Seen<bool> {
         return Ok(false); // Written alike, they have the same members.
     };
     let theirs = cx.volumes_of_backend(backend)?;
-    Ok(spokesman(&theirs).is_some_and(|it| it.name() != first.name()))
+    Ok(representative(&theirs).is_some_and(|it| it.name() != first.name()))
 }
 
-/// The first member by name that has policy Delete, else the first.
-fn spokesman<'a>(members: &[&'a Volume]) -> Option<&'a Volume> {
+/// Returns the first volume by name with policy Delete, else the first.
+fn representative<'a>(members: &[&'a Volume]) -> Option<&'a Volume> {
     first_dangerous(members).or(members.first().copied())
 }
 

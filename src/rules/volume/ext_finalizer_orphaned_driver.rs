@@ -1,15 +1,15 @@
-//! F24: the finalizer of a csi-provisioner that does not exist any more.
+//! F24: a Terminating volume with the finalizer of a csi-provisioner that is absent.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
 use crate::model::{Finding, ManagedField, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-ext-finalizer-orphaned-driver",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "A volume carries the finalizer of a provisioner that is gone",
@@ -47,7 +47,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
 }
 
-/// The summary, and what comes of the finalizer.
+/// Returns the summary, and the effect on the backend volume.
 fn consequence(volume: &Volume) -> (&'static str, &'static str) {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {

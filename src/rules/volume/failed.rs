@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, FAILED_RECYCLE, Owner, UNKNOWN_POLICY};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-failed",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::Event],
     remedies: &[&remedies::RETAIN],
     title: "A volume is Failed: its controller could not reclaim it",
@@ -50,7 +50,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .shows("what happens next", next);
     let reasons = [FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY];
     if let Ok(Some(event)) = facts::last_event(cx, volume, &reasons) {
-        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
+        let said = shown_event(event);
         finding = finding.shows("last event", said);
     }
     Ok(Some(match volume.reclaim_policy {

@@ -1,4 +1,4 @@
-//! A cluster as kind and k3s set it up has nothing to report.
+//! Test: a cluster as kind and k3s set it up has no findings.
 
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{
@@ -11,7 +11,7 @@ fn ago(seconds: i64) -> Time {
     Time::from_timestamp(1_800_000_000 - seconds, 0).expect("in range")
 }
 
-/// A bound volume that was made a month ago.
+/// A bound volume that was created a month ago.
 fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSource) -> Row {
     let made = Some(ago(30 * 86_400));
     let claim = ClaimRef {
@@ -85,7 +85,7 @@ fn pod(claim: &str) -> Row {
         phase: crate::model::PodPhase::Running,
         ready: true,
         node: Some("node-1".into()),
-        claims: [crate::model::Mounted { claim: claim.into(), ephemeral: false }].into(),
+        claims: [crate::model::MountedClaim { claim: claim.into(), ephemeral: false }].into(),
         sidecars: None,
     }))
 }

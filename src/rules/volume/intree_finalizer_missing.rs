@@ -1,14 +1,15 @@
-//! F28: an in-tree volume of policy Delete without the finalizer of the controller manager.
+//! F28: an in-tree volume with policy Delete without the deletion-protection finalizer of
+//! kube-controller-manager.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE};
 use crate::model::{Finding, Severity, Threshold, Volume};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-intree-finalizer-missing",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager],
     remedies: &[],
     title: "An in-tree volume with policy Delete lacks the finalizer that keeps its disk from being leaked",

@@ -1,15 +1,15 @@
-//! F39: an in-tree finalizer that a rolled back controller manager no longer removes.
+//! F39: an in-tree finalizer that a kube-controller-manager that was rolled back no longer removes.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE, Owner};
 use crate::model::{Age, Finding, Kind, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-intree-finalizer-rolled-back",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::VolumeAttachment, Kind::Event],
     remedies: &[&remedies::REMOVE_IN_TREE_FINALIZER],
     title: "An in-tree volume hangs on a finalizer that its controller manager seems not to know any more",
@@ -51,7 +51,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_IN_TREE_FINALIZER)))
 }
 
-/// A volume that is not being deleted yet, where the user says that the feature is off.
+/// Judges a volume that is not Terminating, if the user asserts that the feature is off.
 fn will_hang(cx: &Cx, volume: &Volume) -> Option<Finding> {
     let rolled_back = cx.settings().rolled_back
         && facts::always_honors_reclaim_policy(cx) == Some(false)

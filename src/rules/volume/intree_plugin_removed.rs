@@ -1,15 +1,15 @@
-//! F29: a volume of an in-tree plugin that the server does not have any more.
+//! F29: a volume of an in-tree plugin that this Kubernetes version no longer has.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE, Owner};
 use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-intree-plugin-removed",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume belongs to an in-tree plugin that this Kubernetes no longer has",

@@ -1,15 +1,15 @@
-//! F20: a volume deleted before its claim, with nothing to protect the backend.
+//! F20: a volume is Terminating before its claim, without a deletion-protection finalizer.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{Age, Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-leak-imminent",
     severity: Severity::Critical,
-    stake: Stake::Leak,
+    capacity_risk: CapacityRisk::Leak,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
     title: "A volume is being deleted before its claim, and nothing protects its backend from being leaked",
@@ -27,7 +27,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
         && !volume.metadata.has_finalizer(IN_TREE);
-    // A controller manager that insists on its finalizer lets nothing go: that is a deadlock, no leak.
+    // If kube-controller-manager requires its finalizer, the volume is never deleted: a deadlock,
+    // no leak.
     let hangs = facts::expects_in_tree_finalizer(volume)
         && facts::always_honors_reclaim_policy(cx) == Some(true);
     if !unprotected || hangs {
@@ -39,7 +40,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Owner::InTree(_) => IN_TREE,
         Owner::External(_) | Owner::StaticInTree(_) => "none: its provisioner sets no finalizer",
     };
-    let mut finding = RULE
+    let finding = RULE
         .on_volume(
             cx,
             volume,
@@ -47,9 +48,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         )
         .aged(Age::stamped(volume.metadata.deleting))
         .shows("missing protection", expected)
-        .relates([claim.object()]);
-    if let Ok(pods) = cx.pods_of(&claim.key()) {
-        finding = finding.relates(pods.into_iter().map(crate::model::PodUse::object));
-    }
+        .relates([claim.object()])
+        .relates_pods_of(cx, claim);
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
 }

@@ -1,16 +1,17 @@
-//! F22: a bound volume of policy Delete without the finalizer of csi-provisioner.
+//! F22: a Bound volume with policy Delete without the deletion-protection finalizer of
+//! csi-provisioner.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect, EXTERNAL_PROVISIONER};
 use crate::model::{
     ClaimedVersion, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-missing-deletion-protection",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: SubjectAccessReview],
     remedies: &[],
     title: "A bound CSI volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
@@ -42,7 +43,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         facts::provisioners_seen(cx)?;
     }
     let state = facts::provisioner(cx, &driver);
-    // Both are findings about the driver.
+    // Both have findings about the driver.
     if versions.iter().any(|it| never_protects(it, volume)) || state.liveness == Liveness::Absent {
         return Ok(None);
     }
@@ -82,9 +83,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.shows_controller(&state).report_only(reason)))
 }
 
-/// Whether a version does not have the feature, or has it but not for volumes like this one.
+/// Whether a version lacks the feature, for all volumes or for volumes like this one.
 fn never_protects(claimed: &ClaimedVersion, volume: &Volume) -> bool {
-    // Until 3.5 volumes that were made by hand were nobody's.
+    // Before 3.5 csi-provisioner did not handle statically provisioned volumes.
     let too_old_for_static = !volume.is_dynamic()
         && claimed.version.as_ref().is_some_and(|it| (it.major, it.minor) < (3, 5));
     match facts::defect(claimed) {

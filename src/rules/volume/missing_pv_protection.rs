@@ -1,15 +1,16 @@
-//! F32: a volume without the finalizer that keeps the object while it is bound.
+//! F32: a volume without `kubernetes.io/pv-protection`, which blocks its deletion while it is
+//! bound.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PV_PROTECTION};
 use crate::model::{Age, Finding, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-missing-pv-protection",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager],
     remedies: &[&remedies::ADD_PROTECTION],
     title: "A volume lacks the finalizer that keeps the object while a claim is bound to it",

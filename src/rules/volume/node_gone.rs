@@ -1,16 +1,16 @@
-//! F97: no node is left from which a volume can be reached.
+//! F97: no node matches the node affinity of a volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
     Finding, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase, Severity, Text, Volume,
 };
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-node-gone",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::Pod, Kind::Node, Kind::VolumeAttachment],
     remedies: &[],
     title: "A volume can be reached from certain nodes only, and none of them exists",
@@ -46,7 +46,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     )))
 }
 
-/// The nodes that attachments and pods still name.
+/// Returns the nodes that attachments and pods still reference.
 fn last_nodes(cx: &Cx, volume: &Volume) -> Vec<Text> {
     let attachments = cx.attachments_of(volume.name()).unwrap_or_default();
     let claim = volume.claim_ref.as_ref();
@@ -59,7 +59,7 @@ fn last_nodes(cx: &Cx, volume: &Volume) -> Vec<Text> {
     nodes
 }
 
-/// Writes an affinity as people read it: alternatives with "or", conditions with "and".
+/// Formats an affinity: terms joined by "or", requirements by "and".
 fn describe(affinity: &NodeAffinity) -> String {
     let terms: Vec<_> = affinity.terms.iter().map(describe_term).collect();
     terms.join(" or ")

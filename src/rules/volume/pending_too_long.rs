@@ -1,14 +1,17 @@
-//! F10: nobody has taken a new volume in.
+//! F10: a volume is Pending for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, LastTransition};
 use crate::model::{Age, Finding, Phase, Severity, Threshold, Trust, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{
+    CapacityRisk, Judge, Rule,
+    finding::{shown_event, time},
+};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-pending-too-long",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager],
     remedies: &[],
     title: "A new volume has been Pending for longer than the threshold",
@@ -42,7 +45,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .shows("metadata.creationTimestamp", time(volume.metadata.created))
         .shows_controller(&facts::controller_manager(cx));
     if let Ok(Some(event)) = facts::last_event(cx, volume, &[]) {
-        let said = format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen));
+        let said = shown_event(event);
         finding = finding.shows("last event", said);
     }
     Ok(Some(finding.report_only(

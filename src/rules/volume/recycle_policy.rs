@@ -4,12 +4,12 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-recycle-policy",
     severity: Severity::Low,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume has the deprecated reclaim policy Recycle",

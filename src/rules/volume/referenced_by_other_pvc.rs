@@ -1,13 +1,13 @@
-//! F09: a claim asks for a volume that is not its own.
+//! F09: a claim references a volume that is bound to another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, ClaimPhase, Finding, Kind, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::uid};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-referenced-by-other-pvc",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[],
     title: "A claim asks by name for a volume that belongs to another claim, or to none",
@@ -35,7 +35,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         let object = claim.object();
         let completed = if claim.bind_completed { "present" } else { "<none>" };
         finding = finding
-            .shows_of(&object, "metadata.uid", uid(&claim.metadata))
+            .shows_of(&object, "metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
             .shows_of(&object, "status.phase", claim.phase.to_string())
             .shows_of(&object, "annotation pv.kubernetes.io/bind-completed", completed)
             .relates([object]);
@@ -48,8 +48,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(reason)))
 }
 
-/// Whether a claim that names the volume is not the one that the volume names. A volume that was
-/// reserved for the claim, and has not met it yet, is not a stranger's.
+/// Whether a claim that references the volume differs from the claim that the volume references. A
+/// volume that is reserved for the claim by name does not count.
 fn is_stranger(volume: &Volume, claim: &Claim) -> bool {
     let Some(claim_ref) = &volume.claim_ref else { return true };
     match (&claim_ref.uid, &claim.metadata.uid) {

@@ -1,18 +1,18 @@
-//! F04: a volume names a claim that was deleted and created again.
+//! F04: a volume references a claim that was deleted and recreated.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
-use crate::model::{Finding, Kind, Phase, PodUse, Severity, Threshold, Volume};
+use crate::model::{Finding, Kind, Phase, Severity, Threshold, Volume};
 use crate::remedies;
 use crate::rules::{
-    Judge, Rule, Stake,
-    judged::{time, uid},
+    CapacityRisk, Judge, Rule,
+    finding::{shown_uid, time},
 };
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-claim-recreated",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RESERVE],
     title: "A volume belonged to a claim that was deleted and created again under the same name",
@@ -41,17 +41,15 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         "bound to a claim that was deleted and created again: it does not have this volume's data"
     };
     let object = claim.object();
-    let mut finding = RULE
+    let finding = RULE
         .on_volume(cx, volume, summary)
         .aged(facts::phase_age(cx, volume))
-        .shows_of(&object, "metadata.uid", uid(&claim.metadata))
+        .shows_of(&object, "metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows_of(&object, "metadata.creationTimestamp", time(claim.metadata.created))
         .shows_of(&object, "status.phase", claim.phase.to_string())
         .shows_of(&object, "spec.volumeName", claim.volume_name.as_deref().unwrap_or("<none>"))
-        .relates([object]);
-    if let Ok(pods) = cx.pods_of(&claim.key()) {
-        finding = finding.relates(pods.into_iter().map(PodUse::object));
-    }
+        .relates([object])
+        .relates_pods_of(cx, claim);
     if released {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RESERVE)));
     }

@@ -1,4 +1,4 @@
-//! F05: a Released volume that its policy wants deleted, and nobody deletes it.
+//! F05: a Released volume with policy Delete is not reclaimed.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, Owner};
@@ -6,12 +6,12 @@ use crate::model::{
     Attachment, Finding, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
     title: "A Released volume should be deleted, and nobody deletes it",
@@ -65,7 +65,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
 }
 
-/// Whether the policy may have become Delete so lately that nobody had the time to act on it,
+/// Whether the policy may have become Delete so recently that no controller had the time to act,
 /// however long ago the volume was released.
 fn policy_is_new(cx: &Cx, volume: &Volume) -> bool {
     let stuck = cx.settings().thresholds.get(Threshold::Stuck);

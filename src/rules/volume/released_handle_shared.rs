@@ -1,18 +1,18 @@
-//! F07: a volume that could be reclaimed or bound shares its backend volume with another one.
+//! F07: an Available, Released or Failed volume references the backend volume of another volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
-/// There may be thousands, and each of them would show all others.
+/// There may be thousands, and each finding would list all others.
 const SHOWN: usize = 20;
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-handle-shared",
     severity: Severity::Critical,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume that nobody uses names the backend volume of another one",

@@ -1,15 +1,18 @@
-//! F01: a Released volume that Retain has kept for too long.
+//! F01: a volume with policy Retain is Released for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{
+    CapacityRisk, Judge, Rule,
+    finding::{shown_event, shown_uid},
+};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-past-threshold",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[&remedies::RECLAIM],
     title: "A Released volume has been kept by its Retain policy for longer than the threshold",
@@ -36,10 +39,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let claim = match facts::claim_state(cx, volume)? {
-        ClaimState::Recreated(claim) => format!(
-            "another claim has its name, uid {}",
-            crate::rules::judged::uid(&claim.metadata)
-        ),
+        ClaimState::Recreated(claim) => {
+            format!("another claim has its name, uid {}", shown_uid(claim.metadata.uid.as_ref()))
+        }
         ClaimState::Live(_) => "bound to another volume".to_owned(),
         ClaimState::None | ClaimState::Reserved | ClaimState::Absent => "gone".to_owned(),
     };
@@ -59,9 +61,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         finding = finding.shows("volume.kubernetes.io/provisioner-deletion-secret", named);
     }
     let event = match facts::last_event(cx, volume, &[]) {
-        Ok(Some(event)) => {
-            format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
-        }
+        Ok(Some(event)) => shown_event(event),
         Ok(None) => "<none>".to_owned(),
         Err(unseen) => unseen.reason,
     };

@@ -1,14 +1,14 @@
-//! F08: snapshots were or are being taken of a volume whose claim is gone.
+//! F08: snapshots of a Released or Failed volume exist or are being taken.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, Severity, SnapshotContent, Volume};
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-snapshot-dependent",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent],
     remedies: &[],
     title: "A snapshot depends on a volume whose claim is gone",

@@ -1,14 +1,14 @@
-//! F06: a volume without a claim still has an attachment.
+//! F06: a Released or Failed volume still has a `VolumeAttachment`.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, PodUse, Severity, Volume};
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-still-attached",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::Pod, Kind::VolumeAttachment],
     remedies: &[],
     title: "A volume whose claim is gone still has an attachment to a node",

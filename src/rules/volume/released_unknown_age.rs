@@ -1,15 +1,15 @@
-//! F02: a Released volume of which nothing tells since when.
+//! F02: a volume is Released since an unknown time.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Trust, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake, judged::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-unknown-age",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RECLAIM],
     title: "A Released volume does not tell since when it has been Released",

@@ -1,15 +1,15 @@
-//! F30: the finalizer of csi-provisioner on a volume that is in-tree.
+//! F30: the finalizer of csi-provisioner on an in-tree volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{Finding, Kind, ManagedField, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-stale-ext-finalizer-intree",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "An in-tree volume that is not migrated carries the finalizer of csi-provisioner",

@@ -1,15 +1,15 @@
-//! F23: the finalizer of csi-provisioner on a volume that is not to be deleted.
+//! F23: the finalizer of csi-provisioner on a volume whose policy is not Delete.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
 use crate::model::{Age, Finding, ManagedField, ReclaimPolicy, Severity, Threshold, Trust, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-stale-ext-finalizer-retain",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "A volume that is to be kept still carries the finalizer of a provisioner that would delete it",
@@ -51,8 +51,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
 }
 
-/// Since when the policy has been what it is. A volume whose managers were stripped only tells
-/// when it last changed at all.
+/// Since when the policy has been the same. Without managedFields this is the time of the last
+/// known change of any kind.
 fn since_last_change(cx: &Cx, volume: &Volume) -> Age {
     match volume.metadata.last_change(&ManagedField::ReclaimPolicy) {
         Some(changed) => {

@@ -1,15 +1,15 @@
-//! F27: the in-tree finalizer on a volume that is CSI now.
+//! F27: the in-tree finalizer on a volume that was migrated to CSI.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, ManagedField, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-stale-intree-finalizer-migrated",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::REMOVE_IN_TREE_FINALIZER],
     title: "A volume that is CSI, or was migrated to it, carries the finalizer of an in-tree plugin",

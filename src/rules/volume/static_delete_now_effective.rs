@@ -1,15 +1,15 @@
-//! F14: a volume made by hand says Delete, and its provisioner has learned to obey.
+//! F14: a statically provisioned volume has policy Delete, and its csi-provisioner applies it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Finding, ReclaimPolicy, Severity, Volume, VolumeSource};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-static-delete-now-effective",
     severity: Severity::High,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: facts::needs![versions: PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume made by hand has the policy Delete, and its provisioner now obeys it",

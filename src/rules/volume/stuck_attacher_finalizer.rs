@@ -1,15 +1,15 @@
-//! F31: a terminating volume that waits for its attacher.
+//! F31: the finalizer of the external-attacher blocks the deletion of a volume.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
 use crate::model::{Age, Finding, Phase, ReclaimPolicy, Severity, Threshold, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-stuck-attacher-finalizer",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: VolumeAttachment],
     remedies: &[&remedies::REMOVE_ATTACHER_FINALIZER],
     title: "A volume cannot be deleted, because the attacher's finalizer is still on it",
@@ -63,7 +63,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_ATTACHER_FINALIZER)))
 }
 
-/// Since when it has been both terminating and unbound: only then does the attacher let go.
+/// Since when it has been both Terminating and unbound: only then does the external-attacher remove
+/// its finalizer.
 fn since_both(cx: &Cx, volume: &Volume) -> Age {
     let unbound = facts::phase_age(cx, volume).since;
     Age::stamped(volume.metadata.deleting.map(|time| unbound.map_or(time, |it| it.max(time))))

@@ -1,15 +1,15 @@
-//! F21: a volume is being deleted while its claim is in use.
+//! F21: a volume is Terminating while its claim is bound.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, EXTERNAL_PROVISIONER, IN_TREE};
 use crate::model::{Age, Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-terminating-bound",
     severity: Severity::High,
-    stake: Stake::Data,
+    capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
     title: "A volume is being deleted while its claim still exists",
@@ -43,15 +43,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             "object vanishes, backend kept",
         ),
     };
-    let mut finding = RULE
+    let finding = RULE
         .on_volume(cx, volume, summary)
         .aged(Age::stamped(volume.metadata.deleting))
         .shows("consequence", consequence)
         .shows("new attachments", "fail: the volume is marked for deletion")
-        .relates([claim.object()]);
-    if let Ok(pods) = cx.pods_of(&claim.key()) {
-        finding = finding.relates(pods.into_iter().map(crate::model::PodUse::object));
-    }
+        .relates([claim.object()])
+        .relates_pods_of(cx, claim);
     Ok(Some(match volume.reclaim_policy {
         ReclaimPolicy::Retain => finding.report_only(
             "the policy is Retain already: save the manifest, so that the volume can be recreated",

@@ -1,15 +1,16 @@
-//! F35: a terminating in-tree volume that its controller can never let go.
+//! F35: a Terminating in-tree volume that lacks the finalizer without which kube-controller-manager
+//! cannot delete it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE};
 use crate::model::{Age, Finding, Kind, Severity, Volume};
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-terminating-intree-deadlock",
     severity: Severity::High,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "An in-tree volume is being deleted without the finalizer that its controller insists on",

@@ -1,4 +1,4 @@
-//! F33: a volume or claim that hangs on a finalizer which is not one of Kubernetes' own.
+//! F33: a third-party finalizer blocks the deletion of a volume or claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner};
@@ -6,12 +6,12 @@ use crate::model::{
     Age, Claim, Finding, Kind, ManagedField, Metadata, Severity, Text, Threshold, Volume,
 };
 use crate::remedies;
-use crate::rules::{Judge, Rule, Stake};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-or-pvc-unknown-finalizer",
     severity: Severity::Medium,
-    stake: Stake::None,
+    capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[&remedies::REMOVE_THIRD_PARTY_FINALIZER, &remedies::FIX_CLAIM],
     title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_volume(cx, volume, summary);
-    Ok(hanging(cx, &volume.metadata).map(|unknown| {
+    Ok(stuck_finalizers(cx, &volume.metadata).map(|unknown| {
         let finding = finish(begin, &volume.metadata, &unknown);
         match &cx.settings().remove_finalizer {
             Some(asked) if unknown.contains(asked) => {
@@ -46,14 +46,15 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge_claim(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let begin = |summary| RULE.on_claim(claim, summary);
-    let found = hanging(cx, &claim.metadata);
+    let found = stuck_finalizers(cx, &claim.metadata);
     Ok(found.map(|unknown| {
         finish(begin, &claim.metadata, &unknown).remedied_by(cx, claim, &remedies::FIX_CLAIM)
     }))
 }
 
-/// Returns the unknown finalizers of an object that has been terminating for too long.
-fn hanging(cx: &Cx, metadata: &Metadata) -> Option<Vec<Text>> {
+/// Returns the third-party finalizers of an object that is Terminating for longer than the
+/// threshold.
+fn stuck_finalizers(cx: &Cx, metadata: &Metadata) -> Option<Vec<Text>> {
     let unknown: Vec<_> = metadata
         .finalizers
         .iter()

@@ -262,7 +262,7 @@ impl Delivered {
                     outcome.unwrap_or_else(|| reduce(kind, body, intake.folder(), saving));
                 match outcome {
                     Ok(Some(object)) => {
-                        intake.reduced_at(kind, object, &place)?;
+                        intake.reduced(&Reach::all(kind), object, &place)?;
                         None
                     }
                     Ok(None) => None,

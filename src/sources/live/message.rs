@@ -1,4 +1,4 @@
-//! What the tasks that list and watch tell the owner of the cluster, and the way it takes.
+//! Messages from the list and watch tasks to the task that owns the `Intake`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,29 +7,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::cluster::{Change, Gap, Reach};
 use crate::dump::DumpError;
-use crate::model::{Kind, ObjectKey, Text, Time};
-use crate::objects::{AnyObject, Reduced};
+use crate::model::{Kind, Time};
+use crate::objects::Reduced;
 use crate::sources::intake::Intake;
 
-/// What a task tells.
+/// What a list or watch task reports.
 pub(super) enum Message {
+    /// A change that is not about a decoded object.
     Change(Change),
-    /// Some of what a list holds, and the room that they take.
-    Objects(Reach, Vec<Reduced>, OwnedSemaphorePermit),
-    /// Something within reach that a list or a watch told of could not be decoded.
+    /// Objects of a list or of a watch. A list holds a permit until they are taken in.
+    Objects(Reach, Vec<Reduced>, Option<OwnedSemaphorePermit>),
+    /// An object within reach, of a list or of a watch, could not be decoded.
     Broken(Reach, String),
-    /// A list has ended; the server's clock when it began.
+    /// A list has ended; with the server's clock when it began.
     Complete(Reach, Option<Time>),
-    /// An object as a watch tells of it.
-    Seen(Reach, Box<dyn AnyObject>),
-    /// An object that a watch says is gone: its namespace and name.
-    Gone(Reach, String, String),
-    /// The server's clock, and when it was told.
+    /// The server's clock, and when its answer arrived here.
     Date(Time, Instant),
 }
 
 impl Message {
-    /// Whether the list of all objects of a kind ends with this, well or not.
+    /// Whether this ends the list of all objects of a kind, successfully or not.
     pub(super) fn ends(&self, kind: Kind) -> bool {
         match self {
             Self::Complete(reach, _) => reach.kind == kind,
@@ -38,76 +35,71 @@ impl Message {
         }
     }
 
-    /// Takes in what it tells. Of the times of several answers the latest counts.
+    /// Hands its contents to the intake.
     pub(super) fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
         match self {
             Self::Change(change) => intake.apply(change),
-            Self::Objects(reach, batch, room) => {
-                batch.into_iter().try_for_each(|it| intake.reduced_within(&reach, it))?;
-                drop(room);
+            Self::Objects(reach, objects, permit) => {
+                for object in objects {
+                    intake.reduced(&reach, object, &String::new)?;
+                }
+                drop(permit);
             }
             Self::Broken(reach, reason) => intake.broke(reach, reason),
             Self::Complete(reach, date) => {
                 intake.complete(reach);
-                advance(intake, date);
+                if let Some(date) = date {
+                    intake.advance(date);
+                }
             }
-            Self::Seen(reach, object) => intake.watched(&reach, &*object),
-            Self::Gone(reach, namespace, name) => {
-                let namespace = reach.kind.is_namespaced().then(|| Text::from(namespace));
-                let key = ObjectKey { kind: reach.kind, namespace, name: name.into() };
-                intake.apply(Change::Gone(key));
-            }
-            Self::Date(date, _) => advance(intake, Some(date)),
+            Self::Date(date, _) => intake.advance(date),
         }
         Ok(())
     }
 }
 
-fn advance(intake: &mut Intake, date: Option<Time>) {
-    if let Some(date) = intake.cluster.clock().max(date) {
-        intake.apply(Change::Clock(date));
-    }
-}
-
-/// The way to the owner.
+/// Sends messages to the owner of the intake.
 ///
-/// What watches tell is never held up, so that everything that has arrived is there when the owner
-/// looks; lists, which may be longer than memory, wait for room.
+/// What watches send never waits, so that the owner finds everything that has arrived. Lists, which
+/// may be longer than memory, wait for permits.
 #[derive(Clone)]
 pub(super) struct Outbox {
     sender: mpsc::UnboundedSender<Message>,
-    /// Whether the owner saves what it is told.
+    /// Whether the intake saves what it reads.
     saving: bool,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-/// Batches on their way: a slow reader of messages slows the lists down.
-const ROOM: usize = 8;
+/// How many batches of lists may wait to be taken in: an owner that is slow slows the lists down.
+const BATCHES: usize = 8;
 
 impl Outbox {
-    /// Opens a way to an owner, who may be `saving` what is told.
+    /// Opens the channel to an owner whose intake may be `saving` what it reads.
     pub(super) fn new(saving: bool) -> (Self, mpsc::UnboundedReceiver<Message>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self { sender, saving, room: Arc::new(Semaphore::new(ROOM)) }, receiver)
+        (Self { sender, saving, permits: Arc::new(Semaphore::new(BATCHES)) }, receiver)
     }
 
     pub(super) fn saving(&self) -> bool {
         self.saving
     }
 
-    pub(super) fn tell(&self, message: Message) {
-        // Nobody listens only when reading was given up.
+    /// Sends a message at once.
+    pub(super) fn send(&self, message: Message) {
+        // The receiver is dropped only when reading is given up.
         let _ = self.sender.send(message);
     }
 
-    pub(super) fn lose(&self, reach: &Reach, reason: String) {
+    /// Reports that not everything within reach was read.
+    pub(super) fn send_gap(&self, reach: &Reach, reason: String) {
         let Reach { kind, namespace } = reach.clone();
-        self.tell(Message::Change(Change::Lost(Gap { kind, namespace, reason })));
+        self.send(Message::Change(Change::Lost(Gap { kind, namespace, reason })));
     }
 
-    pub(super) async fn tell_objects(&self, reach: &Reach, batch: Vec<Reduced>) {
-        let room = Arc::clone(&self.room).acquire_owned().await;
-        let room = room.expect("because this semaphore is never closed");
-        self.tell(Message::Objects(reach.clone(), batch, room));
+    /// Sends a batch of a list as soon as there is a permit.
+    pub(super) async fn send_batch(&self, reach: &Reach, batch: Vec<Reduced>) {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.expect("because this semaphore is never closed");
+        self.send(Message::Objects(reach.clone(), batch, Some(permit)));
     }
 }

@@ -1,27 +1,38 @@
-//! Reading a cluster: one list per kind, in parallel, in an order that proves absence; and watches
-//! that keep what was read current.
+//! Lists and watches of a cluster: one list for each kind, in parallel, and watches that keep what
+//! was listed current.
 //!
-//! What is named (claims, nodes, classes) is listed after the volumes that name it, so that
-//! "not in the list" means "not there" without asking for each one.
+//! Claims, nodes and classes are listed after the volumes that reference them, so that what is not
+//! in their list does not exist, and need not be asked for one by one.
+//!
+//! - here: [`read`] and [`read_and_watch`], which own the intake.
+//! - `kind_lister`: one task for each kind; versions, namespaces, order.
+//! - `reach_requests`: the list requests of one reach.
+//! - `message`: what these tasks send to the owner.
+//! - `watches`: the owner's side of all watches; `reach_watch`: one watch task.
+//! - `fresh_list`: a list that is read once more before a write.
+//! - `gap_reason`: why something was not read, for the report.
 
-mod again;
-mod denial;
-mod follow;
-mod lister;
-mod lists;
+mod fresh_list;
+mod gap_reason;
+mod kind_lister;
 mod message;
+mod reach_requests;
+mod reach_watch;
+#[cfg(test)]
+mod tests;
 mod watches;
 
 use std::sync::Arc;
 
 use tokio::{sync::watch, task::JoinSet};
 
-pub use again::{Again, list_again};
-pub use lister::EVENTS;
+pub use fresh_list::list_again;
+pub use reach_requests::EVENTS;
 pub use watches::Watches;
 
-use self::lists::{Context, Found};
+use self::kind_lister::KindLister;
 use self::message::Outbox;
+use self::reach_watch::ReachWatch;
 use super::intake::Intake;
 use crate::client::{self, ReadError, Reader, ServerVersion};
 use crate::cluster::Change;
@@ -33,9 +44,9 @@ use crate::model::{Kind, Server};
 pub struct LiveOptions {
     /// The kinds to list.
     pub kinds: Vec<Kind>,
-    /// `--chunk-size`: items per page, zero for no pages; `None` leaves it to the server's version.
+    /// `--chunk-size`: items per page, zero for no pages; `None` lets the server's version decide.
     pub chunk_size: Option<u32>,
-    /// The namespace to fall back on where nothing wider may be listed.
+    /// The only namespace that is listed where neither the cluster nor its namespaces may be.
     pub namespace: String,
     /// The server's URL, for the report.
     pub server: String,
@@ -44,7 +55,7 @@ pub struct LiveOptions {
 /// Why a cluster could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The server cannot be reached, or does not let us in.
+    /// The server cannot be reached, or refuses access.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// What was read cannot be saved.
@@ -52,24 +63,24 @@ pub enum LiveError {
     Save(#[from] DumpError),
 }
 
-/// The first minor version that sends a list as it is encoded, instead of buffering it whole.
+/// The first version that sends a list while it encodes it, instead of buffering it whole.
 const STREAMING_LISTS: (u32, u32) = (1, 33);
 
-/// Reads everything that was asked for into `intake`, telling `progress` after every batch.
+/// Reads everything that `options` ask for into `intake`, and calls `progress` after every batch.
 ///
 /// # Errors
-/// Only when nothing can be read at all; what is missing otherwise becomes a gap.
+/// Only when nothing can be read at all. Whatever else cannot be read becomes a gap.
 pub async fn read(
     reader: &Reader,
     options: &LiveOptions,
     intake: &mut Intake,
     progress: &mut dyn FnMut(&Intake),
 ) -> Result<(), LiveError> {
-    gather(reader, options, intake, progress).await.map(drop)
+    list_kinds(reader, options, intake, progress).await.map(drop)
 }
 
-/// Reads as [`read`] does, and watches from there: what was listed whole is kept current for as long
-/// as the watches are kept. A gap is not watched, and stays one.
+/// Reads as [`read`] does, and then watches: what was listed whole is kept current until the
+/// watches are dropped. A gap is not watched, and remains.
 ///
 /// # Errors
 /// Only when nothing can be read at all.
@@ -79,68 +90,70 @@ pub async fn read_and_watch(
     intake: &mut Intake,
     progress: &mut dyn FnMut(&Intake),
 ) -> Result<Watches, LiveError> {
-    let found = gather(reader, options, intake, progress).await?;
-    Ok(Watches::start(found, reader, intake))
+    let watches = list_kinds(reader, options, intake, progress).await?;
+    Ok(Watches::start(watches, reader, intake))
 }
 
-/// Lists everything, and returns what can be watched from there.
-async fn gather(
+/// Lists every kind, and returns the watches of what was listed whole, not started yet.
+async fn list_kinds(
     reader: &Reader,
     options: &LiveOptions,
     intake: &mut Intake,
     progress: &mut dyn FnMut(&Intake),
-) -> Result<Found, LiveError> {
-    let version = asked_version(reader, intake).await?;
+) -> Result<Vec<ReachWatch>, LiveError> {
+    let version = read_version(reader, intake).await?;
     let streams = version.as_ref().is_none_or(|it| (it.major, it.minor) >= STREAMING_LISTS);
     let page = match options.chunk_size {
         Some(size) => Some(size).filter(|size| *size > 0),
         None => (!streams).then_some(client::FALLBACK_PAGE),
     };
     let (outbox, mut receiver) = Outbox::new(intake.is_saving());
-    let (volumes_done, gate) = watch::channel(!options.kinds.contains(&Kind::PersistentVolume));
-    let context = Arc::new(Context::new(reader, page, &options.namespace, outbox, gate));
-    // Given up with this function: what nobody takes in is not read to its end.
+    let without_volumes = !options.kinds.contains(&Kind::PersistentVolume);
+    let (volumes_listed, receives_listed) = watch::channel(without_volumes);
+    let lister =
+        Arc::new(KindLister::new(reader, page, &options.namespace, outbox, receives_listed));
+    // Dropped with this future, so that no list goes on that is not taken in.
     let mut lists = JoinSet::new();
     for kind in options.kinds.iter().copied().filter(|kind| kind.is_listed()) {
-        lists.spawn(Arc::clone(&context).list_kind(kind));
+        lists.spawn(Arc::clone(&lister).list_kind(kind));
     }
     let identity = {
         let reader = reader.clone();
         tokio::spawn(async move { client::cluster_uid(&reader).await })
     };
-    drop(context);
+    drop(lister);
     while let Some(message) = receiver.recv().await {
-        let volumes = message.ends(Kind::PersistentVolume);
+        let ends_volumes = message.ends(Kind::PersistentVolume);
         message.take_in(intake)?;
-        if volumes {
-            volumes_done.send_replace(true);
+        if ends_volumes {
+            volumes_listed.send_replace(true);
         }
         progress(intake);
     }
-    let mut found = Found::new();
-    while let Some(followed) = lists.join_next().await {
-        found.extend(followed.into_iter().flatten());
+    let mut watches = Vec::new();
+    while let Some(of_kind) = lists.join_next().await {
+        watches.extend(of_kind.into_iter().flatten());
     }
     let cluster_uid = match identity.await {
         Ok(Ok(uid)) => uid.map(Into::into),
         Ok(Err(_)) | Err(_) => None,
     };
     intake.apply(Change::Server(server(&options.server, version, cluster_uid)));
-    Ok(found)
+    Ok(watches)
 }
 
-/// Finds out which cluster it is, and what time it is there, without reading anything else.
+/// Reads the identity and the clock of a cluster, and no objects.
 ///
 /// # Errors
-/// When the server cannot be reached, or does not let us in.
+/// When the server cannot be reached, or refuses access.
 pub async fn identify(reader: &Reader, url: &str, intake: &mut Intake) -> Result<(), LiveError> {
-    let version = asked_version(reader, intake).await?;
+    let version = read_version(reader, intake).await?;
     let uid = client::cluster_uid(reader).await?;
     intake.apply(Change::Server(server(url, version, uid.map(Into::into))));
     Ok(())
 }
 
-async fn asked_version(
+async fn read_version(
     reader: &Reader,
     intake: &mut Intake,
 ) -> Result<Option<ServerVersion>, LiveError> {
@@ -151,7 +164,7 @@ async fn asked_version(
             }
             Ok(Some(answer.value))
         }
-        // Some servers hide their version; whatever else is wrong would be wrong for every list.
+        // Some servers hide their version. Any other error would also end every list.
         Err(error) if error.is_forbidden() || error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use crate::support::{Call, root};
+use crate::{fixture, support::Call};
 
 /// What the child may need of memory, however much comes through the pipe.
 const MOST_MEMORY_KIB: u64 = 100 * 1024;
@@ -14,7 +14,7 @@ const MOST_MEMORY_KIB: u64 = 100 * 1024;
 const DUMP_MIB: usize = 300;
 
 fn fixture() -> String {
-    let path = root().join("tests/rules/pv-released-past-threshold/found-verdicts.yaml");
+    let path = fixture::folder().join("pv-released-past-threshold/found-verdicts.yaml");
     path.to_string_lossy().into_owned()
 }
 

@@ -49,7 +49,6 @@ impl Mirror {
             Change::Whole(_)
             | Change::Covered(..)
             | Change::NotServed(_)
-            | Change::NotConfigured(_)
             | Change::Lost(_)
             | Change::Clock(_)
             | Change::Server(_) => {}

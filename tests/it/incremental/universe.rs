@@ -9,9 +9,9 @@ use super::users::{
 use kubectl_storage::{
     cluster::{Change, Gap, Reach},
     model::{
-        BackendKey, ClaimKey, ClaimRef, CsiDriver, CsiNode, DeletionSecret, FieldOwner, Kind,
-        ManagedField, Managers, Metadata, Phase, ReclaimPolicy, Role, Row, Server, Settings,
-        Sighting, StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
+        BackendKey, ClaimKey, ClaimRef, ControllerRole, CsiDriver, CsiNode, DeletionSecret,
+        FieldManagers, FieldOwner, Kind, ManagedField, Metadata, Phase, ReclaimPolicy, Row, Server,
+        Settings, Sighting, StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
     },
 };
 
@@ -160,8 +160,7 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
     match dice.roll(8) {
         0 => vec![Change::Lost(Gap { kind, namespace, reason: "forbidden".to_owned() })],
         1 => vec![Change::Begin(reach)],
-        2 => vec![Change::NotServed(kind)],
-        3 => vec![Change::NotConfigured(kind)],
+        2 | 3 => vec![Change::NotServed(kind)],
         4 => vec![Change::Server(Server {
             git_version: Some("v1.32.2".into()),
             version: Some((1, dice.pick(&[25, 32, 36]))),
@@ -213,7 +212,11 @@ fn row(dice: &mut Dice) -> Row {
         27 => Row::VolumeSnapshot(Box::new(volume_snapshot(dice))),
         28 => Row::AttributesClass(Box::new(attributes_class(dice))),
         _ => Row::Sighting(Sighting {
-            role: dice.pick(&[Role::Provisioner, Role::Attacher, Role::ControllerManager]),
+            role: dice.pick(&[
+                ControllerRole::Provisioner,
+                ControllerRole::Attacher,
+                ControllerRole::ControllerManager,
+            ]),
             driver: dice.text(&["d.example", "ebs.csi.aws.com", "ghost-example"]),
             absent_since: dice.time(),
         }),
@@ -231,7 +234,7 @@ pub(super) fn metadata(dice: &mut Dice, names: &[&str]) -> Metadata {
     }
 }
 
-fn owners(dice: &mut Dice) -> Managers {
+fn owners(dice: &mut Dice) -> FieldManagers {
     let managers = ["kube-controller-manager", "csi-provisioner", "csi-attacher", "kubectl"];
     let fields =
         [ManagedField::Phase, ManagedField::ReclaimPolicy, ManagedField::LastPhaseTransitionTime];

@@ -1,10 +1,10 @@
 //! The rest of the universe: who uses volumes, who serves them, and what was said of them.
 
 use kubectl_storage::model::{
-    Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, Container, Event, KeptBackend,
-    Kind, Labels, Lease, Metadata, Mounted, Node, NodeAffinity, NodeRequirement, NodeTerm,
-    ObjectKey, OwnerKey, PodPhase, PodUse, Question, Recorded, Row, Sidecars, SnapshotContent,
-    SnapshotSource, Text, Uid, Workload,
+    Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, Event, KeptBackend, Kind, Labels,
+    Lease, Metadata, MountedClaim, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey,
+    OwnerKey, PodPhase, PodUse, Question, Recorded, Row, SidecarContainer, Sidecars,
+    SnapshotContent, SnapshotSource, Text, Uid, Workload,
 };
 
 use super::universe::{
@@ -81,7 +81,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         "--drivername=other.example",
     ];
     Sidecars {
-        containers: Box::new([Container {
+        containers: Box::new([SidecarContainer {
             name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
             args: boxed(dice.subset(&["--feature-gates=HonorPVReclaimPolicy=true"])),
@@ -97,7 +97,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
     let mut claims = Vec::new();
     for (_, claim) in mounted {
         if dice.chance(2) {
-            claims.push(Mounted { claim: (*claim).into(), ephemeral: dice.chance(3) });
+            claims.push(MountedClaim { claim: (*claim).into(), ephemeral: dice.chance(3) });
         }
     }
     PodUse {
@@ -136,7 +136,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
 pub(super) fn served(dice: &mut Dice) -> Row {
     let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
     let sidecars = Sidecars {
-        containers: Box::new([Container { name: "c".into(), image, args: Box::default() }]),
+        containers: Box::new([SidecarContainer { name: "c".into(), image, args: Box::default() }]),
         mentions: Box::new(["--drivername=d.example".into()]),
         service_account: Some("sa".into()),
     };

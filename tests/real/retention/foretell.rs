@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kubectl_storage::client::{Connection, ConnectionOptions, Reader, connect};
 use kubectl_storage::cluster::{Cx, Facts};
-use kubectl_storage::facts::retention::{Operation, Outcome, Prediction, Situation, simulate};
+use kubectl_storage::facts::retention::{
+    ClaimOutcome, Operation, Prediction, SetSituation, simulate,
+};
 use kubectl_storage::model::{Kind, OwnerReference, Question, Settings, Text, Uid};
 use kubectl_storage::sources::answers;
 use kubectl_storage::sources::intake::Intake;
@@ -16,7 +18,7 @@ use crate::support::Cluster;
 
 /// What was foretold about a set's claims.
 pub(super) struct Foretold {
-    pub(super) situation: Situation,
+    pub(super) situation: SetSituation,
     pub(super) predictions: Vec<Prediction>,
     /// The same, by somebody who does not know in which order the set's pods come and go.
     pub(super) unordered: Vec<Prediction>,
@@ -61,12 +63,12 @@ pub(super) async fn foretell(
     Some(Foretold { situation, predictions, unordered })
 }
 
-fn look(intake: &Intake, namespace: &str) -> (Option<Situation>, BTreeSet<Question>) {
+fn look(intake: &Intake, namespace: &str) -> (Option<SetSituation>, BTreeSet<Question>) {
     let settings = Settings::default();
     let facts = std::cell::RefCell::new(Facts::default());
     let cx = Cx::new(&intake.cluster, &settings, &facts);
     let set = cx.set(&Text::from(namespace), "web").ok().flatten();
-    let situation = set.and_then(|set| Situation::of(&cx, set).ok());
+    let situation = set.and_then(|set| SetSituation::of(&cx, set).ok());
     (situation, cx.take_questions())
 }
 
@@ -95,13 +97,13 @@ pub(super) async fn connection(cluster: &Cluster) -> Connection {
 }
 
 /// What became of a claim, in a word.
-pub(super) fn word(outcome: &Outcome) -> &'static str {
+pub(super) fn word(outcome: &ClaimOutcome) -> &'static str {
     match outcome {
-        Outcome::Kept => "kept",
-        Outcome::Reowned(_) => "reowned",
-        Outcome::Deleted { recreated: false, .. } => "deleted",
-        Outcome::Deleted { recreated: true, .. } => "recreated",
-        Outcome::Unknown(_) => "unknown",
+        ClaimOutcome::Kept => "kept",
+        ClaimOutcome::Reowned(_) => "reowned",
+        ClaimOutcome::Deleted { recreated: false, .. } => "deleted",
+        ClaimOutcome::Deleted { recreated: true, .. } => "recreated",
+        ClaimOutcome::Unknown(_) => "unknown",
     }
 }
 
@@ -118,12 +120,12 @@ pub(super) fn differs(
     let going = same && new.is_some_and(|new| !new["deletionTimestamp"].is_null());
     let owners = new.map(references).unwrap_or_default();
     let right = match &prediction.outcome {
-        Outcome::Unknown(_) => true,
-        Outcome::Kept => same && !going && owners == references(old),
-        Outcome::Reowned(foretold) => same && !going && owners == *foretold,
+        ClaimOutcome::Unknown(_) => true,
+        ClaimOutcome::Kept => same && !going && owners == references(old),
+        ClaimOutcome::Reowned(foretold) => same && !going && owners == *foretold,
         // One that hangs makes no room for another.
-        Outcome::Deleted { .. } if going => !prediction.held_by.is_empty(),
-        Outcome::Deleted { recreated, .. } => !same && new.is_some() == *recreated,
+        ClaimOutcome::Deleted { .. } if going => !prediction.held_by.is_empty(),
+        ClaimOutcome::Deleted { recreated, .. } => !same && new.is_some() == *recreated,
     };
     let happened = match new {
         None => "it is gone".to_owned(),

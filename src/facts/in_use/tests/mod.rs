@@ -1,5 +1,5 @@
-//! What each rule of A.2 says about a claim, one row per rule. Data of our own; the cases are those
-//! of upstream's `pvc_protection_controller_test.go` and of R-PVCP-3 to R-PVCP-11.
+//! Tests of users of a claim, one case per rule of A.2. The cases are those of
+//! `pvc_protection_controller_test.go` in Kubernetes and of R-PVCP-3 to R-PVCP-11.
 
 mod rows;
 
@@ -11,8 +11,8 @@ use rows::{
 use super::*;
 use crate::facts::{Ownership, is_doomed, ownership};
 use crate::model::{
-    Answer, Claim, ClaimCondition, ClaimPhase, Metadata, Mounted, OwnerReference, PodPhase, PodUse,
-    ReclaimPolicy, Row, Uid, Workload,
+    Answer, Claim, ClaimCondition, ClaimPhase, Metadata, MountedClaim, OwnerReference, PodPhase,
+    PodUse, ReclaimPolicy, Row, Uid, Workload,
 };
 
 #[test]
@@ -71,7 +71,7 @@ fn which_pods_wait_for_a_name_that_is_taken() {
     let of_pod = |uid| owner("Pod", "web", Some(uid), true);
     let both = PodUse {
         claims: [true, false]
-            .map(|ephemeral| Mounted { claim: "web-data".into(), ephemeral })
+            .map(|ephemeral| MountedClaim { claim: "web-data".into(), ephemeral })
             .into(),
         ..pod("web")
     };
@@ -104,14 +104,14 @@ fn which_pods_wait_for_a_name_that_is_taken() {
     }
 }
 
-/// The names of the reasons, and how many kinds were not seen.
+/// The names of the reasons, and how many kinds were not read.
 fn reasons(rows: Vec<Row>, blind: &[Kind], claim: &Claim) -> (Vec<String>, usize) {
     let cluster = cluster(rows, blind);
     look(&cluster, |cx| {
         let found = unsafe_to_delete(cx, claim);
         for reason in &found.reasons {
             assert!(!reason.words().is_empty());
-            assert_eq!(reason.is_lifted_by_choice(), matches!(reason, Reason::DataLost(_)));
+            assert_eq!(reason.is_lifted_by_choice(), matches!(reason, UnsafeReason::DataLost(_)));
         }
         let names = found.reasons.iter().map(|reason| {
             let text = format!("{reason:?}");
@@ -239,7 +239,7 @@ fn what_speaks_against_deleting_a_claim() {
     assert_eq!(unasked, (vec![], 1), "nobody asked for its owner");
     let one = reasons(vec![kept(), work(deploy())], &[Kind::CronJob], &plain);
     assert_eq!(one, (vec!["Workload".to_owned()], 0), "one user is proof enough");
-    let looked = looked_at();
+    let looked = checked_kinds();
     assert!(looked.starts_with("pods, statefulsets") && looked.contains("custom"), "{looked}");
 }
 
@@ -307,7 +307,7 @@ fn one_owner_that_is_there_saves_a_claim() {
         owner("Database", "gone", Some("1"), true),
         owner("Database", "unasked", Some("1"), false),
     );
-    // Its own owner: a circle, which upstream finds solid as well.
+    // Its own owner: a circle, which Kubernetes regards as solid as well.
     let own = owner("PersistentVolumeClaim", "data", Some("data"), false);
     let its_own = Uid::parse("data").map_or(Answer::No, Answer::Is);
     let rows = [set("web", "1", "data"), answered(&gone, Answer::No), answered(&own, its_own)];
@@ -341,10 +341,12 @@ fn what_becomes_of_the_data() {
         (ReclaimPolicy::Delete, Some("x"), "no volume goes with it when it goes"),
     ] {
         let cluster = cluster([volume(policy.clone(), "data", uid)], &[]);
-        let found = look(&cluster, |cx| fate(cx, &claim("data", &[])).words("it goes"));
+        let found = look(&cluster, |cx| data_effect(cx, &claim("data", &[])).words("it goes"));
         assert_eq!(found, words, "{policy} {uid:?}");
     }
     let blind = cluster([], &[Kind::PersistentVolume]);
-    let unseen = look(&blind, |cx| matches!(fate(cx, &claim("data", &[])), ClaimFate::Unseen(_)));
+    let unseen = look(&blind, |cx| {
+        matches!(data_effect(cx, &claim("data", &[])), ClaimDataEffect::Unseen(_))
+    });
     assert!(unseen);
 }

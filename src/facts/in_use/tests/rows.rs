@@ -1,4 +1,4 @@
-//! Rows of a small cluster: a claim `data` of namespace `shop`, its volume `pv`, and who uses it.
+//! Rows of a small cluster: a claim `data` of namespace `shop`, its volume `pv`, and its users.
 
 use std::cell::RefCell;
 
@@ -6,8 +6,8 @@ use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach};
 use crate::facts::PVC_PROTECTION;
 use crate::model::{
     Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef, ClaimTemplate,
-    DataSource, Kind, Labels, Metadata, Mounted, OwnerKey, OwnerReference, Phase, PodPhase, PodUse,
-    Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
+    DataSource, Kind, Labels, Metadata, MountedClaim, OwnerKey, OwnerReference, Phase, PodPhase,
+    PodUse, Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
     VolumeSource, Workload,
 };
 
@@ -53,7 +53,7 @@ pub(super) fn claim(name: &str, owners: &[OwnerReference]) -> Claim {
     }
 }
 
-/// A running pod with a uid of its own, which names the claim `data`.
+/// A running pod with a uid of its own, which uses the claim `data`.
 pub(super) fn pod(name: &str) -> PodUse {
     PodUse {
         namespace: "shop".into(),
@@ -67,13 +67,13 @@ pub(super) fn pod(name: &str) -> PodUse {
         phase: PodPhase::Running,
         ready: true,
         node: Some("node-1".into()),
-        claims: [Mounted { claim: "data".into(), ephemeral: false }].into(),
+        claims: [MountedClaim { claim: "data".into(), ephemeral: false }].into(),
         sidecars: None,
     }
 }
 
 pub(super) fn ephemeral(pod: PodUse, claim: &str) -> PodUse {
-    PodUse { claims: [Mounted { claim: claim.into(), ephemeral: true }].into(), ..pod }
+    PodUse { claims: [MountedClaim { claim: claim.into(), ephemeral: true }].into(), ..pod }
 }
 
 pub(super) fn unscheduled(pod: PodUse) -> PodUse {
@@ -195,7 +195,7 @@ pub(super) fn answered(owner: &OwnerReference, answer: Answer) -> Row {
     Row::Answer(Question::OwnerExists(key), answer)
 }
 
-/// A cluster with these rows, seen whole except for some kinds.
+/// A cluster with these rows, read completely except for some kinds.
 pub(super) fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     for row in rows {
@@ -212,7 +212,7 @@ pub(super) fn cluster(rows: impl IntoIterator<Item = Row>, blind: &[Kind]) -> Cl
     cluster
 }
 
-/// Judges as facts do.
+/// Derives a fact from a cluster.
 pub(super) fn look<T>(cluster: &Cluster, say: impl FnOnce(&Cx<'_>) -> T) -> T {
     let (settings, facts) = (Settings::default(), RefCell::default());
     say(&Cx::new(cluster, &settings, &facts))

@@ -50,11 +50,11 @@ fn policy(text: &str) -> Option<RetentionPolicy> {
     })
 }
 
-fn next(before: &str, written: &str, condemned: bool, form: Form) -> Next {
+fn next(before: &str, written: &str, condemned: bool, form: ReferenceForm) -> ReferenceUpdate {
     let (set, pod) = (uid("set"), uid("pod"));
-    let set = Identity { name: "web", uid: set.as_ref() };
-    let pod = Identity { name: "web-1", uid: pod.as_ref() };
-    let place = if condemned { Place::Condemned(pod) } else { Place::InRange(pod) };
+    let set = OwnerIdentity { name: "web", uid: set.as_ref() };
+    let pod = OwnerIdentity { name: "web-1", uid: pod.as_ref() };
+    let place = if condemned { ClaimPod::Condemned(pod) } else { ClaimPod::InRange(pod) };
     expected_ownership(&references(before), set, policy(written).as_ref(), &place, form)
 }
 
@@ -73,11 +73,11 @@ fn the_matrix_of_policies() {
     ] {
         for before in ["", "set*", "pod*", "set*, pod*", "set", "pod", "set, pod*"] {
             for (is_condemned, wanted) in [(false, in_range), (true, condemned)] {
-                let next = next(before, written, is_condemned, Form::Controller);
+                let next = next(before, written, is_condemned, ReferenceForm::Controller);
                 let expected = if before == wanted {
-                    Next::Leaves(Because::Matches)
+                    ReferenceUpdate::Leaves(NoUpdateReason::Matches)
                 } else {
-                    Next::Writes(references(wanted))
+                    ReferenceUpdate::Writes(references(wanted))
                 };
                 assert_eq!(next, expected, "{written} {before:?}, condemned: {is_condemned}");
             }
@@ -94,14 +94,14 @@ fn references_of_others_stay_where_they_are() {
         ("other pod, pod*", "other pod, set*"),
         ("app, other pod", "app, other pod, set*"),
     ] {
-        let next = next(before, "DR", false, Form::Controller);
-        assert_eq!(next, Next::Writes(references(after)), "{before}");
+        let next = next(before, "DR", false, ReferenceForm::Controller);
+        assert_eq!(next, ReferenceUpdate::Writes(references(after)), "{before}");
     }
     for before in ["app", "app*", "other pod*"] {
-        let kept = next(before, "RR", false, Form::Controller);
-        assert_eq!(kept, Next::Leaves(Because::Matches), "{before}");
-        let taken_off = next(&format!("set*, {before}"), "RR", true, Form::Controller);
-        assert_eq!(taken_off, Next::Writes(references(before)), "{before}");
+        let kept = next(before, "RR", false, ReferenceForm::Controller);
+        assert_eq!(kept, ReferenceUpdate::Leaves(NoUpdateReason::Matches), "{before}");
+        let taken_off = next(&format!("set*, {before}"), "RR", true, ReferenceForm::Controller);
+        assert_eq!(taken_off, ReferenceUpdate::Writes(references(before)), "{before}");
     }
 }
 
@@ -116,10 +116,11 @@ fn a_foreign_controller_makes_the_controller_take_its_own_references_off() {
                 ("pod, app*", Some("app*")),
                 ("set, other pod*, pod", Some("other pod*")),
             ] {
-                let expected = after.map_or(Next::Leaves(Because::ForeignController), |after| {
-                    Next::Writes(references(after))
-                });
-                let next = next(before, policy, condemned, Form::Controller);
+                let expected = after
+                    .map_or(ReferenceUpdate::Leaves(NoUpdateReason::ForeignController), |after| {
+                        ReferenceUpdate::Writes(references(after))
+                    });
+                let next = next(before, policy, condemned, ReferenceForm::Controller);
                 assert_eq!(next, expected, "{policy} {before}, condemned: {condemned}");
             }
         }
@@ -140,23 +141,31 @@ fn claims_of_earlier_sets_and_pods_are_left_alone() {
                 "app*, old pod",
                 "old set, pod*",
             ] {
-                let next = next(before, policy, condemned, Form::Controller);
-                assert_eq!(next, Next::Leaves(Because::Stale), "{policy} {before}");
+                let next = next(before, policy, condemned, ReferenceForm::Controller);
+                assert_eq!(
+                    next,
+                    ReferenceUpdate::Leaves(NoUpdateReason::Stale),
+                    "{policy} {before}"
+                );
             }
         }
     }
-    // Only the first reference of a name is looked at; a later one counts as another controller.
-    let second = next("set*, old set", "DR", false, Form::Controller);
-    assert_eq!(second, Next::Writes(Vec::new()));
-    assert_eq!(next("set*, old set", "RR", false, Form::Controller), Next::Writes(Vec::new()));
+    // Only the first reference of a name is checked; a later one counts as another controller.
+    let second = next("set*, old set", "DR", false, ReferenceForm::Controller);
+    assert_eq!(second, ReferenceUpdate::Writes(Vec::new()));
+    assert_eq!(
+        next("set*, old set", "RR", false, ReferenceForm::Controller),
+        ReferenceUpdate::Writes(Vec::new())
+    );
 }
 
 #[test]
 fn a_reference_of_another_version_is_nobodys() {
-    let next = |policy| next("set under another version*", policy, false, Form::Controller);
-    assert_eq!(next("RR"), Next::Leaves(Because::Unrecognised));
-    // With the right uid it is an owner, and a controller that nobody expected.
-    assert_eq!(next("DR"), Next::Leaves(Because::Unrecognised));
+    let next =
+        |policy| next("set under another version*", policy, false, ReferenceForm::Controller);
+    assert_eq!(next("RR"), ReferenceUpdate::Leaves(NoUpdateReason::Unrecognised));
+    // With the right uid it is an owner, and an unexpected controller.
+    assert_eq!(next("DR"), ReferenceUpdate::Leaves(NoUpdateReason::Unrecognised));
 }
 
 #[test]
@@ -170,41 +179,46 @@ fn old_servers_write_plain_references_and_respect_nobody() {
         ("app*", "DR", false, Some("app*, set")),
         ("set, app*", "RR", false, Some("app*")),
     ] {
-        let expected =
-            expected.map_or(Next::Leaves(Because::Matches), |it| Next::Writes(references(it)));
-        assert_eq!(next(before, policy, condemned, Form::Plain), expected, "{policy} {before}");
+        let expected = expected.map_or(ReferenceUpdate::Leaves(NoUpdateReason::Matches), |it| {
+            ReferenceUpdate::Writes(references(it))
+        });
+        assert_eq!(
+            next(before, policy, condemned, ReferenceForm::Plain),
+            expected,
+            "{policy} {before}"
+        );
     }
 }
 
 #[test]
 fn nobody_visits_a_claim_without_a_pod_and_the_controller_waits_for_one_that_goes() {
     let set = uid("set");
-    let set = Identity { name: "web", uid: set.as_ref() };
-    let pod = Identity { name: "web-1", uid: None };
-    let expected = |before: &str, written: &str, place: &Place| {
+    let set = OwnerIdentity { name: "web", uid: set.as_ref() };
+    let pod = OwnerIdentity { name: "web-1", uid: None };
+    let expected = |before: &str, written: &str, place: &ClaimPod| {
         expected_ownership(
             &references(before),
             set,
             policy(written).as_ref(),
             place,
-            Form::Controller,
+            ReferenceForm::Controller,
         )
     };
     for (before, written) in [("set*", "RR"), ("", "DD"), ("app*", "DR"), ("old set", "RR")] {
-        let podless = expected(before, written, &Place::Podless);
-        assert_eq!(podless, Next::Leaves(Because::Podless));
-        let leaving = expected(before, written, &Place::Leaving(pod));
-        assert_eq!(leaving, Next::Leaves(Because::Waits));
+        let podless = expected(before, written, &ClaimPod::Podless);
+        assert_eq!(podless, ReferenceUpdate::Leaves(NoUpdateReason::Podless));
+        let leaving = expected(before, written, &ClaimPod::Leaving(pod));
+        assert_eq!(leaving, ReferenceUpdate::Leaves(NoUpdateReason::Waits));
     }
 }
 
 #[test]
 fn the_form_follows_the_servers_version() {
-    let form = |version| Form::of(Some(&Server { version, ..Server::default() }));
-    assert_eq!(form(Some((1, 36))), Form::Controller);
-    assert_eq!(form(Some((1, 31))), Form::Controller);
-    assert_eq!(form(Some((1, 30))), Form::Unknown);
-    assert_eq!(form(Some((1, 29))), Form::Plain);
-    assert_eq!(form(None), Form::Unknown);
-    assert_eq!(Form::of(None), Form::Unknown);
+    let form = |version| ReferenceForm::of(Some(&Server { version, ..Server::default() }));
+    assert_eq!(form(Some((1, 36))), ReferenceForm::Controller);
+    assert_eq!(form(Some((1, 31))), ReferenceForm::Controller);
+    assert_eq!(form(Some((1, 30))), ReferenceForm::Unknown);
+    assert_eq!(form(Some((1, 29))), ReferenceForm::Plain);
+    assert_eq!(form(None), ReferenceForm::Unknown);
+    assert_eq!(ReferenceForm::of(None), ReferenceForm::Unknown);
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::facts::retention::Propagation::{Background, Foreground, Orphan};
-use crate::facts::retention::{ClaimState, Form, OwnerState, PodState, SetState, VolumeFate};
+use crate::facts::retention::{
+    OwnerState, ReferenceForm, SetClaimState, SetPodState, SetState, VolumeEffect,
+};
 use crate::model::{OwnerReference, Retention, RetentionPolicy, Uid};
 use Operation::{DeletePod, DeleteSet, Scale, SetPolicy, Wait};
 
@@ -48,7 +50,7 @@ fn owner(text: &str) -> OwnerState {
 
 /// A set of a policy and a number of replicas, with claims by ordinal: whether each has a pod
 /// (`+`: one, `~`: a terminating one, `-`: none), and its owners.
-fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
+fn situation(written: &str, replicas: i32, claims: &[&str]) -> SetSituation {
     let set = SetState {
         name: "web".into(),
         uid: Uid::parse("set"),
@@ -57,10 +59,10 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
         policy: Some(policy(written)),
         deleting: None,
         ordered: Some(true),
-        form: Form::Controller,
+        form: ReferenceForm::Controller,
     };
     let mut situation =
-        Situation { set, pods: std::collections::BTreeMap::new(), claims: Vec::new() };
+        SetSituation { set, pods: std::collections::BTreeMap::new(), claims: Vec::new() };
     for (ordinal, text) in (0..).zip(claims) {
         let (pod, owners) = text.split_at(1);
         if pod != "-" {
@@ -68,9 +70,9 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
             let terminating = pod == "~";
             situation
                 .pods
-                .insert(ordinal, PodState { uid, member: true, terminating, finished: false });
+                .insert(ordinal, SetPodState { uid, member: true, terminating, finished: false });
         }
-        situation.claims.push(ClaimState {
+        situation.claims.push(SetClaimState {
             template: "data".into(),
             ordinal,
             contested: false,
@@ -78,27 +80,27 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> Situation {
             deleting: false,
             finalizers: vec!["kubernetes.io/pvc-protection".into()],
             other_users: Vec::new(),
-            volume: VolumeFate::Destroyed,
+            volume: VolumeEffect::Destroyed,
         });
     }
     situation
 }
 
-/// Outcomes in short: `kept`, `owned by …`, `set`, `pod`, `dangling` (deleted), `+` when an empty
-/// one follows, `unknown`; each with its rule.
-fn short(situation: &Situation, operation: &Operation) -> Vec<String> {
+/// Outcomes in short form: `kept`, `owned by …`, `set`, `pod`, `dangling` (deleted), `+` when an
+/// empty one follows, `unknown`; each with its rule.
+fn short(situation: &SetSituation, operation: &Operation) -> Vec<String> {
     let one = |it: &Prediction| {
         let outcome = match &it.outcome {
-            Outcome::Kept => "kept".to_owned(),
-            Outcome::Reowned(owners) => {
+            ClaimOutcome::Kept => "kept".to_owned(),
+            ClaimOutcome::Reowned(owners) => {
                 let names: Vec<_> = owners.iter().map(|it| &*it.name).collect();
                 format!("owned by [{}]", names.join(","))
             }
-            Outcome::Deleted { by, recreated, .. } => {
+            ClaimOutcome::Deleted { by, recreated, .. } => {
                 let again = if *recreated { "+" } else { "" };
                 format!("{by:?}{again}").to_lowercase()
             }
-            Outcome::Unknown(why) => format!("unknown: {why}"),
+            ClaimOutcome::Unknown(why) => format!("unknown: {why}"),
         };
         format!("{outcome} {:?}", it.reason)
     };
@@ -106,7 +108,7 @@ fn short(situation: &Situation, operation: &Operation) -> Vec<String> {
 }
 
 #[track_caller]
-fn check(situation: &Situation, operation: &Operation, expected: &[&str]) {
+fn check(situation: &SetSituation, operation: &Operation, expected: &[&str]) {
     assert_eq!(short(situation, operation), expected, "{operation:?}");
 }
 
@@ -149,7 +151,9 @@ fn when_scaled_takes_the_claims_of_pods_that_go() {
     let order: Vec<_> = simulate(&set, &Scale(1))
         .into_iter()
         .filter_map(|it| match it.outcome {
-            Outcome::Deleted { by: Collector::Pod, order, .. } => Some((it.ordinal, order)),
+            ClaimOutcome::Deleted { by: DeletionCause::Pod, order, .. } => {
+                Some((it.ordinal, order))
+            }
             _ => None,
         })
         .collect();
@@ -182,13 +186,13 @@ fn a_claim_without_a_pod_keeps_its_owner_whatever_the_policy_becomes() {
     let set = situation("DR", 1, &["+set", "-set"]);
     let retain = SetPolicy(policy("RR"));
     check(&set, &retain, &["owned by [] Unowned", "kept Podless"]);
-    // And so it dies with the set, although the policy says that it stays.
+    // So it is deleted with the set, although the policy retains it.
     let after = situation("RR", 1, &["+", "-set"]);
     check(&after, &DeleteSet(Background), &["kept Unowned", "set OwnersGone"]);
     // A leftover gets no owner either.
     let leftover = situation("RR", 1, &["+", "-"]);
     check(&leftover, &SetPolicy(policy("DD")), &["owned by [web] Matrix", "kept Unowned"]);
-    // When its ordinal is wanted again, it gets a pod, and is visited.
+    // When its ordinal is in range again, it gets a pod, and the controller visits it.
     check(&after, &Scale(2), &["kept Unowned", "owned by [] Unowned"]);
 }
 
@@ -221,7 +225,7 @@ fn a_pod_that_goes_takes_its_claim_although_its_ordinal_is_wanted_again() {
     let race = "unknown: a pod is going, and the controller may or may not be faster Depends";
     check(&parallel, &Scale(2), &["kept Matrix", race]);
     check(&set, &SetPolicy(policy("RR")), &["owned by [] Unowned", race]);
-    // It does so too when the set itself goes, whatever whenDeleted says.
+    // It does so too when the set itself is deleted, whatever whenDeleted is.
     let retained = situation("RD", 1, &["+", "~pod 1"]);
     check(&retained, &DeleteSet(Background), &["kept Unowned", "pod OwnersGone"]);
 }
@@ -265,7 +269,7 @@ fn finalizers_and_other_pods_hold_a_claim_that_is_deleted() {
     assert_eq!(stays[0].held_by.last().map(|it| &**it), Some("pod web-0"));
 }
 
-/// Seen on 1.36.3: the pod waits for its claims, and they are protected while it is there.
+/// Observed on 1.36.3: the pod waits for its claims, and they are protected while it exists.
 #[test]
 fn a_condemned_pod_and_its_claims_hold_each_other_when_the_set_is_deleted_in_the_foreground() {
     let mut set = situation("DD", 2, &["+pod 0", "~pod 1", "+set", "+set"]);
@@ -283,7 +287,7 @@ fn a_condemned_pod_and_its_claims_hold_each_other_when_the_set_is_deleted_in_the
     );
 }
 
-/// Seen on 1.36.3 (`runForAll` fails before condemned pods are looked at).
+/// Observed on 1.36.3 (`runForAll` fails before condemned pods are handled).
 #[test]
 fn a_set_that_cannot_make_a_pod_keeps_those_it_does_not_want() {
     let mut set = situation("RR", 2, &["+", "+"]);
@@ -298,10 +302,11 @@ fn many_claims_take_no_longer_than_that_many_times_one() {
     let owners: Vec<_> = (0..20_000).map(|_| "+set").collect();
     let set = situation("DD", 20_000, &owners);
     let back = simulate(&situation("DD", 0, &vec!["-"; 20_000]), &Scale(20_000));
-    assert!(back.iter().all(|it| matches!(it.outcome, Outcome::Reowned(_))));
+    assert!(back.iter().all(|it| matches!(it.outcome, ClaimOutcome::Reowned(_))));
     let gone = simulate(&set, &Scale(0));
     assert!(
-        gone.iter().all(|it| matches!(it.outcome, Outcome::Deleted { by: Collector::Pod, .. }))
+        gone.iter()
+            .all(|it| matches!(it.outcome, ClaimOutcome::Deleted { by: DeletionCause::Pod, .. }))
     );
 }
 

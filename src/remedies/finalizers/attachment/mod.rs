@@ -11,7 +11,7 @@ use super::super::{Remedy, checks};
 use super::FinalizerRequest;
 use super::decision::{Consent, FinalizerDecision};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, FinalizerOwner, Remover};
+use crate::facts::{self, FinalizerController, FinalizerOwner};
 use crate::model::{
     Action, Age, Attachment, AttachmentSource, Kind, ObjectRef, PodUse, Proposal, Refusal, Text,
     Threshold, Undo, Volume,
@@ -104,7 +104,7 @@ fn own_finalizer(attachment: &Attachment) -> Option<Text> {
 struct AttachmentEvidence {
     inputs: AttachmentInputs,
     pod: Option<ObjectRef>,
-    attacher: Remover,
+    attacher: FinalizerController,
 }
 
 impl AttachmentEvidence {
@@ -119,7 +119,7 @@ impl AttachmentEvidence {
             AttachmentSource::None => (VolumeOfAttachment::Unnamed, None),
         };
         let blocked_by = blocked_by(attachment);
-        let attacher = Remover::attacher(cx, &attachment.attacher);
+        let attacher = FinalizerController::attacher(cx, &attachment.attacher);
         // Objects on which the decision does not rest need not be read.
         let needs_node = match (terminating, source) {
             (false, VolumeOfAttachment::Exists | VolumeOfAttachment::Missing)

@@ -4,7 +4,7 @@ use super::super::describe_third_party;
 use super::table::{AttachmentReason, AttachmentStep};
 use super::{AttachmentEvidence, own_finalizer};
 use crate::cluster::Cx;
-use crate::facts::{self, FinalizerOwner, Remover};
+use crate::facts::{self, FinalizerController, FinalizerOwner};
 use crate::model::{Attachment, AttachmentSource, Effect, Text, Threshold, format_duration};
 
 /// Returns the effect of a step.
@@ -158,13 +158,13 @@ pub(super) fn reason(
 pub(super) fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> String {
     let who = match facts::owner_of(finalizer) {
         FinalizerOwner::Attacher(_) if own_finalizer(attachment).as_ref() == Some(finalizer) => {
-            Remover::attacher(cx, &attachment.attacher).describe()
+            FinalizerController::attacher(cx, &attachment.attacher).describe()
         }
         FinalizerOwner::Attacher(_) => {
             "the attacher of another driver removes it, and of which is not known".to_owned()
         }
         FinalizerOwner::GarbageCollector => {
-            let state = Remover::controller_manager(cx).describe();
+            let state = FinalizerController::controller_manager(cx).describe();
             format!("the garbage collector removes it, and {state}")
         }
         FinalizerOwner::Provisioner

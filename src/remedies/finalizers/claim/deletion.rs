@@ -4,15 +4,15 @@ use super::super::super::checks;
 use super::finalizer::ClaimFinalizer;
 use super::table::{DataChoice, DataDecision, DataLoss, DataRefusal, decide_data};
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::{self, ClaimFate, Fate};
+use crate::facts::{self, ClaimDataEffect, DataEffect};
 use crate::model::{Action, Claim, Effect, Kind, Phase, ReclaimPolicy, Volume};
 
 /// The deletion of a claim, and what it does to its volume.
 #[derive(Debug)]
 pub(super) struct ClaimDeletion<'a> {
-    fate: ClaimFate<'a>,
+    fate: ClaimDataEffect<'a>,
     /// What happens to the backend volume, where the volume is bound to the claim.
-    of_volume: Option<Fate>,
+    of_volume: Option<DataEffect>,
     /// Whether the volume references the claim, and the claim does not reference it yet.
     half_bound: bool,
 }
@@ -20,15 +20,15 @@ pub(super) struct ClaimDeletion<'a> {
 impl<'a> ClaimDeletion<'a> {
     /// Returns what the deletion of a claim does.
     pub(super) fn of(cx: &Cx<'a>, claim: &Claim) -> Self {
-        let mut fate = facts::fate(cx, claim);
+        let mut fate = facts::data_effect(cx, claim);
         let mut half_bound = false;
-        if fate == ClaimFate::NoVolume
+        if fate == ClaimDataEffect::NoVolume
             && let Some(half) = lost_with(cx, claim)
         {
             half_bound = half.volume().is_some();
             fate = half;
         }
-        let of_volume = fate.volume().map(|volume| facts::fate_without_claim(cx, volume));
+        let of_volume = fate.volume().map(|volume| facts::data_effect_without_claim(cx, volume));
         Self { fate, of_volume, half_bound }
     }
 
@@ -38,7 +38,7 @@ impl<'a> ClaimDeletion<'a> {
     /// # Errors
     /// When its volume, or the volumes that share its backend volume, were not read.
     pub(super) fn decide(&self, cx: &Cx, is_deleted: bool) -> Seen<Result<DataDecision, String>> {
-        if let ClaimFate::Unseen(reason) = &self.fate {
+        if let ClaimDataEffect::Unseen(reason) = &self.fate {
             let kind = Kind::PersistentVolume;
             return Err(Unseen { kind, namespace: None, reason: reason.clone() });
         }
@@ -78,7 +78,7 @@ impl<'a> ClaimDeletion<'a> {
             return DataLoss::Nothing;
         };
         match (fate, &volume.reclaim_policy) {
-            (Fate::Leaked | Fate::Forgotten, _) => DataLoss::Leaked,
+            (DataEffect::Leaked | DataEffect::Forgotten, _) => DataLoss::Leaked,
             // The policy counts, whether or not a controller can act on it now.
             (_, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) => {
                 match (volume.metadata.deleting.is_some(), &volume.phase) {
@@ -181,13 +181,13 @@ impl<'a> ClaimDeletion<'a> {
 /// Finds a volume that is lost with a claim that does not reference it yet: the volume controller
 /// binds the volume first, and checks only its claimRef after the claim is deleted
 /// (`pv_controller.go`, `bind`, `syncVolume`).
-fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimFate<'a>> {
+fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimDataEffect<'a>> {
     let uid = claim.metadata.uid.as_ref()?;
     if let Err(unseen) = cx.all_of(Kind::PersistentVolume) {
-        return Some(ClaimFate::Unseen(unseen.reason));
+        return Some(ClaimDataEffect::Unseen(unseen.reason));
     }
     let references_it =
         |it: &&Volume| it.claim_ref.as_ref().and_then(|it| it.uid.as_ref()) == Some(uid);
     let volumes = cx.cluster().volumes().map(|(_, volume)| volume).filter(references_it);
-    volumes.map(|volume| facts::fate_with(cx, volume)).find(ClaimFate::loses_data)
+    volumes.map(|volume| facts::data_effect_with(cx, volume)).find(ClaimDataEffect::loses_data)
 }

@@ -5,7 +5,7 @@ use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision};
 use super::super::{FinalizerRequest, describe_third_party};
 use super::table::{ClaimFinalizerKind, ClaimInputs, ClaimReason, Remove, decide};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Remover};
+use crate::facts::{self, FinalizerController};
 use crate::model::{Age, Claim, Text, Threshold, format_duration};
 
 /// The order in which finalizers are removed: kubernetes.io/pvc-protection is the last.
@@ -24,7 +24,7 @@ pub(super) struct ClaimFinalizer<'a> {
     pub(super) kind: ClaimFinalizerKind,
     claim: &'a Claim,
     /// The controller that should remove it; `None` where it is unknown which one that is.
-    controller: Option<Remover>,
+    controller: Option<FinalizerController>,
 }
 
 impl<'a> ClaimFinalizer<'a> {
@@ -38,12 +38,13 @@ impl<'a> ClaimFinalizer<'a> {
                 let kind = ClaimFinalizerKind::of(finalizer);
                 let controller = match kind {
                     ClaimFinalizerKind::Protection | ClaimFinalizerKind::GarbageCollection => {
-                        Some(Remover::controller_manager(cx))
+                        Some(FinalizerController::controller_manager(cx))
                     }
-                    ClaimFinalizerKind::CloneSource => {
-                        facts::copier_of(cx, claim).map(|driver| Remover::provisioner(cx, &driver))
+                    ClaimFinalizerKind::CloneSource => facts::copier_of(cx, claim)
+                        .map(|driver| FinalizerController::provisioner(cx, &driver)),
+                    ClaimFinalizerKind::SnapshotSource => {
+                        Some(FinalizerController::snapshot_controller(cx))
                     }
-                    ClaimFinalizerKind::SnapshotSource => Some(Remover::snapshot_controller(cx)),
                     ClaimFinalizerKind::ThirdParty => None,
                 };
                 Self { finalizer: Text::clone(finalizer), kind, claim, controller }
@@ -75,7 +76,7 @@ impl<'a> ClaimFinalizer<'a> {
             waited: cx.older_than(&Age::stamped(self.claim.metadata.deleting), self.threshold()),
         });
         decided.or_else(|_| {
-            controller.map_or(Ok(()), Remover::was_seen)?;
+            controller.map_or(Ok(()), FinalizerController::was_seen)?;
             Ok(FinalizerDecision::Leave(ClaimReason::ControllerUnknown))
         })
     }
@@ -129,7 +130,8 @@ impl<'a> ClaimFinalizer<'a> {
 
     /// Explains why it is left, and what to do instead.
     pub(super) fn reason(&self, cx: &Cx, why: ClaimReason) -> String {
-        let flag = || self.controller.as_ref().map_or_else(String::new, Remover::absent_flag);
+        let flag =
+            || self.controller.as_ref().map_or_else(String::new, FinalizerController::absent_flag);
         let instead = match why {
             ClaimReason::InUse => return self.described(),
             ClaimReason::TooSoon => {

@@ -12,7 +12,7 @@ use super::super::{Remedy, checks};
 use super::FinalizerRequest;
 use super::decision::FinalizerDecision;
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, PVC_PROTECTION, Reason, Unsafe};
+use crate::facts::{self, PVC_PROTECTION, Unsafe, UnsafeReason};
 use crate::model::{
     Action, Age, Claim, Effect, Guard, Kind, Proposal, Refusal, Text, Threshold, Undo,
 };
@@ -159,11 +159,11 @@ fn proposal(
 /// finalizer too (R-SUP-1).
 fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut found = facts::unsafe_to_delete(cx, claim);
-    found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != Reason::Unprotected);
+    found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != UnsafeReason::Unprotected);
     let attached = claim.volume_name.as_deref().map_or(Ok(Vec::new()), |it| cx.attachments_of(it));
     // What was not read is reported by `unsafe_to_delete` already.
     for row in attached.unwrap_or_default() {
-        let reason = Reason::Attached(row);
+        let reason = UnsafeReason::Attached(row);
         if facts::may_be_attached(row) && !found.reasons.contains(&reason) {
             found.reasons.push(reason);
         }
@@ -171,8 +171,8 @@ fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     found
 }
 
-fn users(reasons: &[Reason]) -> String {
-    let named: Vec<_> = reasons.iter().take(NAMED).map(Reason::words).collect();
+fn users(reasons: &[UnsafeReason]) -> String {
+    let named: Vec<_> = reasons.iter().take(NAMED).map(UnsafeReason::words).collect();
     let others = reasons.len().saturating_sub(NAMED);
     let others = if others == 0 { String::new() } else { format!(" and {others} more") };
     format!("it is in use, and nothing lifts that: {}{others}", named.join(", "))

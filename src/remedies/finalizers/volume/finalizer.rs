@@ -153,7 +153,7 @@ impl<'a> VolumeFinalizer<'a> {
         let owner = facts::owner(self.volume);
         match (self.inputs.kind, owner) {
             (VolumeFinalizerKind::External, Owner::Csi(driver)) => {
-                self.set_sidecar(facts::Remover::provisioner(cx, &driver));
+                self.set_sidecar(facts::FinalizerController::provisioner(cx, &driver));
             }
             (VolumeFinalizerKind::External | VolumeFinalizerKind::InTree, Owner::InTree(_)) => {
                 self.set_manager(cx);
@@ -171,7 +171,7 @@ impl<'a> VolumeFinalizer<'a> {
                 Owner::Csi(_) | Owner::InTree(_) | Owner::External(_) | Owner::StaticInTree(_),
             ) => {
                 if let Some(driver) = facts::attacher_with(self.volume, self.finalizer) {
-                    self.set_sidecar(facts::Remover::attacher(cx, &driver));
+                    self.set_sidecar(facts::FinalizerController::attacher(cx, &driver));
                 } else {
                     "an external-attacher".clone_into(&mut self.who);
                     self.inputs.controller = ControllerLiveness::Nameless;
@@ -190,10 +190,10 @@ impl<'a> VolumeFinalizer<'a> {
         }
     }
 
-    fn set_sidecar(&mut self, sidecar: facts::Remover) {
+    fn set_sidecar(&mut self, sidecar: facts::FinalizerController) {
         self.inputs.controller = ControllerLiveness::of(&sidecar);
         self.unread_controller = sidecar.was_seen().err();
-        let facts::Remover { who, name, state } = sidecar;
+        let facts::FinalizerController { who, name, state } = sidecar;
         self.who = who;
         self.driver = Some(name);
         self.state = Some(state);

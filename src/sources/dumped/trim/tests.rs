@@ -9,7 +9,7 @@ use serde_json::{
 
 use super::{Part, Parts, copy};
 use crate::model::Kind;
-use crate::objects::{self, Object};
+use crate::objects::{self, ObjectKind};
 
 /// What is read of an object, if it can be read.
 fn read(kind: Kind, text: &str) -> Option<Value> {

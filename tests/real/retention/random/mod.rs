@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
 use kubectl_storage::client::Connection;
-use kubectl_storage::facts::retention::Outcome;
+use kubectl_storage::facts::retention::ClaimOutcome;
 use tokio::runtime::Runtime;
 
 use super::foretell::{connection, differs, foretell, word};
@@ -142,7 +142,7 @@ async fn one(connection: &Connection, case: Case) -> Tally {
     world.operate(&case.operation).await;
     let mut tally = Tally { cases: 1, ..Tally::default() };
     for prediction in &foretold.predictions {
-        if let Outcome::Unknown(why) = &prediction.outcome {
+        if let ClaimOutcome::Unknown(why) = &prediction.outcome {
             tally.unknown.entry(why.clone()).or_default().push(case.seed);
         }
         *tally.foretold.entry(word(&prediction.outcome)).or_default() += 1;

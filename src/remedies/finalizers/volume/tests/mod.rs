@@ -12,8 +12,8 @@ use std::cell::RefCell;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Action, BackendKey, ClaimKey, ClaimRef, Guard, Lease, Metadata, Phase, Role, Row, SecretWord,
-    Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
+    Action, BackendKey, ClaimKey, ClaimRef, ControllerRole, Guard, Lease, Metadata, Phase, Row,
+    SecretAssertion, Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -149,12 +149,14 @@ fn cluster(case: &Case) -> Cluster {
     apply(sibling(Origin::Csi, "sibling-1"));
     apply(sibling(Origin::Migrated, "sibling-2"));
     for name in [DRIVER, MIGRATED] {
-        for role in [Role::Provisioner, Role::Attacher] {
+        for role in [ControllerRole::Provisioner, ControllerRole::Attacher] {
             let lease = match role {
-                Role::Attacher => format!("external-attacher-leader-{}", facts::sanitize(name)),
+                ControllerRole::Attacher => {
+                    format!("external-attacher-leader-{}", facts::sanitize(name))
+                }
                 _ => facts::sanitize(name),
             };
-            let state = if role == Role::Attacher { case.attacher } else { case.driver };
+            let state = if role == ControllerRole::Attacher { case.attacher } else { case.driver };
             match state {
                 Driver::Alive => apply(self::lease(&lease, "storage")),
                 Driver::Absent => apply(Change::Seen(Row::Sighting(Sighting {
@@ -194,8 +196,8 @@ fn settings(case: &Case) -> Settings {
         rolled_back: case.rolled_back,
         remove_finalizer: case.remove.map(Text::from),
         secret: match case.origin {
-            Origin::Csi | Origin::StaticCsi | Origin::Migrated => SecretWord::None,
-            Origin::InTree | Origin::External | Origin::StaticInTree => SecretWord::Unsaid,
+            Origin::Csi | Origin::StaticCsi | Origin::Migrated => SecretAssertion::None,
+            Origin::InTree | Origin::External | Origin::StaticInTree => SecretAssertion::Unsaid,
         },
         ..Settings::default()
     }

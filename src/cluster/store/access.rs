@@ -1,0 +1,173 @@
+//! Access to rows: all of a type, or one by its id.
+
+use std::collections::BTreeSet;
+
+use super::{Cluster, object_key};
+use crate::cluster::{Dirty, Subject};
+use crate::model::{
+    Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind, ObjectId, ObjectKey, PodUse,
+    SnapshotContent, StatefulSet, StorageClass, Text, Volume,
+};
+
+impl Cluster {
+    /// All volumes.
+    pub fn volumes(&self) -> impl Iterator<Item = (ObjectId, &Volume)> {
+        self.tables.volumes.iter()
+    }
+
+    /// All claims.
+    pub fn claims(&self) -> impl Iterator<Item = (ObjectId, &Claim)> {
+        self.tables.claims.iter()
+    }
+
+    /// How many volumes and claims there are.
+    pub fn count(&self) -> (usize, usize) {
+        (self.tables.volumes.len(), self.tables.claims.len())
+    }
+
+    /// The subject of a volume, a claim, a `StatefulSet` or an attachment that was read; `None` for
+    /// other kinds.
+    pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
+        let (kind, namespace, name) = object_key(key);
+        match kind {
+            Kind::PersistentVolume => {
+                self.tables.volumes.find(kind, namespace, name).map(Subject::Volume)
+            }
+            Kind::PersistentVolumeClaim => {
+                self.tables.claims.find(kind, namespace, name).map(Subject::Claim)
+            }
+            Kind::StatefulSet => {
+                self.tables.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
+            }
+            Kind::VolumeAttachment => {
+                self.tables.attachments.find(kind, namespace, name).map(Subject::Attachment)
+            }
+            _ => None,
+        }
+    }
+
+    /// The volume of this name, if it was read.
+    pub fn volume_named(&self, name: &str) -> Option<&Volume> {
+        self.tables.volumes.get(self.tables.volumes.find(Kind::PersistentVolume, "", name)?)
+    }
+
+    /// The volume with this id.
+    pub fn volume_at(&self, id: ObjectId) -> Option<&Volume> {
+        self.tables.volumes.get(id)
+    }
+
+    /// The claim with this id.
+    pub fn claim_at(&self, id: ObjectId) -> Option<&Claim> {
+        self.tables.claims.get(id)
+    }
+
+    /// The `StatefulSet` with the id of its workload.
+    pub fn set_at(&self, id: ObjectId) -> Option<&StatefulSet> {
+        self.tables.workloads.get(id)?.set.as_deref()
+    }
+
+    /// All sets.
+    pub fn sets(&self) -> impl Iterator<Item = (ObjectId, &StatefulSet)> {
+        self.tables.workloads.iter().filter_map(|(id, row)| Some((id, row.set.as_deref()?)))
+    }
+
+    /// The pod with this id.
+    pub fn pod_at(&self, id: ObjectId) -> Option<&PodUse> {
+        self.tables.pods.get(id)
+    }
+
+    /// All pods of which a row is kept.
+    pub fn pods(&self) -> impl Iterator<Item = (ObjectId, &PodUse)> {
+        self.tables.pods.iter()
+    }
+
+    /// The attachment with this id.
+    pub fn attachment_at(&self, id: ObjectId) -> Option<&Attachment> {
+        self.tables.attachments.get(id)
+    }
+
+    /// All attachments.
+    pub fn attachments(&self) -> impl Iterator<Item = (ObjectId, &Attachment)> {
+        self.tables.attachments.iter()
+    }
+
+    /// The storage class with this id.
+    pub fn class_at(&self, id: ObjectId) -> Option<&StorageClass> {
+        self.tables.classes.get(id)
+    }
+
+    /// All storage classes.
+    pub fn classes(&self) -> impl Iterator<Item = (ObjectId, &StorageClass)> {
+        self.tables.classes.iter()
+    }
+
+    /// The volume attributes class with this id.
+    pub fn attributes_class_at(&self, id: ObjectId) -> Option<&AttributesClass> {
+        self.tables.attributes_classes.get(id)
+    }
+
+    /// All volume attributes classes.
+    pub fn attributes_classes(&self) -> impl Iterator<Item = (ObjectId, &AttributesClass)> {
+        self.tables.attributes_classes.iter()
+    }
+
+    /// The snapshot content with this id.
+    pub fn snapshot_at(&self, id: ObjectId) -> Option<&SnapshotContent> {
+        self.tables.snapshots.get(id)
+    }
+
+    /// All snapshot contents.
+    pub fn snapshots(&self) -> impl Iterator<Item = (ObjectId, &SnapshotContent)> {
+        self.tables.snapshots.iter()
+    }
+
+    /// All kept backend volumes.
+    pub fn kept_backends(&self) -> impl Iterator<Item = &KeptBackend> {
+        self.kept.values()
+    }
+
+    /// The kept backend volume of exactly this key.
+    pub fn kept_backend(&self, backend: &BackendKey) -> Option<&KeptBackend> {
+        self.kept.get(backend)
+    }
+
+    /// Adds the entry of a record of kept backend volumes.
+    pub(super) fn keep(&mut self, row: KeptBackend, dirty: &mut Dirty) {
+        let key = row.backend.clone();
+        let known = self.kept.get(&key);
+        let row = match known.cloned() {
+            Some(known) => known.and(row),
+            None => row,
+        };
+        if known != Some(&row) {
+            dirty.subjects.insert(Subject::Backend(key.clone()));
+            self.kept.insert(key, row);
+        }
+    }
+
+    /// Marks what is kept under any of the keys of a backend volume.
+    pub(in crate::cluster) fn touch_kept(&self, backend: &BackendKey, dirty: &mut Dirty) {
+        // Few enough to compare all of them.
+        let kept = self.kept.keys().filter(|it| it.lookup() == backend.lookup());
+        dirty.subjects.extend(kept.cloned().map(Subject::Backend));
+    }
+
+    /// Every CSI driver and external provisioner that any object references.
+    pub fn drivers(&self) -> BTreeSet<Text> {
+        let mut drivers: BTreeSet<Text> = BTreeSet::new();
+        for (_, volume) in self.tables.volumes.iter() {
+            for driver in volume.drivers() {
+                if !drivers.contains(driver) {
+                    drivers.insert(driver.into());
+                }
+            }
+        }
+        drivers.extend(
+            self.tables.csi_drivers.iter().map(|(_, driver)| Text::from(&*driver.metadata.name)),
+        );
+        drivers.extend(
+            self.tables.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()),
+        );
+        drivers
+    }
+}

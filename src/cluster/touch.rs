@@ -1,0 +1,242 @@
+//! Marks the subjects whose judgement a change may alter: for every lookup of [`Cx`](super::Cx),
+//! the reverse way from what it finds to the subjects that use it.
+
+use super::{Cluster, Dirty, Subject, rows::Linked, store::object_key};
+use crate::model::{
+    Attachment, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, PodUse, Question, Volume,
+    split_ordinal,
+};
+
+/// Returns the CSI volume of an entry in a node's `status.volumesInUse` or `volumesAttached`, also
+/// of migrated volumes.
+pub(super) fn on_node(name: &str) -> Option<BackendKey> {
+    let (driver, handle) = name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
+    Some(BackendKey { driver: driver.into(), handle: handle.into() })
+}
+
+impl Cluster {
+    /// Marks the subjects that rest on a row.
+    pub(super) fn touch<R: Linked>(&self, id: ObjectId, row: &R, dirty: &mut Dirty) {
+        if !dirty.everything {
+            row.touch(id, self, dirty);
+        }
+    }
+
+    /// Marks the subjects that rest on the row in this slot.
+    pub(super) fn touch_row<R: Linked>(&self, id: ObjectId, dirty: &mut Dirty) {
+        if let Some(row) = R::table(&self.tables).get(id) {
+            self.touch(id, row, dirty);
+        }
+    }
+
+    pub(super) fn touch_question(&self, question: &Question, dirty: &mut Dirty) {
+        match question {
+            Question::Exists(key) => self.touch_object(key, dirty),
+            Question::OwnerExists(key) => {
+                let ids = self.indexes.claims_by_owner.candidates((&*key.namespace, &*key.name));
+                dirty.subjects.extend(ids.map(Subject::Claim));
+            }
+            Question::SecretExists { namespace, name } => {
+                let ids = self.indexes.volumes_by_secret.candidates((&**namespace, &**name));
+                dirty.subjects.extend(ids.map(Subject::Volume));
+            }
+            // Its entries are rows of their own.
+            Question::KeptBackends { .. } => {}
+            // The account does not show its driver: facts decide which pods and workloads belong to
+            // a driver. Such answers are few.
+            Question::MayPatchVolumes { .. } => {
+                dirty.all_drivers = true;
+                dirty
+                    .subjects
+                    .extend(self.tables.volumes.iter().map(|(id, _)| Subject::Volume(id)));
+            }
+        }
+    }
+
+    /// Marks a volume with its claims, their pods, and its attachments.
+    pub(super) fn touch_around_volume(&self, id: ObjectId, dirty: &mut Dirty) {
+        dirty.subjects.insert(Subject::Volume(id));
+        let Some(volume) = self.tables.volumes.get(id) else { return };
+        self.touch_around_name(volume.name(), dirty);
+        if let Some(claim) = &volume.claim_ref {
+            self.touch_claim_and_pods(&claim.key, dirty);
+        }
+    }
+
+    /// Marks what references a volume, whether or not that exists.
+    fn touch_around_name(&self, volume: &str, dirty: &mut Dirty) {
+        let ids = self.indexes.attachments_by_volume.candidates(volume);
+        dirty.subjects.extend(ids.map(Subject::Attachment));
+        for id in self.indexes.claims_by_volume.candidates(volume) {
+            if let Some(claim) = self.tables.claims.get(id) {
+                self.touch_claim_and_pods(&claim.key(), dirty);
+            }
+        }
+    }
+
+    pub(super) fn touch_volume_named(&self, name: &str, dirty: &mut Dirty) {
+        match self.tables.volumes.find(Kind::PersistentVolume, "", name) {
+            Some(id) => self.touch_around_volume(id, dirty),
+            None => self.touch_around_name(name, dirty),
+        }
+    }
+
+    pub(super) fn touch_backend(&self, backend: &BackendKey, dirty: &mut Dirty) {
+        let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
+        dirty.subjects.extend(ids.map(Subject::Volume));
+        self.touch_kept(backend, dirty);
+    }
+
+    /// Marks a driver and everything that references it, for lookups that are not part of a fact.
+    pub(super) fn touch_driver(&self, driver: &str, dirty: &mut Dirty) {
+        dirty.drivers.insert(driver.into());
+        let ids = self.indexes.volumes_by_driver.candidates(driver);
+        dirty.subjects.extend(ids.map(Subject::Volume));
+        let snapshots = self.tables.snapshots.iter().filter(|(_, row)| &*row.driver == driver);
+        dirty.subjects.extend(snapshots.map(|(id, _)| Subject::Snapshot(id)));
+        let attachments =
+            self.tables.attachments.iter().filter(|(_, row)| &*row.attacher == driver);
+        dirty.subjects.extend(attachments.map(|(id, _)| Subject::Attachment(id)));
+    }
+
+    /// Marks a claim, the volumes whose claimRef references it, and what belongs to them.
+    pub(super) fn touch_claim_key(&self, key: &ClaimKey, dirty: &mut Dirty) {
+        self.touch_claim_and_pods(key, dirty);
+        let ids = self.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
+        for id in ids {
+            self.touch_around_volume(id, dirty);
+        }
+        if let Some(id) =
+            self.tables.claims.find(Kind::PersistentVolumeClaim, &key.namespace, &key.name)
+            && let Some(volume) =
+                self.tables.claims.get(id).and_then(|claim| claim.volume_name.as_deref())
+        {
+            let ids = self.indexes.attachments_by_volume.candidates(volume);
+            dirty.subjects.extend(ids.map(Subject::Attachment));
+        }
+    }
+
+    fn touch_claim_and_pods(&self, key: &ClaimKey, dirty: &mut Dirty) {
+        if let Some(id) =
+            self.tables.claims.find(Kind::PersistentVolumeClaim, &key.namespace, &key.name)
+        {
+            dirty.subjects.insert(Subject::Claim(id));
+        }
+        let pods = self.indexes.pods_by_claim.candidates((&*key.namespace, &*key.name));
+        dirty.subjects.extend(pods.map(Subject::Pod));
+    }
+
+    pub(super) fn touch_attributes_class(&self, name: &str, dirty: &mut Dirty) {
+        if let Some(id) = self.tables.attributes_classes.find(Kind::VolumeAttributesClass, "", name)
+        {
+            dirty.subjects.insert(Subject::AttributesClass(id));
+        }
+    }
+
+    pub(super) fn touch_class_named(&self, name: &str, dirty: &mut Dirty) {
+        let volumes = self.indexes.volumes_by_class.candidates(name);
+        dirty.subjects.extend(volumes.map(Subject::Volume));
+        let claims = self.indexes.claims_by_class.candidates(name);
+        dirty.subjects.extend(claims.map(Subject::Claim));
+        // Which one is the default bears on all of them, and on the claims that wait for a default.
+        self.touch_all_classes(dirty);
+        dirty.subjects.extend(self.indexes.classless_claims.iter().copied().map(Subject::Claim));
+    }
+
+    pub(super) fn touch_all_classes(&self, dirty: &mut Dirty) {
+        dirty.subjects.extend(self.tables.classes.iter().map(|(id, _)| Subject::Class(id)));
+    }
+
+    // --- pods, workloads, nodes ---------------------------------------------------------------
+
+    /// Marks the claims with an owner of this name.
+    pub(super) fn touch_owned(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        let ids = self.indexes.claims_by_owner.candidates((namespace, name));
+        dirty.subjects.extend(ids.map(Subject::Claim));
+    }
+
+    pub(super) fn touch_set_named(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        if let Some(id) = self.tables.workloads.find(Kind::StatefulSet, namespace, name) {
+            self.touch_set(id, dirty);
+        }
+    }
+
+    pub(super) fn touch_set(&self, id: ObjectId, dirty: &mut Dirty) {
+        dirty.subjects.insert(Subject::StatefulSet(id));
+        let Some(set) = self.set_at(id) else { return };
+        self.touch_owned(&set.namespace, &set.metadata.name, dirty);
+        let pods = self.indexes.pods_by_set.candidates((&*set.namespace, &*set.metadata.name));
+        dirty.subjects.extend(pods.map(Subject::Pod));
+        // Also claims of templates that were removed from it: any stem that ends with its name.
+        let name = &*set.metadata.name;
+        let of_set = |claim: &crate::model::Claim| {
+            claim.namespace == set.namespace
+                && split_ordinal(&claim.metadata.name).is_some_and(|(stem, _)| {
+                    stem.strip_suffix(name).is_some_and(|template| template.ends_with('-'))
+                })
+        };
+        let claims = self.tables.claims.iter().filter(|(_, claim)| of_set(claim));
+        dirty.subjects.extend(claims.map(|(id, _)| Subject::Claim(id)));
+    }
+
+    /// Marks what references a node, whether or not that exists.
+    pub(super) fn touch_node_named(&self, name: &str, dirty: &mut Dirty) {
+        for id in self.indexes.attachments_by_node.candidates(name) {
+            self.touch_row::<Attachment>(id, dirty);
+        }
+        let claims = self.indexes.claims_by_node.candidates(name);
+        dirty.subjects.extend(claims.map(Subject::Claim));
+        for id in self.indexes.pods_by_node.candidates(name) {
+            self.touch_row::<PodUse>(id, dirty);
+        }
+    }
+
+    pub(super) fn touch_contents_of(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        let ids = self.indexes.contents_by_snapshot.candidates((namespace, name));
+        dirty.subjects.extend(ids.map(Subject::Snapshot));
+    }
+
+    // --- anything by name ------------------------------------------------------------------
+
+    pub(super) fn touch_object(&self, key: &ObjectKey, dirty: &mut Dirty) {
+        let (kind, namespace, name) = object_key(key);
+        match kind {
+            Kind::PersistentVolume => self.touch_volume_named(name, dirty),
+            Kind::PersistentVolumeClaim => {
+                let key = ClaimKey { namespace: namespace.into(), name: name.into() };
+                self.touch_claim_key(&key, dirty);
+            }
+            Kind::Pod => {
+                if let Some(id) = self.tables.pods.find(kind, namespace, name) {
+                    self.touch_row::<PodUse>(id, dirty);
+                }
+                self.touch_owned(namespace, name, dirty);
+            }
+            Kind::StatefulSet => {
+                self.touch_set_named(namespace, name, dirty);
+                self.touch_owned(namespace, name, dirty);
+            }
+            Kind::Node => self.touch_node_named(name, dirty),
+            Kind::StorageClass => self.touch_class_named(name, dirty),
+            Kind::VolumeSnapshot => self.touch_contents_of(namespace, name, dirty),
+            _ => {}
+        }
+    }
+
+    pub(super) fn volumes_of_backend<'a>(
+        &'a self,
+        backend: &BackendKey,
+    ) -> impl Iterator<Item = (ObjectId, &'a Volume)> {
+        let backend = backend.clone();
+        let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
+        let ids: Vec<ObjectId> = ids.collect();
+        ids.into_iter().filter_map(move |id| {
+            let volume = self.tables.volumes.get(id)?;
+            volume
+                .backend
+                .as_ref()
+                .is_some_and(|known| known.same(&backend))
+                .then_some((id, volume))
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! The weight of a sign of life as evidence.
+
+use std::time::Duration;
+
+use crate::cluster::Cx;
+use crate::model::Time;
+
+/// The weight of a sign of life as evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SignOfLife {
+    None,
+    Old,
+    /// A clock is wrong or the time is unknown: this proves nothing.
+    Odd,
+    Recent,
+}
+
+impl SignOfLife {
+    /// Weighs a time by another clock, which may be ahead by as much as counts as recent.
+    pub(super) fn of(cx: &Cx, time: Option<Time>, within: Duration) -> Self {
+        match time {
+            None => Self::None,
+            Some(time) if !cx.has_clock() || cx.is_future(time, within) => Self::Odd,
+            Some(time) if cx.passed(time, within) => Self::Old,
+            Some(_) => Self::Recent,
+        }
+    }
+}

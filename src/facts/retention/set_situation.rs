@@ -1,0 +1,285 @@
+//! The input and output of a simulation: a `StatefulSet` with its pods and claims, an operation,
+//! and the predicted outcome of each claim.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::model::{OwnerReference, ReclaimPolicy, RetentionPolicy, Text, Uid};
+
+use super::{Ordinals, ReferenceForm};
+
+/// A `StatefulSet`, its pods and its claims.
+///
+/// Built by [`SetSituation::of`] from a cluster, and by tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetSituation {
+    /// The set.
+    pub set: SetState,
+    /// The pods called `<set>-<ordinal>`, whichever controller created them.
+    pub pods: BTreeMap<i32, SetPodState>,
+    /// The claims that certainly belong to the set.
+    pub claims: Vec<SetClaimState>,
+}
+
+/// A set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetState {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its uid.
+    pub uid: Option<Uid>,
+    /// `spec.replicas`; absent means one.
+    pub replicas: Option<i32>,
+    /// `spec.ordinals.start`.
+    pub start: i32,
+    /// `spec.persistentVolumeClaimRetentionPolicy`; absent retains.
+    pub policy: Option<RetentionPolicy>,
+    /// The propagation of its deletion, if that was requested.
+    pub deleting: Option<Propagation>,
+    /// Whether `spec.podManagementPolicy` is `OrderedReady`, if that is known.
+    pub ordered: Option<bool>,
+    /// The form of the references that the server's controller writes.
+    pub form: ReferenceForm,
+}
+
+impl SetState {
+    /// The ordinals within its range.
+    pub fn ordinals(&self) -> Ordinals {
+        Ordinals::new(self.start, self.replicas)
+    }
+}
+
+/// A pod called `<set>-<ordinal>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetPodState {
+    /// Its uid.
+    pub uid: Option<Uid>,
+    /// Whether it belongs to the set: controlled by it, or free for adoption by it.
+    pub member: bool,
+    /// Whether it is Terminating.
+    pub terminating: bool,
+    /// Whether its phase is `Succeeded` or `Failed`.
+    pub finished: bool,
+}
+
+/// A claim of the set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetClaimState {
+    /// The name of its template.
+    pub template: Text,
+    /// Its ordinal.
+    pub ordinal: i32,
+    /// Whether another set creates claims of the same name, so that its controller may write owner
+    /// references too.
+    pub contested: bool,
+    /// Its owner references, in their order.
+    pub owners: Vec<OwnerState>,
+    /// Whether it is Terminating already.
+    pub deleting: bool,
+    /// Its finalizers.
+    pub finalizers: Vec<Text>,
+    /// The pods that use it besides the set's pod of its ordinal.
+    pub other_users: Vec<Box<str>>,
+    /// The effect on its volume.
+    pub volume: VolumeEffect,
+}
+
+/// One owner reference of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerState {
+    /// The reference.
+    pub reference: OwnerReference,
+    /// Whether its owner exists. Read only for owners other than the set and the pods of
+    /// [`SetSituation::pods`], which are known.
+    pub presence: Presence,
+}
+
+/// Whether an owner exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It exists, with the uid of the reference.
+    Present,
+    /// It does not exist, or only with another uid.
+    Absent,
+    /// Unknown.
+    Unknown,
+}
+
+/// The effect on a volume when its claim is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeEffect {
+    /// The claim has no volume.
+    None,
+    /// Its policy is `Delete`: the data is destroyed.
+    Destroyed,
+    /// Its policy is `Retain`: it becomes Released, with the data.
+    Released,
+    /// Its policy is `Recycle`: the data is scrubbed, and any claim can bind the volume.
+    Scrubbed,
+    /// It was not read, or its policy is unknown.
+    Unknown,
+}
+
+impl VolumeEffect {
+    /// The effect of a reclaim policy.
+    pub fn by(policy: &ReclaimPolicy) -> Self {
+        match policy {
+            ReclaimPolicy::Delete => Self::Destroyed,
+            ReclaimPolicy::Retain => Self::Released,
+            ReclaimPolicy::Recycle => Self::Scrubbed,
+            ReclaimPolicy::Other(_) => Self::Unknown,
+        }
+    }
+
+    /// In words that follow "if the claim is deleted".
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::None => "it has no volume",
+            Self::Destroyed => "the volume's policy is Delete, and the data is destroyed",
+            Self::Released => {
+                "the volume's policy is Retain, and it is left Released with its data"
+            }
+            Self::Scrubbed => "the volume's policy is Recycle, and the data is scrubbed",
+            Self::Unknown => "what becomes of the volume is not known",
+        }
+    }
+}
+
+/// The propagation policy of the deletion of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// The set is deleted first, its dependents later by the garbage collector. The default of
+    /// `kubectl delete`.
+    Background,
+    /// The set is deleted after all dependents that block its deletion.
+    Foreground,
+    /// `--cascade=orphan`: its dependents are not deleted.
+    Orphan,
+}
+
+/// An operation of the user on a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// None: only what the controllers do anyway.
+    Wait,
+    /// The set is deleted.
+    DeleteSet(Propagation),
+    /// `spec.replicas` is changed.
+    Scale(i32),
+    /// `spec.persistentVolumeClaimRetentionPolicy` is changed.
+    SetPolicy(RetentionPolicy),
+    /// The pod of this ordinal is deleted.
+    DeletePod(i32),
+}
+
+/// What Kubernetes will do to one claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prediction {
+    /// The claim's name.
+    pub claim: Box<str>,
+    /// The name of its template.
+    pub template: Text,
+    /// Its ordinal.
+    pub ordinal: i32,
+    /// The outcome.
+    pub outcome: ClaimOutcome,
+    /// The reason.
+    pub reason: OutcomeReason,
+    /// The effect that its deletion has on the volume, also if it is not deleted.
+    pub volume: VolumeEffect,
+    /// What blocks the deletion of the claim: third-party finalizers, and other pods that use it.
+    pub held_by: Vec<String>,
+}
+
+/// The outcome of an operation for a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimOutcome {
+    /// It is kept, and its owners do not change.
+    Kept,
+    /// It is kept, with these owners.
+    Reowned(Vec<OwnerReference>),
+    /// It is deleted.
+    Deleted {
+        /// The cause of its deletion.
+        by: DeletionCause,
+        /// The order of deletions: claims with a smaller number first, those with the same number
+        /// together.
+        order: u32,
+        /// Whether the controller then creates an empty claim of the same name.
+        recreated: bool,
+    },
+    /// It depends on something unknown, or on which controller is faster.
+    Unknown(String),
+}
+
+/// The cause of the deletion of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletionCause {
+    /// The set was deleted.
+    Set,
+    /// The pod was deleted.
+    Pod,
+    /// The owners did not exist already before.
+    Dangling,
+    /// The deletion of the claim itself was requested before.
+    Somebody,
+}
+
+/// The reason for the outcome of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutcomeReason {
+    /// The policy retains it, and it has no owner.
+    Unowned,
+    /// It has the owners that its policy requires.
+    Matrix,
+    /// It has no pod, so that the controller does not update its owners.
+    Podless,
+    /// One of its owners is not deleted.
+    HeldByOwner,
+    /// The controller does not update it: a reference is to an earlier set or pod.
+    Stale,
+    /// The controller does not update it: it has another managing controller.
+    ForeignController,
+    /// References to an owner that is deleted with `--cascade=orphan` are removed.
+    Orphaned,
+    /// None of its owners exists any more.
+    OwnersGone,
+    /// It is owned by a pod that is being deleted, although its ordinal is in range again.
+    ScaleFlap,
+    /// Its deletion was requested before.
+    DeletedBefore,
+    /// The outcome is unknown.
+    Depends,
+}
+
+impl OutcomeReason {
+    /// The id of the rule in SEMANTICS.
+    pub const fn rule(self) -> &'static str {
+        match self {
+            Self::Unowned | Self::Matrix => "R-1847-5",
+            Self::Podless => "R-1847-8",
+            Self::Stale | Self::ForeignController => "R-1847-7",
+            Self::HeldByOwner | Self::OwnersGone | Self::DeletedBefore => "R-1847-9",
+            Self::Orphaned => "R-1847-10",
+            Self::ScaleFlap => "R-1847-12",
+            Self::Depends => "R-1847-13",
+        }
+    }
+}
+
+impl fmt::Display for OutcomeReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unowned => "nothing owns it",
+            Self::Matrix => "it is owned as the policy says",
+            Self::Podless => "it has no pod, and the controller changes owners only of claims that have one",
+            Self::HeldByOwner => "an owner that stays holds it",
+            Self::Stale => "it names an earlier set or pod of that name, and the controller leaves such claims alone",
+            Self::ForeignController => "somebody else is its managing controller",
+            Self::Orphaned => "an orphaning deletion takes the references to the set off",
+            Self::OwnersGone => "all its owners are gone, and the garbage collector deletes it",
+            Self::ScaleFlap => "it belongs to a pod that is going, although its ordinal is wanted again",
+            Self::DeletedBefore => "it was deleted before",
+            Self::Depends => "it depends on who is faster, or on what is not known",
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! Questions about single objects that come up while judging, and their answers.
+
+use super::{Kind, ObjectKey, Text, Uid};
+
+/// A question about a single object, asked after the lists were read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Question {
+    /// Does this object exist, of a kind that is listed? Asked if the lists were not read in the
+    /// order that proves its absence. An object that exists is returned as a row as well.
+    Exists(ObjectKey),
+    /// Does this owner of another object exist, whatever its kind, and with which uid?
+    OwnerExists(OwnerKey),
+    /// Does this Secret exist? Only its metadata is requested.
+    SecretExists { namespace: Text, name: Text },
+    /// May this `ServiceAccount` patch persistent volumes?
+    MayPatchVolumes { namespace: Text, service_account: Text },
+    /// Does a record of kept backend volumes exist? Its entries are returned as rows.
+    KeptBackends { namespace: Text },
+}
+
+/// The owner in an owner reference.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerKey {
+    /// `apiVersion`.
+    pub api_version: Text,
+    /// `kind`.
+    pub kind: Text,
+    /// The namespace of the dependent: an owner is in the same namespace, or cluster-wide.
+    pub namespace: Text,
+    /// `name`.
+    pub name: Box<str>,
+}
+
+impl Question {
+    /// The kind to which gaps and declared needs assign the question.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Exists(key) => key.kind,
+            Self::OwnerExists(_) | Self::KeptBackends { .. } => Kind::PartialObjectMetadata,
+            Self::SecretExists { .. } => Kind::Secret,
+            Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
+        }
+    }
+
+    /// The namespace of its object; `None` for cluster-wide kinds.
+    pub const fn namespace(&self) -> Option<&Text> {
+        match self {
+            Self::Exists(key) => key.namespace.as_ref(),
+            Self::OwnerExists(key) => Some(&key.namespace),
+            Self::SecretExists { namespace, .. }
+            | Self::MayPatchVolumes { namespace, .. }
+            | Self::KeptBackends { namespace } => Some(namespace),
+        }
+    }
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    /// It exists, and this is its uid.
+    Is(Uid),
+    No,
+    /// No answer was received, for this reason.
+    Unanswered(Box<str>),
+    /// The user lacks the permission to ask.
+    Forbidden,
+}

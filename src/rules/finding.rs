@@ -1,0 +1,299 @@
+//! Building findings: evidence that several rules show.
+
+use crate::cluster::{Cx, Lookup};
+use crate::facts::{self, LastTransition};
+use crate::model::{
+    Age, Attachment, AttachmentSource, Claim, Event, Evidence, Finding, Kind, ManagedField,
+    Metadata, ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState,
+    Volume, format_time,
+};
+use crate::remedies::Remedy;
+
+use super::Rule;
+
+/// The judgement of one rule about one subject.
+#[derive(Debug, Clone, Default)]
+pub struct Judgement {
+    /// The finding, if there is one.
+    pub finding: Option<Finding>,
+    /// What was not read, if it could not be judged.
+    pub unseen: Option<crate::cluster::Unseen>,
+    /// When the judgement may change without any other change.
+    pub wake: Option<Time>,
+    /// All lookups, if they were recorded.
+    pub(super) lookups: Vec<Lookup>,
+}
+
+impl Rule {
+    /// Begins a finding about a volume, with the evidence that every such finding shows.
+    pub(super) fn on_volume(
+        &'static self,
+        cx: &Cx,
+        volume: &Volume,
+        summary: impl Into<String>,
+    ) -> Finding {
+        let object = volume.object();
+        let shown = object.to_string();
+        let mut evidence = Vec::with_capacity(12);
+        let mut show = |field, value: String| {
+            evidence.push(Evidence { object: shown.clone(), field, value });
+        };
+        show("metadata.resourceVersion", text(&volume.metadata.resource_version));
+        show("status.phase", volume.phase.to_string());
+        show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
+        match &volume.claim_ref {
+            Some(claim) => {
+                let uid = shown_uid(claim.uid.as_ref());
+                show("spec.claimRef", format!("{} uid {uid}", claim.key));
+            }
+            None => show("spec.claimRef", "<none>".to_owned()),
+        }
+        let transition = LastTransition::of(cx, volume);
+        show("status.lastPhaseTransitionTime", time(volume.last_phase_transition));
+        if transition.managed.is_some() {
+            show("metadata.managedFields time of f:status.f:phase", time(transition.managed));
+        }
+        if volume.metadata.deleting.is_some() {
+            show("metadata.deletionTimestamp", time(volume.metadata.deleting));
+        }
+        if volume.metadata.deleting.is_some() || !volume.metadata.finalizers.is_empty() {
+            show("metadata.finalizers", volume.metadata.finalizers.join(", "));
+        }
+        if let Some(backend) = &volume.backend {
+            show("backend volume", backend.to_string());
+        }
+        show("reclaimed by", facts::owner(volume).describe());
+        let columns = Some(facts::columns(volume));
+        Finding { evidence, volume: columns, ..self.about(object, summary.into()) }
+    }
+
+    /// Begins a finding about a claim.
+    pub(super) fn on_claim(&'static self, claim: &Claim, summary: impl Into<String>) -> Finding {
+        let object = claim.object();
+        let shown = object.to_string();
+        let show = |field, value: String| Evidence { object: shown.clone(), field, value };
+        let mut evidence = vec![
+            show("metadata.resourceVersion", text(&claim.metadata.resource_version)),
+            show("status.phase", claim.phase.to_string()),
+            show(
+                "spec.volumeName",
+                claim.volume_name.as_deref().map_or_else(|| "<none>".into(), Into::into),
+            ),
+        ];
+        if claim.metadata.deleting.is_some() {
+            evidence.push(show("metadata.deletionTimestamp", time(claim.metadata.deleting)));
+            evidence.push(show("metadata.finalizers", claim.metadata.finalizers.join(", ")));
+        }
+        Finding { evidence, ..self.about(object, summary.into()) }
+    }
+
+    /// Begins a finding about any other object, with its version.
+    pub(super) fn on_object(
+        &'static self,
+        object: ObjectRef,
+        metadata: &Metadata,
+        summary: impl Into<String>,
+    ) -> Finding {
+        let mut finding = self
+            .about(object, summary.into())
+            .shows("metadata.resourceVersion", text(&metadata.resource_version));
+        if metadata.deleting.is_some() {
+            finding = finding.shows("metadata.deletionTimestamp", time(metadata.deleting));
+        }
+        if metadata.deleting.is_some() || !metadata.finalizers.is_empty() {
+            finding = finding.shows("metadata.finalizers", metadata.finalizers.join(", "));
+        }
+        finding
+    }
+
+    /// Begins a finding about an attachment, with the evidence that every such finding shows.
+    pub(super) fn on_attachment(
+        &'static self,
+        cx: &Cx,
+        attachment: &Attachment,
+        summary: impl Into<String>,
+    ) -> Finding {
+        let source = match &attachment.source {
+            AttachmentSource::Volume(name) => format!("pv/{name}"),
+            AttachmentSource::Inline { driver, handle } => format!("inline, {driver} {handle}"),
+            AttachmentSource::None => "<none>".to_owned(),
+        };
+        let node = match facts::node_state(cx, &attachment.node, Kind::VolumeAttachment) {
+            Ok(state) => state.unwrap_or_else(|| "gone".to_owned()),
+            Err(unseen) => unseen.reason,
+        };
+        let held = match facts::may_be_attached(attachment) {
+            true => "may be attached",
+            false => "not attached",
+        };
+        let mut finding = self
+            .on_object(attachment.object(), &attachment.metadata, summary)
+            .shows("spec.attacher", &*attachment.attacher)
+            .shows("spec.source", source)
+            .shows("spec.nodeName", &*attachment.node)
+            .shows("node", node)
+            .shows("status.attached", if attachment.attached { "true" } else { "false" })
+            .shows("by its finalizers", held);
+        let errors = [
+            ("status.attachError.message", &attachment.attach_error),
+            ("status.detachError.message", &attachment.detach_error),
+        ];
+        for (field, error) in errors {
+            if let Some(error) = error {
+                finding = finding.shows(field, &**error);
+            }
+        }
+        finding
+    }
+
+    /// Begins a finding without evidence.
+    pub(super) fn about(&'static self, object: ObjectRef, summary: String) -> Finding {
+        Finding {
+            rule: self.id,
+            severity: self.severity,
+            object,
+            summary,
+            age: None,
+            evidence: Vec::new(),
+            related: Vec::new(),
+            verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
+            offer: None,
+            volume: None,
+        }
+    }
+
+    /// Begins a finding about a driver, whose object is its `CSIDriver`, whether that exists or
+    /// not.
+    pub(super) fn on_driver(&'static self, driver: &Text, summary: impl Into<String>) -> Finding {
+        let key = ObjectKey::cluster_wide(Kind::CsiDriver, driver);
+        self.about(ObjectRef { key, uid: None }, summary.into())
+    }
+}
+
+impl Finding {
+    pub(super) fn severe(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    pub(super) fn aged(mut self, age: Age) -> Self {
+        self.age = Some(age);
+        self
+    }
+
+    /// Adds evidence: a field of the finding's object, or a fact about it.
+    pub(super) fn shows(self, field: &'static str, value: impl Into<String>) -> Self {
+        let object = self.object.clone();
+        self.shows_of(&object, field, value)
+    }
+
+    /// Adds evidence: a field of another object.
+    pub(super) fn shows_of(
+        mut self,
+        object: &ObjectRef,
+        field: &'static str,
+        value: impl Into<String>,
+    ) -> Self {
+        self.evidence.push(Evidence { object: object.to_string(), field, value: value.into() });
+        self
+    }
+
+    pub(super) fn relates(mut self, objects: impl IntoIterator<Item = ObjectRef>) -> Self {
+        self.related.extend(objects);
+        self
+    }
+
+    /// Adds the pods that use a claim as related objects, if pods were read.
+    pub(super) fn relates_pods_of(self, cx: &Cx, claim: &Claim) -> Self {
+        let pods = cx.pods_of(&claim.key()).unwrap_or_default();
+        self.relates(pods.into_iter().map(PodUse::object))
+    }
+
+    /// Adds the columns that tables show of a volume.
+    pub(super) fn about_volume(mut self, volume: Option<&Volume>) -> Self {
+        self.volume = volume.map(facts::columns).or(self.volume);
+        self
+    }
+
+    /// Adds the pods that use a claim as evidence.
+    pub(super) fn shows_pods(mut self, users: &[facts::PodUser]) -> Self {
+        for user in users {
+            let object = user.pod.object();
+            let node = user.pod.node.as_deref().unwrap_or("<none>");
+            self = self.shows_of(&object, "status.phase", user.pod.phase.name()).shows_of(
+                &object,
+                "spec.nodeName",
+                node,
+            );
+            if let Some(owner) = &user.pod.controller {
+                self =
+                    self.shows_of(&object, "controller", format!("{} {}", owner.kind, owner.name));
+            }
+            if user.pod.is_shut_down() {
+                self = self.shows_of(&object, "metadata.deletionGracePeriodSeconds", "0");
+            }
+            if user.usage == facts::PodUsage::Ephemeral {
+                self = self.shows_of(&object, "uses it as", "an ephemeral volume");
+            }
+            self = self.relates([object]);
+        }
+        self
+    }
+
+    /// Sets verdict and offer of a remedy.
+    pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
+        (self.verdict, self.offer) = remedy.verdict(cx, object);
+        self
+    }
+
+    /// Makes the finding report-only, with the reason or advice.
+    pub(super) fn report_only(mut self, reason: impl Into<String>) -> Self {
+        self.verdict = Verdict { state: VerdictState::ReportOnly, reason: reason.into() };
+        self
+    }
+
+    /// Adds every probe for a controller as evidence.
+    pub(super) fn shows_controller(mut self, state: &crate::model::ControllerState) -> Self {
+        self = self.shows("controller state", state.describe());
+        for probe in &state.probes {
+            self = self.shows(probe.what, probe.describe());
+        }
+        self
+    }
+
+    /// Adds the managers of a field, with the times of their last changes.
+    pub(super) fn shows_manager(
+        mut self,
+        metadata: &Metadata,
+        field: &ManagedField,
+        name: &'static str,
+    ) -> Self {
+        let owners: Vec<_> = metadata
+            .managers_of(field)
+            .map(|owner| format!("{} at {}", owner.manager, time(owner.time)))
+            .collect();
+        if !owners.is_empty() {
+            self = self.shows(name, owners.join(", "));
+        }
+        self
+    }
+}
+
+/// A uid as evidence shows it.
+pub(super) fn shown_uid(uid: Option<&Uid>) -> String {
+    uid.map_or_else(|| "<none>".to_owned(), ToString::to_string)
+}
+
+/// A time as evidence shows it.
+pub(super) fn time(time: Option<Time>) -> String {
+    time.as_ref().map_or_else(|| "<none>".to_owned(), format_time)
+}
+
+/// An event as evidence shows it.
+pub(super) fn shown_event(event: &Event) -> String {
+    format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
+}
+
+fn text(text: &str) -> String {
+    if text.is_empty() { "<none>".to_owned() } else { text.to_owned() }
+}

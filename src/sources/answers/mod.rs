@@ -1,0 +1,234 @@
+//! Answers to questions about single objects, asked after the lists were read.
+//!
+//! - here: what the API server is asked for each kind of question, and how the answers reach an
+//!   [`Intake`].
+//! - `kept_record`: the record of kept backend volumes.
+
+mod kept_record;
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, stream};
+use tokio::sync::OnceCell;
+
+use super::intake::Intake;
+use crate::client::{
+    self, AccessReview, ReadError, Reader, ResourceAttributes, Served, ServedKinds, object_path,
+};
+use crate::dump::DumpError;
+use crate::model::{Answer, KeptBackend, ObjectKey, OwnerKey, Question, Uid};
+use crate::objects::{self, AnyObject, PartialObjectMetadata};
+
+/// How many questions are asked at the same time.
+const PARALLEL: usize = 16;
+
+/// An answer, and what the server sent with it.
+struct Reply {
+    answer: Answer,
+    content: ReplyContent,
+}
+
+/// What the server sent with an answer.
+enum ReplyContent {
+    Nothing,
+    /// The object that was asked about.
+    Object(Box<dyn AnyObject>),
+    /// The kept backend volumes of a record.
+    KeptBackends(Vec<KeptBackend>),
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self { answer, content: ReplyContent::Nothing }
+    }
+}
+
+/// Questions with their answers, which no intake has taken in yet.
+pub struct Replies(Vec<(Question, Reply)>);
+
+impl Replies {
+    /// Takes in the answers.
+    ///
+    /// # Errors
+    /// When an answer cannot be saved.
+    pub fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
+        for (question, reply) in self.0 {
+            match reply.content {
+                ReplyContent::Nothing => {}
+                ReplyContent::Object(object) => intake.object(&*object)?,
+                ReplyContent::KeptBackends(kept) => {
+                    kept.into_iter().try_for_each(|it| intake.kept(it))?;
+                }
+            }
+            intake.answer(question, reply.answer)?;
+        }
+        Ok(())
+    }
+}
+
+/// Asks every question, and takes in the answers.
+///
+/// # Errors
+/// When an answer cannot be saved. A question that the server does not answer is answered with
+/// [`Answer::Unanswered`] or [`Answer::Forbidden`].
+pub async fn ask(
+    reader: &Reader,
+    questions: impl IntoIterator<Item = Question>,
+    intake: &mut Intake,
+) -> Result<(), DumpError> {
+    replies(reader, questions).await.take_in(intake)
+}
+
+/// Asks every question, and returns the answers.
+pub async fn replies(reader: &Reader, questions: impl IntoIterator<Item = Question>) -> Replies {
+    let questions: Vec<_> = questions.into_iter().collect();
+    let asker = Arc::new(QuestionAsker { reader: reader.clone(), served: OnceCell::new() });
+    let replies = stream::iter(questions)
+        .map(|question| {
+            let asker = Arc::clone(&asker);
+            async move {
+                let reply = asker.reply(&question).await;
+                (question, reply)
+            }
+        })
+        .buffer_unordered(PARALLEL);
+    Replies(replies.collect().await)
+}
+
+/// Asks the API server what a question is about.
+struct QuestionAsker {
+    reader: Reader,
+    /// Discovered only if a question is about a kind whose version is not certain.
+    served: OnceCell<Result<ServedKinds, String>>,
+}
+
+impl QuestionAsker {
+    async fn reply(&self, question: &Question) -> Reply {
+        match question {
+            Question::Exists(key) => self.object(key).await,
+            Question::OwnerExists(key) => self.owner(key).await.into(),
+            Question::KeptBackends { namespace } => {
+                kept_record::read_record(&self.reader, namespace).await
+            }
+            Question::SecretExists { namespace, name } => self.secret(namespace, name).await.into(),
+            Question::MayPatchVolumes { namespace, service_account } => {
+                self.may_patch_volumes(namespace, service_account).await.into()
+            }
+        }
+    }
+
+    /// Reads one object of a kind that has rows.
+    async fn object(&self, key: &ObjectKey) -> Reply {
+        let kind = key.kind;
+        let Some(decoding) = objects::decoding(kind) else {
+            return unanswered(&format!("nothing asks whether {} exist", kind.plural())).into();
+        };
+        let group = kind.group();
+        let version = if kind.is_optional() {
+            match self.served().await.map(|it| it.served(group.name, kind.plural())) {
+                Ok(Served::Versions(versions)) => {
+                    versions.first().map_or(group.version, |first| &first.version)
+                }
+                Ok(Served::Not) => return Answer::No.into(),
+                Ok(Served::Unseen) => {
+                    return unanswered("what is served could not be found out").into();
+                }
+                Err(reason) => return unanswered(reason).into(),
+            }
+        } else {
+            group.version
+        };
+        let namespace = key.namespace.as_deref();
+        let path = object_path(group.name, version, namespace, kind.plural(), &key.name);
+        match self.reader.get(&path, decoding).await {
+            Ok(found) => Reply { answer: Answer::Yes, content: ReplyContent::Object(found.value) },
+            Err(error) => answer_to(&error).into(),
+        }
+    }
+
+    /// Reads the metadata of an owner of any kind. A kind that cannot be mapped to a resource is
+    /// unanswered, not absent.
+    async fn owner(&self, key: &OwnerKey) -> Answer {
+        let (group, version) = key.api_version.split_once('/').unwrap_or(("", &key.api_version));
+        let served = match self.served().await {
+            Ok(served) => served,
+            Err(reason) => return unanswered(reason),
+        };
+        let of_kind = served.all().find_map(|(known, resource, versions)| {
+            let of = versions.iter().find(|it| it.version == version && *it.kind == *key.kind);
+            of.filter(|_| known == group && !resource.contains('/')).map(|it| (resource, it))
+        });
+        let Some((resource, of)) = of_kind else {
+            return unanswered(&format!(
+                "the server does not say what a {} of {} is",
+                key.kind, key.api_version
+            ));
+        };
+        let namespace = of.namespaced.then_some(&*key.namespace);
+        let path = object_path(group, version, namespace, resource, &key.name);
+        match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
+            Ok(found) => match Uid::parse(&found.value.metadata.uid) {
+                Some(uid) => Answer::Is(uid),
+                None => unanswered("it has no uid"),
+            },
+            Err(error) => answer_to(&error),
+        }
+    }
+
+    /// Reads the metadata of a `Secret`, never its contents.
+    async fn secret(&self, namespace: &str, name: &str) -> Answer {
+        let path = object_path("", "v1", Some(namespace), "secrets", name);
+        match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
+            Ok(_) => Answer::Yes,
+            Err(error) => answer_to(&error),
+        }
+    }
+
+    /// Asks whether a `ServiceAccount` may patch volumes.
+    async fn may_patch_volumes(&self, namespace: &str, service_account: &str) -> Answer {
+        let user = format!("system:serviceaccount:{namespace}:{service_account}");
+        // What the API server adds for a token of that account.
+        let groups = [
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        let review = AccessReview::Subject { user: &user, groups: &groups };
+        let attributes = ResourceAttributes {
+            verb: "patch",
+            group: "",
+            resource: "persistentvolumes",
+            name: None,
+        };
+        match client::is_allowed(&self.reader, review, &attributes).await {
+            Ok(true) => Answer::Yes,
+            Ok(false) => Answer::No,
+            // A review that the current user may not create does not say whether the account may
+            // patch.
+            Err(error) if error.is_forbidden() => Answer::Forbidden,
+            Err(error) => unanswered(&error.to_string()),
+        }
+    }
+
+    async fn served(&self) -> Result<&ServedKinds, &str> {
+        let served = self.served.get_or_init(|| async {
+            client::discover(&self.reader).await.map_err(|error| error.to_string())
+        });
+        served.await.as_ref().map_err(String::as_str)
+    }
+}
+
+fn unanswered(reason: &str) -> Answer {
+    Answer::Unanswered(reason.into())
+}
+
+/// Returns what the failure to read an object says about its existence.
+fn answer_to(error: &ReadError) -> Answer {
+    if error.is_not_found() {
+        Answer::No
+    } else if error.is_forbidden() {
+        Answer::Forbidden
+    } else {
+        unanswered(&error.to_string())
+    }
+}

@@ -1,0 +1,168 @@
+//! `KindLister`: lists each kind, in the version that is served, and by namespace where only that
+//! is allowed.
+
+use std::sync::Arc;
+
+use tokio::sync::{OnceCell, watch};
+
+use super::gap_reason::gap_reason;
+use super::message::{Message, Outbox};
+use super::reach_requests::ReachRequests;
+use super::reach_watch::ReachWatch;
+use crate::client::{
+    self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds,
+};
+use crate::cluster::{Change, Reach};
+use crate::model::{Kind, Text};
+use crate::objects::{self, AnyObject};
+
+/// Lists kinds, one task each. Discovery and the list of namespaces are shared among the tasks.
+pub(super) struct KindLister {
+    reader: Reader,
+    page: Option<u32>,
+    namespace: String,
+    outbox: Outbox,
+    namespaces: OnceCell<Result<Vec<String>, String>>,
+    served: OnceCell<Result<ServedKinds, String>>,
+    /// Whether the list of volumes has ended.
+    volumes_listed: watch::Receiver<bool>,
+}
+
+impl KindLister {
+    /// Prepares to list. Until `volumes_listed` is true, only volumes and pods are listed.
+    pub(super) fn new(
+        reader: &Reader,
+        page: Option<u32>,
+        namespace: &str,
+        outbox: Outbox,
+        volumes_listed: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            reader: reader.clone(),
+            page,
+            namespace: namespace.to_owned(),
+            outbox,
+            namespaces: OnceCell::new(),
+            served: OnceCell::new(),
+            volumes_listed,
+        }
+    }
+
+    /// Lists a kind, and returns the watches that keep current what was listed. A gap has none.
+    pub(super) async fn list_kind(self: Arc<Self>, kind: Kind) -> Vec<ReachWatch> {
+        // What volumes reference has to be listed after them. The rest waits as well, so that the
+        // server is not busy with other lists while it sends the volumes: only pods, by far the
+        // longest list, begin beside them.
+        if !matches!(kind, Kind::PersistentVolume | Kind::Pod) {
+            let mut volumes_listed = self.volumes_listed.clone();
+            // The sender is dropped only when reading is given up.
+            let _ = volumes_listed.wait_for(|listed| *listed).await;
+        }
+        let version = match self.version_of(kind).await {
+            Ok(Some(version)) => version,
+            Ok(None) => {
+                self.outbox.send(Message::Change(Change::NotServed(kind)));
+                return Vec::new();
+            }
+            Err(reason) => return self.gap(kind, None, reason),
+        };
+        match objects::decoding(kind) {
+            Some(decoding) => self.list(kind, decoding, &version).await,
+            // Namespaces are listed for their names only; other kinds without rows are not listed.
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the version in which a kind is read; `None` when it is not served.
+    async fn version_of(&self, kind: Kind) -> Result<Option<String>, String> {
+        if !kind.is_optional() {
+            return Ok(Some(kind.group().version.to_owned()));
+        }
+        let served = self
+            .served
+            .get_or_init(|| async {
+                client::discover(&self.reader).await.map_err(|error| error.to_string())
+            })
+            .await
+            .as_ref()
+            .map_err(|error| format!("what is served could not be found out: {error}"))?;
+        match served.served(kind.group().name, kind.plural()) {
+            Served::Versions(versions) => Ok(versions.first().map(|first| first.version.clone())),
+            Served::Not => Ok(None),
+            Served::Unseen => Err("whether it is served could not be found out".to_owned()),
+        }
+    }
+
+    async fn list(
+        &self,
+        kind: Kind,
+        decoding: Decoding<Box<dyn AnyObject>>,
+        version: &str,
+    ) -> Vec<ReachWatch> {
+        let error = match self.list_reach(Reach::all(kind), decoding, version).await {
+            Ok(watch) => return vec![watch],
+            Err(error) => error,
+        };
+        let by_namespace = kind.is_namespaced() && kind != Kind::Lease && kind != Kind::Event;
+        if !error.is_forbidden() || !by_namespace {
+            return self.gap(kind, None, gap_reason(&error));
+        }
+        // Who may not list a kind in the whole cluster may still list it in a namespace.
+        let (namespaces, all) = match self.all_namespaces().await {
+            Ok(namespaces) => (namespaces, true),
+            Err(_) => (vec![self.namespace.clone()], false),
+        };
+        // All namespaces do not add up to the cluster: one may be new since they were listed.
+        let reason = match all {
+            true => format!("{}; only each namespace by itself was", gap_reason(&error)),
+            false => format!(
+                "{}; namespaces may not be listed either, so only {} was tried",
+                gap_reason(&error),
+                self.namespace
+            ),
+        };
+        let mut watches = self.gap(kind, None, reason);
+        for namespace in namespaces {
+            let namespace = Text::from(namespace.as_str());
+            let reach = Reach { kind, namespace: Some(namespace.clone()) };
+            match self.list_reach(reach, decoding, version).await {
+                Ok(watch) => watches.push(watch),
+                Err(error) => watches.extend(self.gap(kind, Some(namespace), gap_reason(&error))),
+            }
+        }
+        watches
+    }
+
+    async fn list_reach(
+        &self,
+        reach: Reach,
+        decoding: Decoding<Box<dyn AnyObject>>,
+        version: &str,
+    ) -> Result<ReachWatch, ReadError> {
+        let requests = ReachRequests::new(reach, version, self.page, decoding);
+        let versions = requests.list(&self.reader, &self.outbox).await?;
+        Ok(ReachWatch::new(requests, versions))
+    }
+
+    async fn all_namespaces(&self) -> Result<Vec<String>, String> {
+        let list = || async {
+            let mut names = Vec::new();
+            let mut sink = |event: ListEvent<Box<dyn AnyObject>>| match event {
+                ListEvent::Item(namespace) => names.push(namespace.identity().name.to_owned()),
+                ListEvent::Restart => names.clear(),
+                ListEvent::Broken(_) => {}
+            };
+            let request = ListRequest::new("", "v1", "namespaces");
+            let decoding = objects::decoding_of::<objects::Namespace>();
+            let listed = client::list(&self.reader, &request, decoding, &mut sink).await;
+            listed.map(|_| names).map_err(|error| error.to_string())
+        };
+        self.namespaces.get_or_init(list).await.clone()
+    }
+
+    /// Reports a gap, which is not watched.
+    fn gap(&self, kind: Kind, namespace: Option<Text>, reason: String) -> Vec<ReachWatch> {
+        self.outbox.send_gap(&Reach { kind, namespace }, reason);
+        Vec::new()
+    }
+}

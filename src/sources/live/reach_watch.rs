@@ -1,0 +1,249 @@
+//! `ReachWatch`: watches what was listed, and lists it again when a watch is not enough.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use futures::future::select_all;
+use tokio::{sync::watch, time::sleep};
+
+use super::gap_reason::gap_reason;
+use super::message::{Message, Outbox};
+use super::reach_requests::ReachRequests;
+use crate::client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent};
+use crate::cluster::{Change, Reach};
+use crate::model::{Kind, ObjectKey, Text};
+use crate::objects::{AnyObject, Folder, Reduced};
+
+/// What a watch task shares with the owner of the intake.
+pub(super) struct WatchLinks {
+    /// A reader with a request limit of its own: a list that is read again waits until the owner
+    /// takes in its batches, and the owner may be asking questions meanwhile.
+    pub(super) reader: Reader,
+    pub(super) outbox: Outbox,
+    /// Changes when the owner has taken in a new list of all volumes.
+    pub(super) volume_lists: watch::Receiver<u64>,
+    /// Whether the intake holds a reach to be broken, because an object could not be read.
+    pub(super) broken: Arc<AtomicBool>,
+}
+
+/// The requests of a list that was complete, and the resource versions to watch from.
+pub(super) struct ReachWatch {
+    requests: ReachRequests,
+    versions: Vec<String>,
+}
+
+/// How often in a row a watch may be silent before its reach is listed again: a proxy may be
+/// keeping all events back.
+const SILENCES: u32 = 2;
+
+/// Why a watch ended.
+enum WatchEnd {
+    /// Another one can begin at the same version; with the error that ended this one, if any.
+    Over(Option<ReadError>),
+    /// Nothing came for too long.
+    Silent,
+    /// Only a new list shows what has changed.
+    Outdated,
+    /// It failed, and another one may fail too.
+    Failed(ReadError),
+}
+
+impl WatchEnd {
+    /// Whether the server forbids this watch, or does not serve it.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Failed(ReadError::Api { code: 403..=405, .. }))
+    }
+}
+
+/// How often in a row a watch was of no use.
+#[derive(Default)]
+struct WatchTroubles {
+    /// Watches that ended soon and sent nothing.
+    barren: u32,
+    silent: u32,
+}
+
+impl ReachWatch {
+    pub(super) fn new(requests: ReachRequests, versions: Vec<String>) -> Self {
+        Self { requests, versions }
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.requests.reach
+    }
+
+    /// Watches, and reports what happens within reach. Never returns.
+    pub(super) async fn run(mut self, mut links: WatchLinks) {
+        let limits = *links.reader.limits();
+        let mut troubles = WatchTroubles::default();
+        // Kept from watch to watch, so that rows share what they repeat.
+        let mut folder = Folder::default();
+        loop {
+            let begun = Instant::now();
+            let (end, came) = self.watch(&mut links, &mut folder).await;
+            let silent = matches!(end, WatchEnd::Silent);
+            troubles.silent = match silent {
+                true if came => 1,
+                true => troubles.silent + 1,
+                false => 0,
+            };
+            let lasted = came || silent || begun.elapsed() >= limits.silence;
+            troubles.barren = if lasted { 0 } else { troubles.barren + 1 };
+            let gap = match &end {
+                WatchEnd::Failed(error) => Some(gap_reason(error)),
+                WatchEnd::Over(error) if troubles.barren >= limits.attempts => {
+                    let ends = || "every watch ends as soon as it has begun".to_owned();
+                    Some(error.as_ref().map_or_else(ends, gap_reason))
+                }
+                WatchEnd::Over(_) | WatchEnd::Silent | WatchEnd::Outdated => None,
+            };
+            let again = gap.is_some()
+                || matches!(end, WatchEnd::Outdated)
+                || troubles.silent >= SILENCES
+                // No watch shows whether an object that could not be read can be read now.
+                || links.broken.load(Ordering::Relaxed);
+            if let Some(reason) = gap {
+                links.outbox.send_gap(&self.requests.reach, reason);
+            }
+            if end.is_refusal() {
+                // What may be listed but not watched is not listed every few seconds instead.
+                sleep(limits.silence).await;
+            } else if troubles.barren > 1 {
+                // After the first one the next watch begins without a pause.
+                sleep(limits.own_pause(troubles.barren - 1)).await;
+            }
+            if again {
+                troubles.silent = 0;
+                self.list_again(&mut links).await;
+            }
+        }
+    }
+
+    /// Lists until that succeeds. Everything within reach is unseen meanwhile.
+    async fn list_again(&mut self, links: &mut WatchLinks) {
+        let mut failed = 0;
+        loop {
+            // An object that volumes reference is proven absent only by a list that began after the
+            // list of volumes had ended.
+            links.volume_lists.mark_unchanged();
+            match self.requests.list(&links.reader, &links.outbox).await {
+                Ok(versions) => {
+                    self.versions = versions;
+                    return;
+                }
+                Err(error) => {
+                    links.outbox.send_gap(&self.requests.reach, gap_reason(&error));
+                    failed += 1;
+                    sleep(links.reader.limits().own_pause(failed)).await;
+                }
+            }
+        }
+    }
+
+    /// Watches from the last versions until that ends. Also returns whether any event came.
+    async fn watch(&mut self, links: &mut WatchLinks, folder: &mut Folder) -> (WatchEnd, bool) {
+        let mut watches = match self.open(links).await {
+            Ok(watches) => watches,
+            Err(error) if error.is_gone() => return (WatchEnd::Outdated, false),
+            Err(error) => return (WatchEnd::Failed(error), false),
+        };
+        let after_volumes = is_referenced_by_volumes(self.requests.reach.kind);
+        let mut came = false;
+        loop {
+            let (event, index) = tokio::select! {
+                event = next_event(&mut watches) => event,
+                () = next_list(&mut links.volume_lists), if after_volumes => {
+                    return (WatchEnd::Outdated, came);
+                }
+            };
+            let event = match event {
+                Ok(Some(event)) => event,
+                Ok(None) => return (WatchEnd::Over(None), came),
+                Err(error) => return (end_of(error), came),
+            };
+            came = true;
+            watches[index].version().clone_into(&mut self.versions[index]);
+            self.send(&links.outbox, folder, event);
+        }
+    }
+
+    async fn open(&self, links: &WatchLinks) -> Result<Vec<Watch<Box<dyn AnyObject>>>, ReadError> {
+        let mut watches = Vec::with_capacity(self.versions.len());
+        for (request, version) in self.requests.requests().iter().zip(&self.versions) {
+            let request = watch_request(request, &self.requests.reach);
+            let decoding = self.requests.decoding();
+            let watch = client::watch(&links.reader, &request, decoding, version).await?;
+            if let Some(date) = watch.date {
+                links.outbox.send(Message::Date(date, Instant::now()));
+            }
+            watches.push(watch);
+        }
+        Ok(watches)
+    }
+
+    fn send(&self, outbox: &Outbox, folder: &mut Folder, event: WatchEvent<Box<dyn AnyObject>>) {
+        let reach = &self.requests.reach;
+        match event {
+            WatchEvent::Seen(object) => {
+                let objects = vec![Reduced::of_watch(&*object, folder)];
+                outbox.send(Message::Objects(reach.clone(), objects, None));
+            }
+            WatchEvent::Gone { namespace, name } => {
+                let namespace = reach.kind.is_namespaced().then(|| Text::from(namespace));
+                let key = ObjectKey { kind: reach.kind, namespace, name: name.into() };
+                outbox.send(Message::Change(Change::Gone(key)));
+            }
+            WatchEvent::Bookmark => {}
+            WatchEvent::Broken(error) => {
+                let reason =
+                    format!("{}: an event cannot be decoded: {error}", reach.kind.plural());
+                outbox.send(Message::Broken(reach.clone(), reason.clone()));
+                outbox.send_gap(reach, reason);
+            }
+        }
+    }
+}
+
+/// Waits for the next event of any watch, and returns it with the index of the watch.
+async fn next_event<T>(
+    watches: &mut [Watch<T>],
+) -> (Result<Option<WatchEvent<T>>, ReadError>, usize) {
+    let (event, index, _) = select_all(watches.iter_mut().map(|it| Box::pin(it.next()))).await;
+    (event, index)
+}
+
+/// Waits until the volumes have been listed once more.
+async fn next_list(volume_lists: &mut watch::Receiver<u64>) {
+    if volume_lists.changed().await.is_err() {
+        // The owner was dropped, and drops this task.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Returns what the error means that ended a watch after it had begun.
+fn end_of(error: ReadError) -> WatchEnd {
+    match error {
+        ReadError::TimedOut { .. } => WatchEnd::Silent,
+        error if error.is_gone() => WatchEnd::Outdated,
+        // The server could not send an event, or sent one that cannot be read.
+        ReadError::Api { .. } | ReadError::Undecodable { .. } => WatchEnd::Failed(error),
+        error => WatchEnd::Over(Some(error)),
+    }
+}
+
+/// Whether [`Cx`](crate::cluster::Cx) takes objects of a kind for absent because they were listed
+/// after the volumes.
+fn is_referenced_by_volumes(kind: Kind) -> bool {
+    matches!(kind, Kind::PersistentVolumeClaim | Kind::StorageClass | Kind::Node)
+}
+
+/// Returns the request of a list without the leases that kubelets renew every few seconds, which
+/// have no rows.
+fn watch_request(request: &ListRequest, reach: &Reach) -> ListRequest {
+    let mut request = request.clone();
+    if reach.kind == Kind::Lease {
+        request.field_selector = Some("metadata.namespace!=kube-node-lease".to_owned());
+    }
+    request
+}

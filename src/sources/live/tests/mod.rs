@@ -1,0 +1,4 @@
+//! Tests of lists and watches that a server in this process answers.
+
+mod namespaces;
+mod watches;

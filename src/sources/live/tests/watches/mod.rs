@@ -1,0 +1,171 @@
+//! Tests of watches: what they keep current, and the gaps that they report.
+
+mod current;
+mod unseen;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json as value};
+use tokio::time::timeout;
+
+use crate::client::test_server::{TestReply, TestServer, begun, chunk, json, quick, reply};
+use crate::client::{ReadLimits, Reader};
+use crate::model::Kind;
+use crate::sources::{
+    intake::Intake,
+    live::{self, LiveOptions, Watches},
+};
+
+pub(super) const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
+pub(super) const VOLUMES: &str = "/api/v1/persistentvolumes";
+pub(super) const PODS: &str = "/api/v1/pods";
+
+/// Returns the answer to the nth list of a collection, or to the nth watch.
+type Script = dyn Fn(&str, bool, usize) -> TestReply + Send + Sync;
+
+async fn serving(script: Box<Script>) -> TestServer {
+    let asked_before = Mutex::new(BTreeMap::<(String, bool), usize>::new());
+    TestServer::start(move |asked| {
+        let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+        if path == "/version" {
+            return json(r#"{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}"#);
+        }
+        let watch = query.contains("watch=1");
+        let mut counts = asked_before.lock().expect("because no test panics while holding it");
+        let count = counts.entry((path.to_owned(), watch)).or_default();
+        *count += 1;
+        script(path, watch, *count - 1)
+    })
+    .await
+}
+
+/// A server and the intake that watches it.
+pub(super) struct WatchedCluster {
+    pub(super) server: TestServer,
+    pub(super) reader: Reader,
+    pub(super) intake: Intake,
+    pub(super) watches: Watches,
+}
+
+impl WatchedCluster {
+    pub(super) async fn at(
+        kinds: &[Kind],
+        limits: ReadLimits,
+        script: impl Fn(&str, bool, usize) -> TestReply + Send + Sync + 'static,
+    ) -> Self {
+        let server = serving(Box::new(script)).await;
+        let reader = Reader::with_limits(&server.connect().await, limits);
+        let options = LiveOptions { kinds: kinds.to_vec(), ..LiveOptions::default() };
+        let mut intake = Intake::new(None);
+        let watches = live::read_and_watch(&reader, &options, &mut intake, &mut |_| {})
+            .await
+            .expect("readable");
+        Self { server, reader, intake, watches }
+    }
+
+    pub(super) async fn at_claims(
+        list: impl Fn(usize) -> TestReply + Send + Sync + 'static,
+        watch: impl Fn(usize) -> TestReply + Send + Sync + 'static,
+    ) -> Self {
+        Self::at(&[Kind::PersistentVolumeClaim], quick(), move |path, watches, nth| {
+            match (path, watches) {
+                (CLAIMS, true) => watch(nth),
+                (CLAIMS, false) => list(nth),
+                _ => reply(404, "", ""),
+            }
+        })
+        .await
+    }
+
+    /// Takes in what arrives until a condition holds.
+    pub(super) async fn until(&mut self, what: &str, so: impl Fn(&Self) -> bool) {
+        let taking_in = async {
+            while !so(self) {
+                self.watches.next(&mut self.intake).await.expect("because nothing is saved");
+            }
+        };
+        let taken_in = timeout(Duration::from_secs(20), taking_in).await.is_ok();
+        assert!(taken_in, "never: {what}; {:#?} {:?}", self.requests(), self.claims());
+    }
+
+    /// Returns the names of the claims, and whether all claims were seen.
+    pub(super) fn claims(&self) -> (Vec<&str>, bool) {
+        let claims = self.intake.cluster.claims();
+        let mut names: Vec<_> = claims.map(|(_, claim)| &*claim.metadata.name).collect();
+        names.sort_unstable();
+        (names, self.sees(Kind::PersistentVolumeClaim))
+    }
+
+    pub(super) fn sees(&self, kind: Kind) -> bool {
+        self.intake.cluster.reach(kind, None).is_ok()
+    }
+
+    /// Returns the requests for a collection: `list`, or the resource version that is watched from.
+    pub(super) fn of(&self, collection: &str) -> Vec<String> {
+        let of = |path: &String| path.split('?').next() == Some(collection);
+        let version = |path: String| match path.split_once("&resourceVersion=") {
+            Some((_, rest)) => rest.split('&').next().unwrap_or_default().to_owned(),
+            None => match path.split_once("watch=1&resourceVersion=") {
+                Some((_, rest)) => rest.split('&').next().unwrap_or_default().to_owned(),
+                None => "list".to_owned(),
+            },
+        };
+        self.requests().into_iter().filter(of).map(version).collect()
+    }
+
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.server.asked().into_iter().map(|asked| asked.path).collect()
+    }
+}
+
+pub(super) fn claim(name: &str, version: u32) -> Value {
+    value!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "shop", "resourceVersion": version.to_string()},
+        "spec": {"volumeName": format!("for-{name}")}, "status": {"phase": "Bound"},
+    })
+}
+
+pub(super) fn list(version: u32, items: &[Value]) -> TestReply {
+    let version = version.to_string();
+    json(
+        value!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items})
+            .to_string(),
+    )
+}
+
+pub(super) fn event(r#type: &str, object: &Value) -> String {
+    format!("{}\n", value!({"type": r#type, "object": object}))
+}
+
+pub(super) fn bookmark(version: u32) -> String {
+    event(
+        "BOOKMARK",
+        &value!({"kind": "PersistentVolumeClaim", "metadata": {"resourceVersion": version.to_string()}}),
+    )
+}
+
+pub(super) fn expired() -> Value {
+    value!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"})
+}
+
+/// A watch that sends this and then nothing.
+pub(super) fn open(text: &str) -> TestReply {
+    TestReply::Hang([begun(), chunk_of(text)].concat())
+}
+
+/// A watch that sends this and ends.
+pub(super) fn over(text: &str) -> TestReply {
+    TestReply::Whole([begun(), chunk_of(text), chunk("")].concat())
+}
+
+/// A watch that sends this and breaks off.
+pub(super) fn cut(text: &str) -> TestReply {
+    TestReply::Cut([begun(), chunk_of(text)].concat())
+}
+
+pub(super) fn chunk_of(text: &str) -> Vec<u8> {
+    if text.is_empty() { Vec::new() } else { chunk(text) }
+}
