@@ -126,7 +126,7 @@ impl<T> Watch<T> {
         let event: WatchLine =
             serde_json::from_slice(line).map_err(|error| self.no_event(&error))?;
         let text = event.object.get();
-        let head = || serde_json::from_str::<ObjectHead>(text).map(|head| head.metadata);
+        let head = || serde_json::from_str::<WatchedObject>(text).map(|head| head.metadata);
         match event.r#type {
             "ADDED" | "MODIFIED" => {
                 let head = head();
@@ -147,7 +147,7 @@ impl<T> Watch<T> {
             // Of a deleted object only the name matters.
             "DELETED" => match head() {
                 Ok(head) => {
-                    let HeadMetadata { namespace, name, resource_version } = head;
+                    let WatchedMetadata { namespace, name, resource_version } = head;
                     self.advance(resource_version);
                     Ok(WatchEvent::Gone { namespace, name })
                 }
@@ -187,13 +187,13 @@ struct WatchLine<'a> {
 
 /// The metadata that is read of an object of any kind.
 #[derive(Deserialize)]
-struct ObjectHead {
-    metadata: HeadMetadata,
+struct WatchedObject {
+    metadata: WatchedMetadata,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct HeadMetadata {
+struct WatchedMetadata {
     namespace: String,
     name: String,
     resource_version: String,
@@ -205,7 +205,7 @@ struct ErrorCode {
     code: u16,
 }
 
-impl HeadMetadata {
+impl WatchedMetadata {
     fn full_name(&self) -> String {
         match self.namespace.as_str() {
             "" => self.name.clone(),

@@ -142,7 +142,7 @@ fn wanted_value(wanted: &str) -> String {
 }
 
 /// One step on the way to a value.
-enum PathStep {
+enum FieldStep {
     Key(String),
     Index(usize),
 }
@@ -163,10 +163,10 @@ fn field_at(body: &str, line: usize, column: usize) -> String {
         match byte {
             b'{' | b'[' if begins >= stop => break,
             b'{' => {
-                path.push(PathStep::Key(String::new()));
+                path.push(FieldStep::Key(String::new()));
                 wants_key = true;
             }
-            b'[' => path.push(PathStep::Index(0)),
+            b'[' => path.push(FieldStep::Index(0)),
             b'}' | b']' => {
                 path.pop();
                 if at >= stop {
@@ -175,13 +175,13 @@ fn field_at(body: &str, line: usize, column: usize) -> String {
             }
             b':' => wants_key = false,
             b',' => match path.last_mut() {
-                Some(PathStep::Index(index)) => *index += 1,
-                Some(PathStep::Key(_)) | None => wants_key = true,
+                Some(FieldStep::Index(index)) => *index += 1,
+                Some(FieldStep::Key(_)) | None => wants_key = true,
             },
             b'"' => {
                 at = end_of_text(bytes, at);
                 match path.last_mut() {
-                    Some(PathStep::Key(key)) if wants_key => {
+                    Some(FieldStep::Key(key)) if wants_key => {
                         *key = serde_json::from_str(&body[begins..at]).unwrap_or_default();
                     }
                     _ if at >= stop => break,
@@ -214,12 +214,12 @@ fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// `spec.accessModes[1]`, `metadata.annotations["example.com/text"]`.
-fn shown(path: &[PathStep]) -> String {
+fn shown(path: &[FieldStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
-            PathStep::Index(index) => text.extend(["[", &index.to_string(), "]"]),
-            PathStep::Key(key)
+            FieldStep::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+            FieldStep::Key(key)
                 if key.chars().all(|c| c.is_ascii_alphanumeric()) && !key.is_empty() =>
             {
                 if !text.is_empty() {
@@ -227,7 +227,7 @@ fn shown(path: &[PathStep]) -> String {
                 }
                 text.push_str(key);
             }
-            PathStep::Key(key) => {
+            FieldStep::Key(key) => {
                 let key: String = key.chars().take(LONGEST_QUOTE).collect();
                 text.extend(["[", &format!("{key:?}"), "]"]);
             }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 2] = [
+const DATE: [(&str, &str); 3] = [
+    ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
     ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
     ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
 ];
@@ -14,7 +15,7 @@ const DATE: [(&str, &str); 2] = [
 const STOPWATCH: [(&str, &str); 10] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
-    ("src/apply/verify/deletion.rs", "how long to wait for the effect of a write"),
+    ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/open_response.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
