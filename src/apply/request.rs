@@ -1,4 +1,4 @@
-//! The request for an action, rendered from the object as it was just read (SEMANTICS 0.5).
+//! The request for an action, rendered from the object as it was just read (semantics#requests).
 //!
 //! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
@@ -27,7 +27,7 @@ pub struct UnfitObject(String);
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const JSON: &str = "application/json";
-/// The annotation of a volume whose deletion at the backend was stopped (SEMANTICS T31).
+/// The annotation of a volume whose deletion at the backend was stopped (T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
 pub use crate::model::NO_CLAIM;
 

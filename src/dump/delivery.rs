@@ -3,17 +3,21 @@
 //! An item of a list takes from its list the kind and version that it lacks. Lists that name their
 //! kind only at their end keep such items until then.
 
+mod own_lines;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::OWN_GROUP;
 use super::flaw::Flaw;
+use super::head::ClaimedType;
 use super::head::{HeadMetadata, ItemsMember, ObjectHead};
-use super::own_lines::OwnDump;
-use super::piece::{Broken, ClaimedType, DumpObject, Origin, Piece};
+use super::piece::{Broken, DumpObject, Origin, Piece};
 use super::skim::Skimmed;
 use super::summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
 use super::window::{Halt, Position};
+pub(super) use own_lines::EndLine;
+use own_lines::OwnDump;
 
 /// The caller's end of the line.
 pub(super) type PieceSink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;

@@ -7,8 +7,16 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Map, Value};
 
 use super::flaw::Flaw;
-use super::piece::ClaimedType;
 use super::wording;
+
+/// The kind that a broken object is said to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedType {
+    /// Empty if it could not be read.
+    pub api_version: String,
+    /// Never empty.
+    pub kind: String,
+}
 
 /// What is known of an object or of a list. Filled member by member, and used again for the next.
 #[derive(Debug, Default)]

@@ -32,7 +32,6 @@ mod flaw;
 mod head;
 mod json;
 mod layout;
-mod own_lines;
 mod piece;
 mod skim;
 mod summary;
@@ -51,7 +50,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use flaw::{DumpError, Flaw};
-pub use piece::{Broken, ClaimedType, DumpObject, Origin, OwnRecord, Piece};
+pub use head::ClaimedType;
+pub use piece::{Broken, DumpObject, Origin, OwnRecord, Piece};
 pub use skim::Skimmed;
 pub use summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
 pub use wording::explain;

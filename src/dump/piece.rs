@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::flaw::Flaw;
+use super::head::ClaimedType;
 use super::skim::Skimmed;
 
 /// One piece of a dump. It lives only while the sink looks at it.
@@ -70,15 +71,6 @@ pub struct Broken {
     pub flaw: Flaw,
     /// What it was, as far as it or its list could tell; none if it may have been anything.
     pub of: Option<ClaimedType>,
-}
-
-/// The kind that a broken object is said to have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedType {
-    /// Empty if it could not be read.
-    pub api_version: String,
-    /// Never empty.
-    pub kind: String,
 }
 
 impl fmt::Display for Broken {

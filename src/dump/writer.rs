@@ -11,8 +11,8 @@ use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::delivery::EndLine;
 use super::flaw::DumpError;
-use super::own_lines::EndLine;
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
 /// More than any header needs; a file that does not end its first line by then is not a dump.

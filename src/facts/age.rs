@@ -1,5 +1,5 @@
 //! The age of a phase: since when a volume has been in its phase, and how far that time can be
-//! trusted (SEMANTICS 0.4).
+//! trusted (semantics#trusted-age).
 
 use std::time::Duration;
 

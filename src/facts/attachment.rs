@@ -1,5 +1,5 @@
 //! `VolumeAttachment`s: whether the volume may be attached, whatever the status, and why detaching
-//! waits (SEMANTICS R-SUP-1).
+//! waits (R-SUP-1).
 
 use super::finalizer::has_attacher_finalizer;
 use crate::cluster::{Cx, Seen};
@@ -34,7 +34,7 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
 }
 
 /// Returns what detaching waits for if the volume exists, as far as is known, and what to do about
-/// it (SEMANTICS F81).
+/// it (F81).
 pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness) -> String {
     let node = cx.node(&attachment.node, Kind::VolumeAttachment);
     if attacher == Liveness::Absent {

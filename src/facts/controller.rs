@@ -1,4 +1,4 @@
-//! The state of a controller: running, absent, or unknown (SEMANTICS 0.7).
+//! The state of a controller: running, absent, or unknown (semantics#controller-state).
 
 mod probes;
 mod sidecar_driver;
@@ -159,7 +159,7 @@ impl ControllerSearch<'_, '_> {
         };
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
             // local-path, nfs-subdir…: their pods cannot be distinguished from other pods
-            // (SEMANTICS 0.2).
+            // (semantics#reclaiming-controller).
             return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
         }
         if settings.absent_drivers.contains(name) {

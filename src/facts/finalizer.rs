@@ -1,4 +1,4 @@
-//! Finalizers, and the controllers that set and remove them (SEMANTICS 0.1).
+//! Finalizers, and the controllers that set and remove them (semantics#finalizers).
 
 use super::driver_names::sanitize;
 use crate::model::{Metadata, Text, Volume};

@@ -5,7 +5,7 @@ use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Node, NodeAffinity, NodeTerm, Volume};
 
 /// A problem of a node that an object references: whether its pods still run and write is unknown
-/// (SEMANTICS T32).
+/// (T32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeProblem {
     /// The node does not exist.

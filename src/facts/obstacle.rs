@@ -71,7 +71,7 @@ impl Obstacle {
     }
 }
 
-/// Returns the first cause of SEMANTICS F05 that prevents the deletion of a volume. `Ok(None)`
+/// Returns the first cause of F05 that prevents the deletion of a volume. `Ok(None)`
 /// means that everything was read, and that no cause was found.
 ///
 /// # Errors

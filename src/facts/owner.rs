@@ -1,5 +1,5 @@
-//! The reclaiming controller of a volume: which controller deletes its backend volume (SEMANTICS
-//! 0.2, R-2644-1).
+//! The reclaiming controller of a volume: which controller deletes its backend volume
+//! (docs/semantics 0.2, R-2644-1).
 
 use crate::model::{Server, Text, Volume, VolumeSource, migrated_driver};
 

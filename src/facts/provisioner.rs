@@ -1,5 +1,5 @@
 //! Versions of the running csi-provisioner by image tag, and what is known of these versions
-//! (SEMANTICS A.1, F).
+//! (semantics#reclaim-policy, semantics#feature-gates).
 
 use std::collections::BTreeSet;
 

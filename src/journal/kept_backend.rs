@@ -2,8 +2,8 @@
 //!
 //! What must outlive this machine is also in a `ConfigMap`, [`CONFIG_MAP`]: one key for each
 //! backend volume ([`key`]), whose value is a [`KeptBackendRecord`] as JSON. It contains the fields
-//! of the volume that are needed to create it again (P-RECREATE-PV and P-TOMBSTONE, SEMANTICS 0.5),
-//! and names of Secrets, never their contents. Unknown fields are left alone.
+//! of the volume that are needed to create it again (P-RECREATE-PV and P-TOMBSTONE,
+//! semantics#requests), and names of Secrets, never their contents. Unknown fields are left alone.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Files that this tool keeps for each cluster: the journal of writes, and what earlier runs found.
 //!
 //! - [`Log`] appends to the journal of writes, `journal.jsonl`: each request before it is sent, and
-//!   its outcome (DESIGN 5).
+//!   its outcome.
 //! - [`history()`] reads the journal, whatever happened to the file since.
 //! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
 //!   code that reads it and for the code that writes it.

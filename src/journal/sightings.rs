@@ -1,7 +1,7 @@
 //! The record of controllers of which no trace was found, on which "absent" rests.
 //!
 //! A reinstallation looks like an uninstallation for a while: only a second run, long enough after
-//! the first, may conclude that a driver is absent (SEMANTICS 0.7).
+//! the first, may conclude that a driver is absent (semantics#controller-state).
 
 use std::{
     fs,

@@ -16,7 +16,7 @@ pub enum Action {
         from: ReclaimPolicy,
         to: ReclaimPolicy,
         /// Whether the same patch annotates `storage.kubectl.dev/backend-state: unknown`: a
-        /// provisioner may have begun to delete the backend volume (SEMANTICS T31).
+        /// provisioner may have begun to delete the backend volume (T31).
         doubts_backend: bool,
     },
     /// P-RESERVE: drops the dead uid from claimRef and keeps the claim's name.
@@ -34,7 +34,7 @@ pub enum Action {
     /// remains, referenced only by our record.
     DeleteVolume { volume: ObjectRef },
     /// Has an Available volume count as Released by a claim that never was, with the policy Delete:
-    /// its provisioner deletes the backend volume then (SEMANTICS F11, D-31).
+    /// its provisioner deletes the backend volume then (F11, D-31).
     CondemnVolume { volume: ObjectRef, from: ReclaimPolicy, claim: Uid },
     /// P-TOMBSTONE and P-RECREATE-PV: creates a volume object.
     CreateVolume { volume: ObjectRef, manifest: serde_json::Value },

@@ -25,7 +25,7 @@ impl Age {
     }
 }
 
-/// What an age rests on (SEMANTICS 0.4).
+/// What an age rests on (semantics#trusted-age).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trust {
     /// Two sources agree within five minutes, or the API server alone can write it.

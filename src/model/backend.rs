@@ -7,9 +7,9 @@ use super::Text;
 /// The identity of a backend volume: handles are unique per driver only.
 ///
 /// In-tree sources are translated to the driver they migrate to, as csi-translation-lib does, so
-/// that an in-tree volume and a CSI volume of the same disk are equal (SEMANTICS 0.3). Sources
-/// other than CSI carry the kind of their source as driver and everything that makes the path
-/// unique, such as the node, in the handle.
+/// that an in-tree volume and a CSI volume of the same disk are equal (semantics#backend-volume).
+/// Sources other than CSI carry the kind of their source as driver and everything that makes the
+/// path unique, such as the node, in the handle.
 ///
 /// Equality compares the text: [`BackendKey::same`] also compares keys with unknown parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

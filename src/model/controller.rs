@@ -112,7 +112,7 @@ pub fn image_name(image: &str) -> &str {
     image.split_once(':').map_or(image, |(name, _)| name)
 }
 
-/// Whether a controller is running, absent or neither (SEMANTICS 0.7).
+/// Whether a controller is running, absent or neither (semantics#controller-state).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Liveness {
     /// Evidence proves that it is running.

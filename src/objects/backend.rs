@@ -1,4 +1,5 @@
-//! The backend volume that a PersistentVolume references, as a `BackendKey` (SEMANTICS 0.3).
+//! The backend volume that a PersistentVolume references, as a `BackendKey`
+//! (semantics#backend-volume).
 
 use std::fmt::Write;
 

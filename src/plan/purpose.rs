@@ -110,7 +110,7 @@ impl Purpose {
     }
 
     /// Returns what is listed again right before the write: users that a watch may not have brought
-    /// yet (R-PVCP-7, SEMANTICS F31, F48).
+    /// yet (R-PVCP-7, F31, F48).
     pub fn listed_again(&self, object: &ObjectRef) -> Vec<Reach> {
         let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
         match (self, object.key.kind) {

@@ -12,7 +12,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Action, Effect, Phase, Proposal, Refusal, Uid, Undo, Volume};
 
-/// `gc pv/NAME --destroy-data` (SEMANTICS F11, D-31).
+/// `gc pv/NAME --destroy-data` (F11, D-31).
 pub static REMEDY: Remedy = Remedy {
     id: "condemn",
     needs: reclaim::REMEDY.needs,

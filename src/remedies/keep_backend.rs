@@ -5,7 +5,7 @@ use super::{Remedy, checks, released};
 use crate::cluster::{Cx, Seen};
 use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
 
-/// `gc --keep-backend` (SEMANTICS F01, alternative).
+/// `gc --keep-backend` (F01, alternative).
 ///
 /// Another volume may reference the same backend volume: deleting the redundant object is a purpose
 /// of this remedy (F07). No controller of the driver is required, since nothing is deleted at the

@@ -1,6 +1,6 @@
 //! Recreates a volume object from its saved manifest: P-RECREATE-PV.
 //!
-//! Its policy is Retain, whatever it was (SEMANTICS T37), and it never becomes Available: its
+//! Its policy is Retain, whatever it was (T37), and it never becomes Available: its
 //! claimRef has the uid of its claim, whether that exists or not.
 
 use serde_json::{Map, Value, json};

@@ -57,7 +57,7 @@ fn is_released(volume: &Volume) -> Checked {
     Ok(())
 }
 
-/// Refuses where an earlier deletion of the backend volume was stopped (SEMANTICS T31).
+/// Refuses where an earlier deletion of the backend volume was stopped (T31).
 pub(super) fn backend_state_known(
     cx: &Cx,
     volume: &Volume,
@@ -136,7 +136,7 @@ pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     }))
 }
 
-/// Refuses where a node that its node affinity requires is not Ready (SEMANTICS T32): a pod that
+/// Refuses where a node that its node affinity requires is not Ready (T32): a pod that
 /// was deleted from the API may still write there.
 pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match facts::unready_host(cx, volume)? {

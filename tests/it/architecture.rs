@@ -1,6 +1,8 @@
 //! What keeps the house in order: the walls that a workspace would have, as tests.
 
 mod clock;
+mod circles;
+mod names;
 mod source;
 
 use std::collections::BTreeSet;

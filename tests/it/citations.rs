@@ -16,6 +16,9 @@ const FOLDERS: [&str; 4] = ["src", "tests", "benches", "docs"];
 /// What the files with citations are called at their end; the testbed's scripts have no suffix.
 const SUFFIXES: [&str; 8] =
     [".rs", ".go", ".md", ".yaml", ".bash", "testbed/build", "testbed/check", "testbed/up"];
+/// Documents that are not part of the repository.
+const ELSEWHERE: [&str; 7] =
+    ["SEMANTICS", "DESIGN", "DEPENDENCIES", "PEERS", "STYLE", "WORDS", "TESTBED"];
 /// This file holds samples of ids that are defined nowhere.
 const SAMPLES: &str = "tests/it/citations.rs";
 
@@ -202,6 +205,29 @@ fn what_is_defined_is_defined_once() {
     assert!(defined.len() > 150, "only {} definitions were found", defined.len());
     let wrong = defined_again(&defined);
     assert!(wrong.is_empty(), "defined before:\n{}", wrong.join("\n"));
+}
+
+/// The documents that the comments of a file cite, and that whoever reads it does not have.
+fn citations_of_elsewhere(document: &Document) -> Vec<Place> {
+    let mut found = Vec::new();
+    for (line, text) in document.text.lines().enumerate() {
+        let comment = &text[comment_from(&document.path, text)..];
+        let words = comment.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let elsewhere = words.filter(|word| ELSEWHERE.contains(word));
+        found.extend(elsewhere.map(|word| at(document, line, word.to_owned())));
+    }
+    found
+}
+
+#[test]
+fn no_document_is_cited_that_is_not_here() {
+    let documents = FOLDERS.iter().flat_map(|folder| documents(folder, &SUFFIXES));
+    let cited = documents.flat_map(|document| citations_of_elsewhere(&document));
+    let wrong: Vec<_> = cited.map(|it| it.describe()).collect();
+    assert!(wrong.is_empty(), "not in the repository:\n{}", wrong.join("\n"));
+    let sample = document("src/any.rs", "const STYLE: u8 = 0; // see DESIGN 9, REDESIGN\n");
+    let found: Vec<_> = citations_of_elsewhere(&sample).iter().map(Place::describe).collect();
+    assert_eq!(found, ["src/any.rs:1: DESIGN"]);
 }
 
 /// The targets of a page's links, with their lines.

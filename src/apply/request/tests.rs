@@ -1,4 +1,5 @@
-//! The exact requests of SEMANTICS 0.5, and the live objects for which none is rendered.
+//! The exact requests of docs/semantics/requests.md, and the live objects for which none is
+//! rendered.
 
 use super::*;
 use crate::model::{Phase, Uid};

@@ -1,4 +1,4 @@
-//! The exit code of a plan or of a receipt (DESIGN 2).
+//! The exit code of a plan or of a receipt (README, "Exit codes").
 
 use crate::apply::{Outcome, Receipt};
 use crate::cli::Exit;

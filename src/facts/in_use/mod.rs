@@ -1,4 +1,4 @@
-//! Users of a claim, with evidence (SEMANTICS A.2).
+//! Users of a claim, with evidence (semantics#claim-protection).
 //!
 //! [`upstream_in_use`] returns what the protection controller of Kubernetes waits for: scheduled
 //! pods and nothing else. [`unsafe_to_delete`] returns why a claim must not be deleted, which is

@@ -1,5 +1,5 @@
 //! Claims of `StatefulSet`s: membership, ownership, retention, and a simulation of what Kubernetes
-//! does to them (SEMANTICS A.3).
+//! does to them (semantics#retention).
 //!
 //! - [`membership`]: the set that a claim belongs to, by its name, its owners and its pods.
 //! - [`Ordinals`]: the ordinals in the range of a set.

@@ -252,7 +252,7 @@ pub enum OutcomeReason {
 }
 
 impl OutcomeReason {
-    /// The id of the rule in SEMANTICS.
+    /// The id of the rule in docs/semantics.
     pub const fn rule(self) -> &'static str {
         match self {
             Self::Unowned | Self::Matrix => "R-1847-5",

@@ -6,7 +6,7 @@
 //! API has no other way.
 //!
 //! Upstream checks attachments by the name of the volume, which is new, and a driver answers OK for
-//! an unknown handle: so all checks are made here (SEMANTICS 0.5).
+//! an unknown handle: so all checks are made here (semantics#requests).
 
 mod render;
 

@@ -295,7 +295,7 @@ impl Verdict {
         }
     }
 
-    /// Of several codes that apply, the first: 1 or 5 where nothing was done, 6, 5, 4, 0 (DESIGN 2).
+    /// Of several codes that apply, the first: 1 or 5 where nothing was done, 6, 5, 4, 0 (README, "Exit codes").
     fn exit_code(&mut self, evidence: &Evidence) {
         let list = |name: &str| evidence.json[name].as_array().map_or(&[][..], Vec::as_slice);
         let (changes, refusals) = (list("changes"), list("refusals"));

@@ -1,4 +1,5 @@
-//! Tests of users of a claim, one case per rule of A.2. The cases are those of
+//! Tests of users of a claim, one case per rule of semantics#claim-protection. The cases are those
+//! of
 //! `pvc_protection_controller_test.go` in Kubernetes and of R-PVCP-3 to R-PVCP-11.
 
 mod rows;
@@ -161,7 +162,7 @@ fn what_speaks_against_deleting_a_claim() {
             &["Workload"],
         ),
         (
-            "b: a finished job, which SEMANTICS lists",
+            "b: a finished job, which R-PVCP-9 lists",
             vec![kept(), work(Workload { finished: true, ..workload(Kind::Job, None) })],
             &plain,
             &["Workload"],

@@ -1,4 +1,4 @@
-//! The decision table for one attachment (SEMANTICS F80, F81, F82, R-SUP-1).
+//! The decision table for one attachment (F80, F81, F82, R-SUP-1).
 
 use super::super::decision::{Consent, FinalizerDecision};
 

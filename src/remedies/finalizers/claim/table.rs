@@ -1,5 +1,5 @@
 //! The decision tables for one finalizer of a Terminating claim, and for its data where the claim
-//! is deleted (SEMANTICS F33, F41, F48, R-PVCP-9, R-PVCP-10).
+//! is deleted (F33, F41, F48, R-PVCP-9, R-PVCP-10).
 
 use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
 use crate::facts::{self, CLONE_SOURCE, FinalizerOwner, PVC_PROTECTION, SNAPSHOT_SOURCE};

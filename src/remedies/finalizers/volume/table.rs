@@ -1,4 +1,4 @@
-//! The decision table for one finalizer of a volume: SEMANTICS F23-F25, F27, F30, F31, F33 and F39.
+//! The decision table for one finalizer of a volume: F23-F25, F27, F30, F31, F33 and F39.
 //! It reads no cluster, and no match in it has a default arm.
 
 use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision, NotRead};

@@ -1,4 +1,4 @@
-//! The rows in SEMANTICS, and the fields that each removal tests.
+//! The rows in docs/semantics, and the fields that each removal tests.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! The test tables of upstream about adding and removing finalizers, as cases: where a controller
-//! of upstream acts, nothing is proposed (SEMANTICS E.2, E.3).
+//! of upstream acts, nothing is proposed (semantics#upstream-tests).
 
 use super::*;
 

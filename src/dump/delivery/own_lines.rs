@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::delivery::Delivery;
-use super::flaw::Flaw;
-use super::head::ObjectHead;
-use super::piece::{OwnRecord, Piece};
-use super::summary::FileFormat;
-use super::window::{Halt, Position};
-use super::{OWN_EXCERPT, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
+use super::super::flaw::Flaw;
+use super::super::head::ObjectHead;
+use super::super::piece::{OwnRecord, Piece};
+use super::super::summary::FileFormat;
+use super::super::window::{Halt, Position};
+use super::super::{OWN_EXCERPT, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
+use super::Delivery;
 
 /// How far a dump of ours has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OwnDump {
+pub(in crate::dump) enum OwnDump {
     /// It is none.
     No,
     /// So many lines after the header.
@@ -23,14 +23,14 @@ pub(super) enum OwnDump {
 
 /// The end line of our own dump.
 #[derive(Serialize, Deserialize)]
-pub(super) struct EndLine {
+pub(in crate::dump) struct EndLine {
     /// The lines between the header and the end.
-    pub(super) count: u64,
+    pub(in crate::dump) count: u64,
 }
 
 impl Delivery<'_> {
     /// Delivers a line of ours, and holds a dump of ours to its header and its end.
-    pub(super) fn own_line(
+    pub(in crate::dump) fn own_line(
         &mut self,
         place: Position,
         head: &ObjectHead,
@@ -73,7 +73,7 @@ impl Delivery<'_> {
     }
 
     /// Counts a line of ours, if it is one.
-    pub(super) fn count_line(&mut self) {
+    pub(in crate::dump) fn count_line(&mut self) {
         if let OwnDump::Open(count) = &mut self.own {
             *count += 1;
         }
