@@ -6,7 +6,8 @@ use std::thread;
 use serde_json::json;
 
 use crate::support::{
-    Cluster, Fault, Options, PersistentVolume, Proxy, Request, Run, Scenario, Write, shared,
+    Cluster, Fault, Options, PersistentVolume, Proxy, Request, Run, Scenario, Write, eventually,
+    shared,
 };
 
 const VOLUMES: &str = "^/api/v1/persistentvolumes$";
@@ -307,6 +308,9 @@ fn watches_pass_through() {
     ];
     let mut watching = on.cluster.watch_through(&proxy, &args);
     watching.wait("ADDED");
+    // Of one object, kubectl drops the first event of the watch, which shows the object as it was listed.
+    let watches = |it: &Request| it.query.contains("watch=true") && it.status == 200;
+    eventually("kubectl watches", || proxy.requests().iter().any(watches));
     on.patch(&format!("pv/{volume}"), &json!({"metadata": {"labels": {"by": "somebody"}}}));
     watching.wait("MODIFIED somebody;");
     let watch = proxy.requests().into_iter().find(|it| it.query.contains("watch=true"));
