@@ -11,15 +11,16 @@ const DATE: [(&str, &str); 2] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 9] = [
+const STOPWATCH: [(&str, &str); 10] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
     ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
-    ("src/client/opened.rs", "how long the body of an answer may take"),
+    ("src/client/open_response.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
-    ("src/sources/live/follow.rs", "how long a watch lasted"),
+    ("src/sources/live/fresh_list.rs", "when the server's Date was received"),
     ("src/sources/live/message.rs", "when the server's Date was received"),
+    ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
     ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
 ];
 
