@@ -18,11 +18,11 @@ use generate::{Population, write_list};
 use measure::{HEADER, Run, Runs, Verdict, mebibytes, run, say, tool};
 
 const JQ_RATIO: f64 = 20.0;
-/// Volumes that are Released, retained, and have been so for more than a week.
+/// Volumes that are Released, retained, and have been so for a week.
 const QUESTION: &str = r#"[.items[] | select(.kind == "PersistentVolume"
     and .status.phase == "Released"
     and .spec.persistentVolumeReclaimPolicy == "Retain"
-    and (.status.lastPhaseTransitionTime | fromdate) < ($now | fromdate) - 604800)
+    and (.status.lastPhaseTransitionTime | fromdate) <= ($now | fromdate) - 604800)
     | .metadata.name] | length"#;
 
 /// Audits a dump of a made-up cluster, against jq.
