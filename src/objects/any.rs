@@ -159,6 +159,18 @@ macro_rules! implement_kinds {
 }
 every_kind!(implement_kinds);
 
+/// Whether the managers of fields are stored for a kind. They can be left out of the text of the
+/// other kinds before it is decoded.
+pub fn keeps_managed_fields(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::VolumeAttachment
+            | Kind::StatefulSet
+    )
+}
+
 /// Returns how objects of a type are decoded.
 pub fn decoding_of<T: SlimObject>() -> Decoding<Box<dyn AnyObject>> {
     Decoding {

@@ -43,7 +43,7 @@ use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of};
+pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of, keeps_managed_fields};
 pub(crate) use attachment::VolumeAttachment;
 pub(crate) use claim::PersistentVolumeClaim;
 pub(crate) use class::{StorageClass, VolumeAttributesClass};

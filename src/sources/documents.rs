@@ -10,8 +10,6 @@ mod decoder;
 mod newest_time;
 #[cfg(test)]
 mod tests;
-mod trim;
-mod unread;
 mod untyped;
 mod versions;
 

@@ -1,5 +1,7 @@
 //! The rows of volumes, claims, pods, nodes, classes, drivers and attachments.
 
+use serde_json::json;
+
 use super::*;
 use crate::model::{
     self, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef,
@@ -310,4 +312,21 @@ fn attachments() {
         folded::<VolumeAttachment>(sample!("attachment_inline")),
         row(Row::Attachment(Box::new(inline)))
     );
+}
+
+#[test]
+fn managed_fields_are_stored_for_the_kinds_that_say_so() {
+    let entry = json!({
+        "manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2026-01-02T03:04:05Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}, "v:\"a.example/f\"": {}}}},
+    });
+    let metadata = json!({"namespace": "a", "name": "b", "managedFields": [entry]});
+    for kind in Kind::ALL {
+        let Some(decoding) = decoding(kind) else { continue };
+        let object = (decoding.json)(&json!({"metadata": metadata}).to_string());
+        let stored = object.expect("it decodes").to_json().expect("it can be written");
+        let stored = stored.get().contains("managedFields");
+        assert_eq!(stored, keeps_managed_fields(kind), "{kind}");
+    }
 }

@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 
 use super::super::intake::Intake;
 use super::{
-    Occurrences, trim,
+    Occurrences,
     versions::{ObjectStamp, ObjectVersions, VersionOrder},
 };
 use crate::cluster::Reach;
@@ -143,7 +143,11 @@ impl DecodingQueue {
         let (namespace, name) = (push(object.namespace), push(object.name));
         let body = text.len();
         match (kind, &object.skimmed) {
-            (Some(kind), Some(it)) => trim::copy(kind, object.body, &it.managed_fields, text),
+            // A third of a pod as kubectl prints it, and for most kinds nothing of it is stored.
+            (Some(kind), Some(it)) if !objects::keeps_managed_fields(kind) => {
+                text.push_str(&object.body[..it.managed_fields.start]);
+                text.push_str(&object.body[it.managed_fields.end..]);
+            }
             _ => text.push_str(object.body),
         }
         let (origin, body) = (object.origin.clone(), body..text.len());
