@@ -30,8 +30,7 @@ mod step;
 mod verify;
 mod writer;
 
-pub use current_cluster::CurrentCluster;
-pub use options::{DryRun, RunOptions};
-pub use receipt::{ChangeReceipt, Outcome, Receipt};
-pub use request::{UnfitObject, WriteRequest};
-pub use run::{Confirmed, PlanExecution, RunProgress, run};
+pub(crate) use current_cluster::CurrentCluster;
+pub(crate) use options::{DryRun, RunOptions};
+pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
+pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run};

@@ -29,7 +29,7 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const JSON: &str = "application/json";
 /// The annotation of a volume whose deletion at the backend was stopped (T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
-pub use crate::model::NO_CLAIM;
+pub(crate) use crate::model::NO_CLAIM;
 
 /// Renders the request for an action on an object as it was just read; `live` is `Null` where the
 /// object is created.

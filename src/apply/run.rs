@@ -49,7 +49,7 @@ pub enum RunProgress<'a> {
     /// A change begins.
     Begun(&'a ProposedChange),
     /// A change has ended.
-    Ended(&'a ProposedChange, Outcome, &'a str),
+    Ended,
 }
 
 /// The cluster, the journal and the options with which a plan is carried out.
@@ -175,7 +175,7 @@ async fn one(
         executor.carry_out(change).await
     };
     let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
-    (run.progress)(RunProgress::Ended(change, outcome, &detail));
+    (run.progress)(RunProgress::Ended);
     let mut batch = batch.borrow_mut();
     if let Some(why) = ends_batch {
         batch.over.get_or_insert(format!("{}: {why}", change.object));

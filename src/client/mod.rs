@@ -29,7 +29,7 @@ mod read_error;
 mod read_limits;
 mod reader;
 mod request_timeout;
-pub mod stream;
+pub(crate) mod stream;
 mod watch;
 
 #[cfg(test)]

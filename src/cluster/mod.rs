@@ -16,7 +16,7 @@ mod table;
 mod touch;
 
 pub use change::{Change, Gap, Reach};
-pub use coverage::{Coverage, Seen, Unseen};
+pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup};
 pub(crate) use dirty::for_each_judged_row;
 pub use dirty::{Dirty, Subject};

@@ -49,13 +49,13 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-pub use flaw::{DumpError, Flaw};
-pub use head::ClaimedType;
-pub use piece::{Broken, DumpObject, Origin, OwnRecord, Piece};
-pub use skim::Skimmed;
-pub use summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
-pub use wording::explain;
-pub use writer::{DumpWriter, Replace};
+pub(crate) use flaw::DumpError;
+pub(crate) use piece::{Broken, DumpObject, Origin, OwnRecord, Piece};
+#[cfg(test)]
+pub(crate) use summary::FileFormat;
+pub(crate) use summary::{FileLayout, FileScope, FileSummary, ListSummary};
+pub(crate) use wording::explain;
+pub(crate) use writer::{DumpWriter, Replace};
 
 /// The group of everything that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";
@@ -102,7 +102,7 @@ impl Input {
 ///
 /// What is wrong with the contents of a file is a [`Piece::Broken`]. An error is only what was
 /// asked for by name and could not be opened.
-pub fn read(
+pub(crate) fn read(
     inputs: &[Input],
     stdin: &mut dyn Read,
     sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,

@@ -21,47 +21,49 @@ mod released;
 mod finalizer_controller;
 pub mod retention;
 
-pub use age::{LastTransition, phase_age, policy_age, untrusted_reason};
-pub use attachment::{detaching_waits_for, may_be_attached, node_state};
-pub use blocking_finalizer::{
+pub(crate) use age::{LastTransition, phase_age, policy_age, untrusted_reason};
+pub(crate) use attachment::{detaching_waits_for, may_be_attached, node_state};
+pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
     finalizers_of_volume, managers_of,
 };
-pub use columns::columns;
-pub use controller::{
+pub(crate) use columns::columns;
+pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, is_absent, is_csi, provisioner, snapshotter,
 };
-pub use deletion_effect::{
+pub(crate) use deletion_effect::{
     DataEffect, DeletionEffect, data_effect_without_claim, when_claim_is_deleted,
     when_volume_is_deleted,
 };
-pub use deletion_secret::{SecretState, deletion_secret};
-pub use driver_names::sanitize;
-pub use event::{FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about};
-pub use finalizer::{
+pub(crate) use deletion_secret::{SecretState, deletion_secret};
+#[cfg(test)]
+pub(crate) use driver_names::sanitize;
+pub(crate) use event::{
+    FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, last_event, last_event_about,
+};
+pub(crate) use finalizer::{
     CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
     SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, attacher_with,
     has_attacher_finalizer, owner_of, set_by_attacher,
 };
-pub use finalizer_controller::FinalizerController;
-pub use in_use::{
-    ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
-    conflicting_pods, data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete,
-    upstream_in_use,
+pub(crate) use finalizer_controller::FinalizerController;
+pub(crate) use in_use::{
+    ClaimDataEffect, PodUsage, PodUser, Unsafe, UnsafeReason, checked_kinds, conflicting_pods,
+    data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
-pub use node::{NodeProblem, node_gone, node_problem, unready_host};
-pub use obstacle::{Obstacle, obstacle};
-pub use owned::{Ownership, controller_of, is_doomed, ownership};
-pub use owner::{Owner, known_deletable, owner};
-pub use protection::{
+pub(crate) use node::{node_gone, node_problem, unready_host};
+pub(crate) use obstacle::{Obstacle, obstacle};
+pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
+pub(crate) use owner::{Owner, known_deletable, owner};
+pub(crate) use protection::{
     always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,
     looks_rolled_back, server_version,
 };
-pub use provisioner::{
+pub(crate) use provisioner::{
     Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,
     may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
 };
-pub use released::{ClaimState, claim_state, semantically_released};
+pub(crate) use released::{ClaimState, claim_state, semantically_released};
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};

@@ -12,12 +12,12 @@
 //! names of Secrets, never their contents. Messages contain line numbers and names of types,
 //! nothing else that was read.
 
-pub mod error;
+pub(crate) mod error;
 pub mod history;
-pub mod kept_backend;
-pub mod line;
-pub mod log;
-pub mod sightings;
+pub(crate) mod kept_backend;
+pub(crate) mod line;
+pub(crate) mod log;
+pub(crate) mod sightings;
 
 use std::{
     env, fs, io,
@@ -26,7 +26,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-pub use error::{JournalConsequence, JournalError};
+pub(crate) use error::{JournalConsequence, JournalError};
 pub use history::{Entry, EntryOutcome, History, history};
 pub use line::{Backend, Intent, Outcome, SentRequest};
 pub use log::Log;
@@ -39,7 +39,11 @@ const JOURNAL: &str = "journal.jsonl";
 /// read.
 ///
 /// `None` without a home directory.
-pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) -> Option<PathBuf> {
+pub(crate) fn folder(
+    cluster_uid: Option<&str>,
+    server: &str,
+    authority: &[Vec<u8>],
+) -> Option<PathBuf> {
     let home = home()?;
     let plain = |uid: &&str| uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     let id = cluster_uid.filter(plain).filter(|uid| !uid.is_empty()).map_or_else(
@@ -58,7 +62,7 @@ pub fn folder(cluster_uid: Option<&str>, server: &str, authority: &[Vec<u8>]) ->
 }
 
 /// Returns the parent of the folders of all clusters; `None` without a home directory.
-pub fn home() -> Option<PathBuf> {
+pub(crate) fn home() -> Option<PathBuf> {
     let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
     Some(state.join("kubectl-storage"))
@@ -68,7 +72,7 @@ pub fn home() -> Option<PathBuf> {
 ///
 /// # Errors
 /// When they cannot be listed; a missing parent is no error.
-pub fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
     let listed = match fs::read_dir(home) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -86,7 +90,7 @@ pub fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns the journal in the folder of a cluster.
-pub fn file(folder: &Path) -> PathBuf {
+pub(crate) fn file(folder: &Path) -> PathBuf {
     folder.join(JOURNAL)
 }
 

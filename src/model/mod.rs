@@ -37,41 +37,48 @@ mod uid;
 mod volume;
 mod workload;
 
-pub use action::{Action, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
-pub use age::{Age, Trust};
+pub use action::Action;
+pub(crate) use action::{Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
+pub(crate) use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};
-pub use backend::{BackendKey, migrated_driver};
+pub use backend::BackendKey;
+pub(crate) use backend::migrated_driver;
 pub use claim::{Claim, ClaimCondition, ClaimPhase, DataSource};
 pub use class::{AttributesClass, StorageClass};
-pub use controller::{ControllerRole, ControllerState, Liveness, Probe, Sighting, image_name};
+pub use controller::{ControllerRole, Sighting};
+pub(crate) use controller::{ControllerState, Liveness, Probe, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
-pub use fact::{ClaimedVersion, Fact, FactKey};
-pub use finding::{
-    Evidence, Finding, Offer, RuleId, Severity, Verdict, VerdictState, VolumeColumns,
-};
+pub use fact::FactKey;
+pub(crate) use fact::{ClaimedVersion, Fact};
+pub(crate) use finding::{Evidence, Offer, RuleId, Verdict, VolumeColumns};
+pub use finding::{Finding, Severity, VerdictState};
 pub use kept::{KeptBackend, Recorded};
-pub use kind::{ApiGroup, Kind};
+pub use kind::Kind;
 pub use lease::Lease;
-pub use metadata::{
-    FieldManager, FieldManagers, FieldOwner, Labels, Managed, ManagedField, Metadata,
-    OwnerReference,
-};
+pub(crate) use metadata::FieldManager;
+pub use metadata::{FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{MountedClaim, PodPhase, PodUse};
-pub use quantity::{Bytes, format_bytes, parse_quantity};
+pub(crate) use quantity::{Bytes, format_bytes, parse_quantity};
 pub use question::{Answer, OwnerKey, Question};
+pub use row::Row;
 pub(crate) use row::for_each_row;
-pub use row::{NamedRow, ObjectId, Row};
+pub(crate) use row::{NamedRow, ObjectId};
 pub use server::Server;
-pub use settings::{Recording, Scope, SecretAssertion, Selector, SelectorError, Settings};
+pub use settings::Settings;
+pub(crate) use settings::{Recording, Scope, SecretAssertion, Selector};
 pub use sidecar::{SidecarContainer, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
-pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet, split_ordinal};
-pub use text::{Interner, Text, escape_control};
-pub use threshold::{Threshold, Thresholds, format_duration, parse_duration};
-pub use time::{Time, format_age, format_time, parse_time};
+pub(crate) use statefulset::split_ordinal;
+pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet};
+pub use text::Text;
+pub(crate) use text::{Interner, escape_control};
+pub use threshold::{Threshold, parse_duration};
+pub(crate) use threshold::{Thresholds, format_duration};
+pub use time::Time;
+pub(crate) use time::{format_age, format_time, parse_time};
 pub use uid::Uid;
 pub use volume::{
     ClaimRef, DeletionSecret, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy,

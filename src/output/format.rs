@@ -48,16 +48,6 @@ pub enum FormatError {
 /// Sorted, as kubectl sorts them.
 const ALLOWED: &str = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
 
-impl Format {
-    /// Returns the names that `-o` accepts, sorted; those that need a value end in `=`.
-    pub fn names() -> impl Iterator<Item = String> {
-        ALLOWED.split(',').map(|name| match name {
-            "json" | "name" | "table" | "wide" | "yaml" => name.to_owned(),
-            _ => format!("{name}="),
-        })
-    }
-}
-
 impl FromStr for Format {
     type Err = FormatError;
 
@@ -132,8 +122,11 @@ mod tests {
 
     #[test]
     fn every_name_is_accepted() {
-        for name in Format::names() {
-            let text = if name.ends_with('=') { format!("{name}x") } else { name };
+        for name in ALLOWED.split(',') {
+            let text = match name {
+                "json" | "name" | "table" | "wide" | "yaml" => name.to_owned(),
+                _ => format!("{name}=x"),
+            };
             assert!(text.parse::<Format>().is_ok(), "{text}");
         }
     }

@@ -1,12 +1,12 @@
 //! Output: the public shapes (`wire`), what fills them (`publish`, `writing`), and one file per format.
 
-pub mod columns;
+pub(crate) mod columns;
 pub mod explanation;
-pub mod format;
-pub mod jsonpath;
-pub mod list;
-pub mod table;
-pub mod report;
+pub(crate) mod format;
+pub(crate) mod jsonpath;
+pub(crate) mod list;
+pub(crate) mod table;
+pub(crate) mod report;
 pub mod wire;
-pub mod publish;
+pub(crate) mod publish;
 pub mod writing;

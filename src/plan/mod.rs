@@ -10,8 +10,6 @@ mod purpose;
 mod retain;
 mod undo;
 
-use std::collections::BTreeSet;
-
 use crate::cluster::{Cx, Seen, Subject};
 use crate::facts::{
     BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
@@ -21,12 +19,12 @@ use crate::model::{
     Time, Volume, VolumeColumns,
 };
 
-pub use fix_finalizers::{FinalizerSelection, fix_finalizers};
-pub use gc::{GcSelection, gc};
-pub use orphan::{OrphanSource, orphan};
-pub use purpose::Purpose;
-pub use retain::retain;
-pub use undo::{Undoable, undo, undoable};
+pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
+pub(crate) use gc::{GcSelection, gc};
+pub(crate) use orphan::{OrphanSource, orphan};
+pub(crate) use purpose::Purpose;
+pub(crate) use retain::retain;
+pub(crate) use undo::{undo, undoable};
 
 /// Proposed changes, and refusals with their reasons.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,11 +115,6 @@ impl Plan {
         let capacity =
             |change: &ProposedChange| change.about.volume.as_ref().and_then(|it| it.capacity);
         self.changes.iter().filter_map(capacity).fold(0, Bytes::saturating_add)
-    }
-
-    /// Returns the danger flags on which any change relies, in the order of their names.
-    pub fn relies_on(&self) -> BTreeSet<&'static str> {
-        self.changes.iter().flat_map(|change| &change.proposal.relies_on).copied().collect()
     }
 
     /// Adds a proposed change of a volume, or a refusal.

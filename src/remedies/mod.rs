@@ -7,35 +7,35 @@
 
 mod checks;
 mod condemn;
-pub mod finalizers;
+pub(crate) mod finalizers;
 mod keep_backend;
 mod manifest;
-pub mod placeholder;
+pub(crate) mod placeholder;
 mod reclaim;
-pub mod recreate;
+pub(crate) mod recreate;
 mod released;
 mod reserve;
 mod retain;
-pub mod revert;
+pub(crate) mod revert;
 
 use std::fmt;
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
-pub use condemn::REMEDY as CONDEMN;
-pub use finalizers::{
+pub(crate) use condemn::REMEDY as CONDEMN;
+pub(crate) use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,
 };
-pub use keep_backend::REMEDY as KEEP_BACKEND;
-pub use manifest::Manifest;
-pub use placeholder::Orphan;
+pub(crate) use keep_backend::REMEDY as KEEP_BACKEND;
+pub(crate) use manifest::Manifest;
+pub(crate) use placeholder::Orphan;
 pub use reclaim::REMEDY as RECLAIM;
-pub use recreate::Recreation;
-pub use reserve::REMEDY as RESERVE;
-pub use retain::REMEDY as RETAIN;
-pub use revert::Reversal;
+pub(crate) use recreate::Recreation;
+pub(crate) use reserve::REMEDY as RESERVE;
+pub(crate) use retain::REMEDY as RETAIN;
+pub(crate) use revert::Reversal;
 
 /// One remedy for a volume, a claim or an attachment.
 #[derive(Debug)]

@@ -17,11 +17,10 @@ mod snapshot;
 mod statefulset;
 mod volume;
 
-pub use assess::{
-    Assessor, PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata, subjects,
-};
-pub use explain::{Explanation, ObjectEffect, User, explain};
-pub use finding::Judgement;
+pub use assess::{Assessor, subjects};
+pub(crate) use assess::{PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata};
+pub(crate) use explain::{Explanation, ObjectEffect, User, explain};
+pub(crate) use finding::Judgement;
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{

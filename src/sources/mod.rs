@@ -13,4 +13,4 @@ pub mod answers;
 pub mod live;
 pub mod documents;
 
-pub use records::{DumpHeader, SavedSighting};
+pub(crate) use records::DumpHeader;

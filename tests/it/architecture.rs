@@ -41,7 +41,10 @@ fn without_test_files(mut sources: Vec<Source>) -> Vec<Source> {
 /// The module list of the crate, in its order.
 fn stages(lib: &str) -> Vec<String> {
     lib.lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .filter_map(|line| {
+            let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub "))?;
+            line.strip_prefix("mod ")?.strip_suffix(';')
+        })
         .map(str::to_owned)
         .collect()
 }
@@ -278,7 +281,7 @@ fn nothing_is_left_over() {
 
 #[test]
 fn a_breach_of_the_order_is_seen() {
-    let stages = stages("//! `pub mod x;`\npub mod model;\npub mod rules;\npub mod cli;\n");
+    let stages = stages("//! `pub mod x;`\npub mod model;\npub(crate) mod rules;\npub mod cli;\n");
     assert_eq!(stages, ["model", "rules", "cli"]);
     for (path, text, hits) in [
         ("src/model/a.rs", "use crate::rules::Rule;", 1),

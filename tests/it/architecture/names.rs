@@ -56,7 +56,6 @@ fn a_name_stands_for_one_type() {
     let declared = declared(&sources(&["src"]));
     let (all, count, names) = shared(&declared);
     assert!(all > 500, "only {all} types were found");
-    println!("{count} of {all} types share their name with another");
     assert!(
         count * 100 <= all * MOST,
         "{count} of {all} types share their name with another:\n  {}",

@@ -174,7 +174,7 @@ fn events_of_the_newer_group_are_events() {
     let object: crate::objects::Event = serde_json::from_value(event).expect("an event");
     assert_eq!((&*object.message, &*object.involved_object.name), ("no disk", "c"));
     assert_eq!(&*object.source.component, "provisioner");
-    assert_ne!(object.last_timestamp, Default::default());
+    assert_ne!(object.last_timestamp, crate::objects::Event::default().last_timestamp);
 }
 
 #[test]
