@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -17,7 +16,8 @@ use crate::{
 };
 
 /// What `explain pvc/NAME` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -45,7 +45,8 @@ pub struct Explanation {
 }
 
 /// Somebody who uses an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// Who.
     pub object: ObjectReference,
@@ -56,7 +57,8 @@ pub struct User {
 }
 
 /// What would happen if something were done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// What is done.
     #[serde(rename = "if")]

@@ -1,6 +1,5 @@
 //! The public shapes of reports. Scripts rest on them: fields are added, never renamed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -8,7 +7,8 @@ use std::collections::BTreeMap;
 pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 
 /// What `audit` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuditReport {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -44,7 +44,8 @@ pub struct ReportTail {
 }
 
 /// When, of what, by which version and with which thresholds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReportMetadata {
     /// The server's clock when the report was made, or when the dump was taken; absent when a dump
@@ -65,7 +66,8 @@ pub struct ReportMetadata {
 }
 
 /// Where the objects came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// An API server, once.
@@ -77,7 +79,8 @@ pub enum Source {
 }
 
 /// Which cluster it is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterIdentity {
     /// Uid of the namespace `kube-system`.
@@ -92,14 +95,16 @@ pub struct ClusterIdentity {
 }
 
 /// Which tool made it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Its version.
     pub version: String,
 }
 
 /// The findings added up.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// How many volumes there are in scope.
@@ -123,7 +128,8 @@ pub struct Summary {
 }
 
 /// One thing that is wrong with one object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// The rule that found it.
@@ -152,7 +158,8 @@ pub struct Finding {
 }
 
 /// An object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
     /// API version of its kind.
@@ -170,7 +177,8 @@ pub struct ObjectReference {
 }
 
 /// Since when something has been so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Age {
     /// The beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,7 +191,8 @@ pub struct Age {
 }
 
 /// What tells a volume apart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
     /// Its capacity.
@@ -205,7 +214,8 @@ pub struct Volume {
 }
 
 /// A field and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The object, as `kind/name`.
     pub object: String,
@@ -216,7 +226,8 @@ pub struct Evidence {
 }
 
 /// Whether something can be done about a finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// `fixable`, `blocked`, `report-only` or `unseen`.
     pub state: String,
@@ -225,7 +236,8 @@ pub struct Verdict {
 }
 
 /// What could be done about a finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Remedy {
     /// The command, where this version has it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,7 +249,8 @@ pub struct Remedy {
 }
 
 /// Something that was not seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// The resource.
     pub resource: String,

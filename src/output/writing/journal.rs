@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,7 +14,8 @@ use crate::journal::{Entry, History};
 use crate::model::{escape_control, format_time};
 
 /// What was done, by one or more clusters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Journal {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -29,14 +29,16 @@ pub struct Journal {
 }
 
 /// What printed a journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JournalMetadata {
     /// The tool.
     pub tool: Tool,
 }
 
 /// What was done to one cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterJournal {
     /// The file that holds it. Its folder is named after the uid of the cluster's namespace
     /// `kube-system`.
@@ -48,7 +50,8 @@ pub struct ClusterJournal {
 }
 
 /// What was about to be sent, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JournalEntry {
     /// Its number, by which `undo` and `journal` know it.
@@ -100,7 +103,8 @@ pub struct JournalEntry {
 }
 
 /// What became of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JournalOutcome {
     /// When, by the server's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +116,8 @@ pub struct JournalOutcome {
 }
 
 /// What was sent, to the letter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JournalRequest {
     /// `PATCH`, `POST` or `DELETE`.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
@@ -15,7 +14,8 @@ use crate::model::{
 use crate::plan::{self as inner, ObjectDetails};
 
 /// What would be changed, and what would not, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -33,7 +33,8 @@ pub struct Plan {
 }
 
 /// For which command, when, for which cluster, under which settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanMetadata {
     /// The command that made it.
@@ -53,7 +54,8 @@ pub struct PlanMetadata {
 
 /// What a plan was judged under.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SavedSettings {
     /// Every duration that ages were compared with.
@@ -91,7 +93,8 @@ pub struct SavedSettings {
 }
 
 /// The changes added up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanSummary {
     /// How many objects would be changed.
     pub changes: usize,
@@ -102,7 +105,8 @@ pub struct PlanSummary {
 }
 
 /// What would be done to one object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedChange {
     /// The object.
@@ -136,7 +140,8 @@ pub struct PlannedChange {
 }
 
 /// One write.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedStep {
     /// What is written.
     pub action: String,
@@ -147,7 +152,8 @@ pub struct PlannedStep {
 }
 
 /// A finalizer, and who should remove it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldFinalizer {
     /// The finalizer.
     pub finalizer: String,
@@ -164,7 +170,8 @@ pub struct HeldFinalizer {
 }
 
 /// A volume at the storage backend.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendVolume {
     /// The CSI driver, or the kind of source.
     pub driver: String,
@@ -173,7 +180,8 @@ pub struct BackendVolume {
 }
 
 /// An object of which nothing is changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefusedChange {
     /// The object.
     pub object: ObjectReference,

@@ -1,6 +1,5 @@
 //! `kind: Receipt`: the outcome of every change of a plan.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::publish::{cluster_identity, gap, reference, tool, volume};
@@ -12,7 +11,8 @@ use crate::model::{Bytes, format_bytes, format_time};
 use crate::rules::UnreadGap;
 
 /// What became of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -34,7 +34,8 @@ pub struct Receipt {
 }
 
 /// Of which command, when, on which cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiptMetadata {
     /// The command.
@@ -56,7 +57,8 @@ pub struct ReceiptMetadata {
 }
 
 /// The outcomes added up.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReceiptSummary {
     /// Verified.
     pub done: usize,
@@ -75,7 +77,8 @@ pub struct ReceiptSummary {
 }
 
 /// What became of one change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DoneChange {
     /// The object.
     pub object: ObjectReference,
