@@ -4,6 +4,7 @@ mod journal;
 mod plan;
 mod receipt;
 mod saved;
+mod step;
 mod table;
 
 pub use journal::{ClusterJournal, Journal, JournalEntry, journal, journal_entry, journal_table};

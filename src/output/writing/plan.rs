@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
 use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
+use super::step::{PlannedStep, step};
 use crate::cluster::Cluster;
 use crate::facts::BlockingFinalizer;
-use crate::model::{
-    Action, Guard, ReclaimPolicy, SecretAssertion, Settings, Time, Undo, format_bytes, format_time,
-};
+use crate::model::{SecretAssertion, Settings, Time, Undo, format_bytes, format_time};
 use crate::plan::{self as inner, ObjectDetails};
 
 /// What would be changed, and what would not, and why.
@@ -137,18 +136,6 @@ pub struct PlannedChange {
     pub notices: Vec<String>,
     /// The danger flags without which it would have been refused.
     pub relies_on: Vec<String>,
-}
-
-/// One write.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlannedStep {
-    /// What is written.
-    pub action: String,
-    /// In a few words.
-    pub what: String,
-    /// What the request tests besides the object's uid and resourceVersion.
-    pub preconditions: Vec<String>,
 }
 
 /// A finalizer, and who should remove it.
@@ -332,72 +319,5 @@ pub(super) fn undo(undo: Undo) -> String {
         Undo::Revert => "kubectl storage undo, as long as no controller can have acted".to_owned(),
         Undo::Recreate => "kubectl storage undo creates the object again".to_owned(),
         Undo::Never(why) => format!("never: {why}"),
-    }
-}
-
-fn step(action: &Action) -> PlannedStep {
-    let policy = |policy: &ReclaimPolicy| format!("spec.persistentVolumeReclaimPolicy is {policy}");
-    let as_read = || {
-        vec![
-            "status.phase is the one just read".to_owned(),
-            "spec.claimRef.uid is the one just read".to_owned(),
-        ]
-    };
-    let (what, preconditions) = match action {
-        Action::SetReclaimPolicy { from, to, doubts_backend, .. } => {
-            let doubt = if *doubts_backend {
-                ", and the annotation that the backend may be half deleted"
-            } else {
-                ""
-            };
-            let mut tests = as_read();
-            tests.push(policy(from));
-            (format!("patch the reclaim policy from {from} to {to}{doubt}"), tests)
-        }
-        Action::CondemnVolume { from, .. } => (
-            "patch a claimRef in that never was, and the policy to Delete".to_owned(),
-            vec![
-                "status.phase is Available".to_owned(),
-                "spec.claimRef is absent".to_owned(),
-                policy(from),
-            ],
-        ),
-        Action::DeleteVolume { .. } => (
-            "delete the object".to_owned(),
-            vec!["spec.persistentVolumeReclaimPolicy was just read as Retain".to_owned()],
-        ),
-        Action::ReserveVolume { .. } => {
-            let tests = ["spec.claimRef.uid is the one just read", "status.phase is Released"];
-            let mut tests: Vec<_> = tests.map(str::to_owned).into();
-            tests.push(policy(&ReclaimPolicy::Retain));
-            ("patch the dead uid out of claimRef".to_owned(), tests)
-        }
-        Action::RemoveFinalizer { finalizer, guards, .. } => (
-            format!("patch finalizer {finalizer} out"),
-            std::iter::once(format!("the finalizer at its place is {finalizer}"))
-                .chain(guards.iter().map(guard))
-                .collect(),
-        ),
-        Action::AddFinalizer { finalizer, .. } => {
-            (format!("patch finalizer {finalizer} in"), Vec::new())
-        }
-        Action::CreateVolume { .. } => ("create the object".to_owned(), Vec::new()),
-        Action::ReclaimBackend { tombstone, of } => (
-            format!("once {of} is gone, create {tombstone}, which its provisioner reclaims"),
-            Vec::new(),
-        ),
-        Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
-    };
-    PlannedStep { action: action.name().to_owned(), what, preconditions }
-}
-
-fn guard(guard: &Guard) -> String {
-    match guard {
-        Guard::ReclaimPolicy(policy) => {
-            format!("spec.persistentVolumeReclaimPolicy is {policy}")
-        }
-        Guard::Phase(phase) => format!("status.phase is {phase}"),
-        Guard::Finalizer(keeper) => format!("finalizer {keeper} is there too"),
-        Guard::NotTerminating => "metadata.deletionTimestamp is absent".to_owned(),
     }
 }
