@@ -49,3 +49,26 @@ fn shows_what_really_appears() {
         "README.md shows another screen; UPDATE=1 cargo test --test it readme renews it\n{shown}"
     );
 }
+
+/// What a page calls a file or a folder of the project: from its root, or from `src`.
+fn named_files(page: &str) -> Vec<&str> {
+    let quoted = page.split('`').skip(1).step_by(2);
+    let is_path = |word: &&str| {
+        let made_up = ['<', '{', '*', '…', ' ', '~', '$'];
+        let file = [".rs", ".md", ".yaml", ".toml"].iter().any(|end| word.ends_with(end));
+        word.contains('/') && !word.contains(made_up) && (file || word.starts_with("src/"))
+    };
+    quoted.filter(is_path).collect()
+}
+
+#[test]
+fn development_names_files_that_exist() {
+    let page = fs::read_to_string(root().join("docs/development.md")).expect("the page");
+    let named = named_files(&page);
+    assert!(named.len() > 15, "{named:?}");
+    let is_there =
+        |path: &&str| root().join(path).exists() || root().join("src").join(path).exists();
+    let missing: Vec<_> = named.into_iter().filter(|path| !is_there(path)).collect();
+    assert!(missing.is_empty(), "docs/development.md names what does not exist: {missing:?}");
+    assert_eq!(named_files("`src/a` and `b/c.rs`, `<id>/d.rs`, `e.rs`"), ["src/a", "b/c.rs"]);
+}
