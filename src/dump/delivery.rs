@@ -226,44 +226,20 @@ impl<'s> Delivery<'s> {
         if let Some(open) = &mut self.list {
             open.items += 1;
         }
-        let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } =
-            &head.meta;
-        self.send(Piece::Object(DumpObject {
-            origin,
-            api_version,
-            kind,
-            namespace: &namespace.0,
-            name: &name.0,
-            uid: &uid.0,
-            resource_version: &resource_version.0,
-            created: &created.0,
-            body,
+        let object = DumpObject {
             skimmed: skimmed.cloned(),
-            list: self.list_number(),
-        }))
+            ..document(origin, head, (api_version, kind), body, self.list_number())
+        };
+        self.send(Piece::Object(object))
     }
 
     /// Delivers what says of no kind, in a file that was merely found. Without a name it is no object.
     fn untyped(&mut self, origin: Origin, head: &ObjectHead, body: &[u8]) -> Result<(), Halt> {
-        let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } =
-            &head.meta;
-        let Some(body) = str::from_utf8(body).ok().filter(|_| !name.0.is_empty()) else {
+        let Some(body) = str::from_utf8(body).ok().filter(|_| !head.meta.name.0.is_empty()) else {
             self.summary.foreign += 1;
             return Ok(());
         };
-        self.send(Piece::Untyped(DumpObject {
-            origin,
-            api_version: "",
-            kind: "",
-            namespace: &namespace.0,
-            name: &name.0,
-            uid: &uid.0,
-            resource_version: &resource_version.0,
-            created: &created.0,
-            body,
-            skimmed: None,
-            list: self.list_number(),
-        }))
+        self.send(Piece::Untyped(document(origin, head, ("", ""), body, self.list_number())))
     }
 
     /// Returns which of the lists of the file is open: those before it are closed.
@@ -384,5 +360,29 @@ impl<'s> Delivery<'s> {
             }
         }
         (self.summary, end)
+    }
+}
+
+/// Builds the piece for a document from its head.
+fn document<'a>(
+    origin: Origin,
+    head: &'a ObjectHead,
+    (api_version, kind): (&'a str, &'a str),
+    body: &'a str,
+    list: Option<usize>,
+) -> DumpObject<'a> {
+    let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } = &head.meta;
+    DumpObject {
+        origin,
+        api_version,
+        kind,
+        namespace: &namespace.0,
+        name: &name.0,
+        uid: &uid.0,
+        resource_version: &resource_version.0,
+        created: &created.0,
+        body,
+        skimmed: None,
+        list,
     }
 }

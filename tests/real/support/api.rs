@@ -31,6 +31,19 @@ pub(super) struct Api {
     resources: Mutex<Vec<Resource>>,
 }
 
+/// Builds a request of a scenario; `null` is no body.
+pub(crate) fn request(method: Method, path: &str, kind: &str, body: &Value) -> Request<Vec<u8>> {
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("Content-Type", kind)
+        .header("Accept", if path.len() <= "/apis".len() { DISCOVERY } else { JSON })
+        .header("User-Agent", "scenario")
+        .body(body)
+        .expect("because paths and headers are plain")
+}
+
 /// A resource that the server has.
 #[derive(Clone)]
 struct Resource {
@@ -128,15 +141,7 @@ impl Api {
         kind: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("Content-Type", kind)
-            .header("Accept", if path.len() <= "/apis".len() { DISCOVERY } else { JSON })
-            .header("User-Agent", "scenario")
-            .body(body)
-            .expect("because paths and headers are plain");
+        let request = request(method, path, kind, body);
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         RUNTIME.block_on(client.request(request))
     }

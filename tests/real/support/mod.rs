@@ -17,6 +17,7 @@ mod scenario;
 mod testbed;
 
 pub(crate) use admin::{Admin, Told};
+pub(crate) use api::request;
 pub(crate) use audit_log::{Mark, Write};
 pub(crate) use cluster::{Cluster, Options, STILL, shared};
 pub(crate) use dice::Dice;

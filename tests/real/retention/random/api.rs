@@ -1,8 +1,10 @@
 //! The API server by hand: many namespaces at once would be too many kubectls.
 
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
+
+use crate::support::request;
 
 /// A namespace of the cluster.
 #[derive(Clone)]
@@ -69,14 +71,7 @@ impl Api {
         content: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("Content-Type", content)
-            .body(body)
-            .expect("because paths and headers are plain");
-        self.client.request(request).await
+        self.client.request(request(method, path, content, body)).await
     }
 
     fn must(&self, answer: Result<Value, kube::Error>) -> Value {
