@@ -76,23 +76,40 @@ fn d_45_a_second_pod_is_never_scheduled() {
     on.wait_phase("pod/first", "Running");
     on.delete("pvc/data");
 
-    on.create(&pod("second", "data"));
-    eventually("the scheduler refuses it", || {
-        let conditions = on.read("pod/second")["status"]["conditions"].to_string();
-        conditions.contains("is being deleted")
-    });
+    let second = refused_pod(&on);
     let report = on.audit(&SOON);
     let object = named(&on, "data");
     let finding = report.finding("pvc-terminating-in-use", &object).expect("high", "report-only");
     finding.says(&["first", "cannot be scheduled", "the volume and its data stay"]);
     let holders = finding.0["related"].to_string();
-    assert!(!holders.contains("\"second\""), "it holds nothing: {finding}");
+    assert!(!holders.contains("\"second-"), "it holds nothing: {finding}");
 
-    on.delete("pod/second");
-    on.wait_gone("pod/second");
+    on.delete(&second);
+    on.wait_gone(&second);
     assert!(is_terminating(&on, "pvc/data"));
     on.delete("pod/first");
     on.wait_gone("pvc/data");
+}
+
+/// Creates pods of the claim that is being deleted until the scheduler refuses one, which it does once its
+/// watch has shown the deletion; returns that pod.
+fn refused_pod(on: &Scenario) -> String {
+    for number in 0..20 {
+        let second = format!("pod/second-{number}");
+        on.create(&pod(second.trim_start_matches("pod/"), "data"));
+        let is_placed = || !on.read(&second)["spec"]["nodeName"].is_null();
+        let is_refused = || {
+            let conditions = on.read(&second)["status"]["conditions"].to_string();
+            conditions.contains("is being deleted")
+        };
+        eventually("the scheduler places or refuses it", || is_placed() || is_refused());
+        if !is_placed() {
+            return second;
+        }
+        on.delete(&second);
+        on.wait_gone(&second);
+    }
+    panic!("the scheduler never refused a pod of a claim that is being deleted");
 }
 
 /// Workloads of all sorts that have no pod now.

@@ -23,6 +23,9 @@ const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 /// How often a read is tried while the API server restarts.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(250);
+/// How long a scenario rests after a write: controllers act on what their watches have shown them, and the
+/// next thing that it does is meant for controllers that know of the last.
+const AFTER_A_WRITE: Duration = Duration::from_millis(200);
 
 /// The administrator's way to an API server.
 pub(super) struct Api {
@@ -141,9 +144,14 @@ impl Api {
         kind: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
+        let is_write = method != Method::GET;
         let request = request(method, path, kind, body);
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        RUNTIME.block_on(client.request(request))
+        let answer = RUNTIME.block_on(client.request(request));
+        if is_write {
+            std::thread::sleep(AFTER_A_WRITE);
+        }
+        answer
     }
 
     /// The path of an object such as `pv/data`.
