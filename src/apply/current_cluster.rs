@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::request;
 use crate::client::{ReadError, Reader};
-use crate::cluster::{Change, Cx, Dirty, Facts, Lookup, Reach, Seen, Subject};
+use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Seen, Subject};
 use crate::dump::{self, DumpError};
 use crate::model::{
     BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
@@ -55,13 +55,9 @@ impl TrackedState {
     /// Removes the facts that may be different now, because of what was taken in or because time
     /// has passed: the next proposal that needs one derives it again. No rule is judged here.
     fn drop_outdated_facts(&mut self) {
-        let Dirty { everything, drivers, all_drivers, subjects: _ } =
-            std::mem::take(&mut self.intake.dirty);
+        let dirty = std::mem::take(&mut self.intake.dirty);
         let now = self.intake.cluster.clock();
-        self.facts.get_mut().retain(|key, (_, wake)| {
-            let due = wake.zip(now).is_some_and(|(wake, now)| wake <= now);
-            !everything && !all_drivers && !due && !drivers.contains(key.driver())
-        });
+        self.facts.get_mut().retain(|key, (_, wake)| !dirty.outdates(key, *wake, now));
     }
 }
 

@@ -22,12 +22,12 @@ pub(super) struct OpenResponse {
     pub(super) encoding: Encoding,
     pub(super) content_type: String,
     body: Body,
-    sent: SentRequest,
+    sent: OpenRequest,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The request of a response: its limits, and its names for errors.
-pub(super) struct SentRequest {
+pub(super) struct OpenRequest {
     pub(super) path: String,
     pub(super) server: Arc<str>,
     pub(super) limits: ReadLimits,
@@ -37,7 +37,7 @@ pub(super) struct SentRequest {
 impl OpenResponse {
     pub(super) fn new(
         response: Response<Body>,
-        sent: SentRequest,
+        sent: OpenRequest,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         let (head, body) = response.into_parts();
@@ -96,7 +96,7 @@ impl OpenResponse {
     }
 }
 
-impl SentRequest {
+impl OpenRequest {
     /// Returns how long the next wait may last, and the limit that this follows from.
     pub(super) fn wait(&self) -> (Duration, Duration) {
         match self.limits.whole {

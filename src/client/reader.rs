@@ -18,7 +18,7 @@ use super::api_request::{Accept, ApiRequest};
 use super::connection::Connection;
 use super::decoding::Decoding;
 use super::error_status::ErrorStatus;
-use super::open_response::{OpenResponse, SentRequest};
+use super::open_response::{OpenRequest, OpenResponse};
 use super::protobuf_envelope::enveloped;
 use super::read_error::ReadError;
 use super::read_limits::{Patience, ReadLimits, retry_after};
@@ -233,7 +233,7 @@ impl Reader {
             .acquire_owned()
             .await
             .expect("because this semaphore is never closed");
-        let sent = SentRequest {
+        let sent = OpenRequest {
             path: request.path.clone(),
             server: Arc::clone(&self.server),
             limits: self.limits,

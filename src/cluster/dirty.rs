@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{BackendKey, ObjectId, Text};
+use crate::model::{BackendKey, FactKey, ObjectId, Text, Time};
 
 /// Calls a macro with one line for each type of row that rules judge: its variant of [`Subject`],
 /// its type, and the methods of [`Cluster`](super::Cluster) that return all of them and one by id.
@@ -60,6 +60,12 @@ impl Dirty {
     /// All subjects must be judged.
     pub fn everything() -> Self {
         Self { everything: true, ..Self::default() }
+    }
+
+    /// Whether a fact has to be derived again: because of what changed, or because its time came.
+    pub fn outdates(&self, key: &FactKey, wake: Option<Time>, now: Option<Time>) -> bool {
+        let is_due = wake.zip(now).is_some_and(|(wake, now)| wake <= now);
+        self.everything || self.all_drivers || is_due || self.drivers.contains(key.driver())
     }
 
     /// Whether no subject must be judged again.

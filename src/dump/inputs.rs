@@ -8,7 +8,7 @@ use super::delivery::PieceSink;
 use super::flaw::{DumpError, Flaw};
 use super::packing::{Packing, Unpacker};
 use super::summary::FileSummary;
-use super::window::{Halt, ReadLimits};
+use super::window::{Halt, WindowLimits};
 use super::{Input, layout, wording};
 
 /// Reads all inputs.
@@ -16,7 +16,7 @@ pub(super) fn read<'s>(
     inputs: &[Input],
     stdin: &mut dyn Read,
     sink: &'s mut PieceSink<'s>,
-    limits: ReadLimits,
+    limits: WindowLimits,
 ) -> Result<Vec<FileSummary>, DumpError> {
     if inputs.iter().filter(|input| **input == Input::Stdin).count() > 1 {
         return Err(DumpError::StdinTwice);

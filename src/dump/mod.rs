@@ -111,6 +111,6 @@ pub(crate) fn read(
         inputs,
         stdin,
         sink,
-        window::ReadLimits { skim: true, ..window::ReadLimits::default() },
+        window::WindowLimits { skim: true, ..window::WindowLimits::default() },
     )
 }

@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 use super::delivery::{Delivery, PieceSink};
 use super::flaw::Flaw;
 use super::summary::{FileFormat, FileSummary};
-use super::window::{Filled, Halt, Position, ReadLimits, Window};
+use super::window::{Filled, Halt, Position, Window, WindowLimits};
 use super::{json, layout, wording, yaml};
 
 /// A tar header's magic stands here.
@@ -37,7 +37,7 @@ impl Packing {
 pub(super) struct Unpacker<'s> {
     pub(super) sink: &'s mut PieceSink<'s>,
     pub(super) summaries: Vec<FileSummary>,
-    pub(super) limits: ReadLimits,
+    pub(super) limits: WindowLimits,
 }
 
 /// What the first bytes promise.
@@ -87,7 +87,7 @@ impl Unpacker<'_> {
         source: &mut PeekedSource,
         wrapping: Packing,
     ) -> Result<(), Halt> {
-        let ReadLimits { chunk, skim, json: most_json, yaml: most_yaml } = self.limits;
+        let WindowLimits { chunk, skim, json: most_json, yaml: most_yaml } = self.limits;
         let mut out = Delivery::new(name, wrapping.found, most_json, self.sink);
         let is_json = match source.first_significant() {
             Some(byte) => matches!(byte, b'{' | b'['),

@@ -9,7 +9,7 @@ use super::wording;
 
 /// How much is kept in memory. Tests make both small, so that every seam is met.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ReadLimits {
+pub(super) struct WindowLimits {
     /// How much is read at once.
     pub(super) chunk: usize,
     /// Whether items that kubectl has indented are cut out without being checked.
@@ -21,7 +21,7 @@ pub(super) struct ReadLimits {
     pub(super) yaml: usize,
 }
 
-impl Default for ReadLimits {
+impl Default for WindowLimits {
     fn default() -> Self {
         Self { chunk: 256 << 10, skim: false, json: 64 << 20, yaml: 16 << 20 }
     }

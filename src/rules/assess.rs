@@ -266,11 +266,11 @@ impl Assessor {
         &mut self,
         cluster: &Cluster,
         settings: &Settings,
-        dirty: Dirty,
+        mut dirty: Dirty,
     ) -> BTreeSet<Subject> {
         let now = cluster.clock();
         let due = |wake: Option<Time>| wake.zip(now).is_some_and(|(wake, now)| wake <= now);
-        let mut subjects = dirty.subjects;
+        let mut subjects = std::mem::take(&mut dirty.subjects);
         let woken = self.cases.iter().filter(|(_, notes)| due(notes.wake));
         subjects.extend(woken.map(|(subject, _)| subject.clone()));
 
@@ -278,8 +278,7 @@ impl Assessor {
         let mut changed: BTreeSet<Text> = BTreeSet::new();
         for (key, (fact, wake)) in known {
             let driver = Text::clone(key.driver());
-            let touched = dirty.all_drivers || dirty.drivers.contains(&driver) || due(wake);
-            if touched {
+            if dirty.outdates(&key, wake, now) {
                 // Derived in a new context, so that it does not rest on outdated facts.
                 let cx = Cx::new(cluster, settings, &self.facts);
                 let new = cx.fact(key.clone(), || crate::facts::derive(&cx, &key));

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{JSON_LIST, YAML_LIST, json, read, read_inputs};
-use crate::dump::window::ReadLimits;
+use crate::dump::window::WindowLimits;
 use crate::dump::{self, DumpError, Input, Piece};
 
 #[test]
@@ -139,7 +139,7 @@ fn no_cut_goes_unnoticed() {
 
 #[test]
 fn what_is_too_large_is_refused() {
-    let limits = ReadLimits { chunk: 16, json: 256, yaml: 256, ..ReadLimits::default() };
+    let limits = WindowLimits { chunk: 16, json: 256, yaml: 256, ..WindowLimits::default() };
     let read = |text: &str| read_inputs(&[Input::Stdin], &mut text.as_bytes(), limits);
     let pod = json("Pod", "a");
     let large = format!(r#"{{"apiVersion":"v1","kind":"Pod","x":"{}"}}"#, "x".repeat(256));

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::window::ReadLimits;
+use super::window::WindowLimits;
 use super::{FileSummary, Input, Piece, inputs};
 
 /// What came of reading, in a form that is easy to compare.
@@ -60,7 +60,7 @@ fn told(piece: &Piece) -> String {
 pub(super) fn read_inputs(
     inputs: &[Input],
     stdin: &mut dyn Read,
-    limits: ReadLimits,
+    limits: WindowLimits,
 ) -> ReadPieces {
     let mut pieces = Vec::new();
     let mut sink = |piece: Piece<'_>| {
@@ -77,17 +77,17 @@ pub(super) fn read_inputs(
 
 /// Reads bytes as standard input.
 pub(super) fn read(bytes: impl AsRef<[u8]>) -> ReadPieces {
-    read_inputs(&[Input::Stdin], &mut bytes.as_ref(), ReadLimits::default())
+    read_inputs(&[Input::Stdin], &mut bytes.as_ref(), WindowLimits::default())
 }
 
 /// Reads bytes in small bites, so that every seam lies somewhere else.
 pub(super) fn read_in_bites(bytes: &[u8], sizes: Vec<usize>, chunk: usize) -> ReadPieces {
-    let limits = ReadLimits { chunk, ..ReadLimits::default() };
+    let limits = WindowLimits { chunk, ..WindowLimits::default() };
     read_inputs(&[Input::Stdin], &mut Bites { bytes, sizes, next: 0 }, limits)
 }
 
 pub(super) fn read_path(path: &Path) -> ReadPieces {
-    read_inputs(&[Input::parse(path)], &mut io::empty(), ReadLimits::default())
+    read_inputs(&[Input::parse(path)], &mut io::empty(), WindowLimits::default())
 }
 
 struct Bites<'b> {

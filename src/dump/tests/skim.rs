@@ -10,7 +10,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};
 
 use super::Bites;
-use crate::dump::window::ReadLimits;
+use crate::dump::window::WindowLimits;
 use crate::dump::{Input, Piece, inputs};
 
 /// Parses as whoever takes objects in does: a field that is there twice is an error.
@@ -96,7 +96,7 @@ fn read(bytes: &[u8], skim: bool, bite: usize, chunk: usize) -> (Vec<String>, us
         }
         ControlFlow::Continue(())
     };
-    let limits = ReadLimits { chunk, skim, ..ReadLimits::default() };
+    let limits = WindowLimits { chunk, skim, ..WindowLimits::default() };
     let mut input = Bites { bytes, sizes: vec![bite], next: 0 };
     let files = inputs::read(&[Input::Stdin], &mut input, &mut sink, limits);
     let files = files.unwrap_or_else(|error| panic!("{}", io::Error::other(error)));
