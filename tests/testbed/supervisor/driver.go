@@ -51,8 +51,9 @@ func newDriver(c *cluster, options driverStart) (*driver, error) {
 			rule("", "pods", "get"),
 			rule("apps", "replicasets", "get"),
 		},
-		containers: d.containers,
-		volumes:    []object{{"name": "socket", "emptyDir": object{}}},
+		containers:  d.containers,
+		volumes:     []object{{"name": "socket", "emptyDir": object{}}},
+		hostNetwork: plugin.hostNetwork,
 	}
 	for _, kind := range sidecarKinds {
 		if kind.wanted(&options) {

@@ -32,7 +32,8 @@ var gcePD = plugin{
 	containerArgs: func(*driver) []string {
 		return []string{"--endpoint=unix:" + socketInPod, "--run-node-service=false"}
 	},
-	attaches: true,
+	hostNetwork: true,
+	attaches:    true,
 	node: nodeInfo{
 		id: func(node string) string {
 			return "projects/" + gceProject + "/zones/" + gceZone + "/instances/" + node

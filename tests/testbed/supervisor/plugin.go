@@ -14,6 +14,8 @@ type plugin struct {
 	container      string
 	image          string
 	containerArgs  func(d *driver) []string
+	// hostNetwork is the pod's. Leaders in it call themselves after the node, and not after the pod.
+	hostNetwork bool
 	// attaches says that its volumes always need to be attached.
 	attaches bool
 	node     nodeInfo

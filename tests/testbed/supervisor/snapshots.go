@@ -113,5 +113,11 @@ func snapshotControllerRules() []object {
 		rule("snapshot.storage.k8s.io", "volumesnapshotcontents/status", "patch"),
 		rule("snapshot.storage.k8s.io", "volumesnapshots", "create get list watch update patch delete"),
 		rule("snapshot.storage.k8s.io", "volumesnapshots/status", "update patch"),
+		// It waits for half a minute before it goes on without these.
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshotclasses", "get list watch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshotcontents", "create get list watch update delete patch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshotcontents/status", "patch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshots", "get list watch update patch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshots/status", "update patch"),
 	}
 }

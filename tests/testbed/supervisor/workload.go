@@ -22,6 +22,7 @@ type workload struct {
 	rules          []object        // what it may do in its namespace
 	containers     func() []object
 	volumes        []object
+	hostNetwork    bool
 }
 
 // install creates the API objects, and keeps those that are there.
@@ -86,6 +87,7 @@ func (w *workload) podTemplate() object {
 		"serviceAccountName": w.serviceAccount,
 		"containers":         w.containers(),
 		"volumes":            w.volumes,
+		"hostNetwork":        w.hostNetwork,
 	}
 	if !w.cluster.runs("scheduler") && len(w.cluster.nodes) > 0 {
 		spec["nodeName"] = w.cluster.nodes[0]
