@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{gc, only_the_policy_was_sent, release};
+use super::{age, gc, only_the_policy_was_sent, release};
 use crate::support::{
     Admin, GcePd, PersistentVolume, RealDrivers, Scenario, claim, eventually, pod, real_drivers,
 };
@@ -160,4 +160,32 @@ fn gce_pd_attached_volume_is_refused_until_it_is_detached() {
     assert_eq!(told.outcomes("done"), [&*volume], "{:#}", told.json);
     assert!(!cloud.has(&disk));
     assert_eq!(cloud.operations_on(&disk), ["insert", "attachDisk", "delete"]);
+}
+
+/// One volume names the zone of its disk, the other, as a migration from the in-tree plugin leaves it, does not.
+#[test]
+fn gce_pd_disk_of_an_unspecified_zone_is_the_same_disk() {
+    let world = real_drivers();
+    let on = Scenario::on(&world.cluster);
+    let (admin, cloud) = (Admin::of(&on), &world.gce_pd);
+    let (used, left) = (on.named("used"), on.named("left"));
+    let disk = cloud.make(&used);
+    let anywhere = format!("projects/UNSPECIFIED/zones/UNSPECIFIED/disks/{used}");
+    on.create(&PersistentVolume::csi(&used, GcePd::DRIVER, &anywhere).0);
+    let mut wanted = claim("data", "");
+    wanted["spec"]["volumeName"] = json!(used);
+    on.create(&wanted);
+    on.bound("data");
+    let left_over = PersistentVolume::csi(&left, GcePd::DRIVER, &disk).left_by(&on.name, "gone");
+    on.create(&left_over.provisioned_by(GcePd::DRIVER).0);
+    on.wait_phase(&format!("pv/{left}"), "Released");
+    age();
+
+    let told = admin.refused(5, &["gc", &left, "--older-than", "1s", "--yes"]);
+    assert!(told.reason(&left).contains(&used), "{:#}", told.json);
+    assert!(cloud.has(&disk));
+
+    on.set_policy(&left, "Delete");
+    eventually("the disk of the claim is gone", || !cloud.has(&disk));
+    assert_eq!(on.read("pvc/data")["status"]["phase"], "Bound");
 }

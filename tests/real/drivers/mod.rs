@@ -21,6 +21,11 @@ fn gc<'a>(on: &'a Scenario) -> [&'a str; 6] {
 fn release(on: &Scenario, claim: &str, volume: &str) {
     on.delete(&format!("pvc/{claim}"));
     on.wait_phase(&format!("pv/{volume}"), "Released");
+    age();
+}
+
+/// Lets what is Released be so for longer than [`gc`] asks for.
+fn age() {
     sleep(Duration::from_millis(2100));
 }
 
