@@ -58,6 +58,10 @@ fn gce_pd_released_volume_is_destroyed_and_its_snapshot_stays() {
         assert!(description.contains(part), "{description}");
     }
     let taken = snapshot(&on, &world, "nightly", "data");
+    let report = on.audit(&[]);
+    for name in [&volume, &used] {
+        report.expect_ids(&format!("pv/{name}"), &[]);
+    }
     release(&on, "data", &volume);
     let before = on.cluster.mark();
 

@@ -54,3 +54,29 @@ fn in_tree_static_volume_is_refused() {
     );
     assert!(folder.is_dir());
 }
+
+/// A volume that somebody wrote down for a folder within that of another.
+#[test]
+fn in_tree_folder_around_anothers_is_refused() {
+    let on = Scenario::on(shared());
+    let (admin, class) = (Admin::of(&on), on.named("class"));
+    on.create(&host_path_class(&class, "Retain"));
+    on.create(&claim("outer", &class));
+    let outer = on.bound("outer");
+    let within = on.folder(&outer).join("within");
+    fs::create_dir(&within).expect("because the folder is there");
+    let inner = on.named("inner");
+    on.create(&PersistentVolume::host_path(&inner, &within.display().to_string()).0);
+    let mut wanted = claim("inner", "");
+    wanted["spec"]["volumeName"] = json!(inner);
+    on.create(&wanted);
+    assert_eq!(on.bound("inner"), inner);
+    release(&on, "outer", &outer);
+
+    let told = admin.refused(5, &["gc", &outer, "--older-than", "1s", "--yes"]);
+    assert!(told.reason(&outer).contains(&inner), "{:#}", told.json);
+    assert!(within.is_dir());
+    on.set_policy(&outer, "Delete");
+    eventually("the data is gone", || !within.exists());
+    assert_eq!(on.read("pvc/inner")["status"]["phase"], "Bound");
+}
