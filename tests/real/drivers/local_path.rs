@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{gc, release};
 use crate::support::{Admin, LocalPath, Scenario, never, real_drivers};
 
@@ -57,4 +59,24 @@ fn local_path_volume_deleted_before_its_claim_leaks_its_directory() {
     on.delete("pvc/data");
     on.wait_gone(&object);
     never("somebody removes it", Duration::from_secs(3), || !folder.exists());
+}
+
+/// Deletion is what the scripts of its ConfigMap do, and they are anybody's to edit: the provisioner believes a helper pod
+/// that reports success.
+#[test]
+fn local_path_teardown_that_does_nothing_is_believed() {
+    let world = real_drivers();
+    let on = Scenario::on(&world.cluster);
+    on.create(&LocalPath::claim("data", &world.local_path.class_retain, "node-3"));
+    let volume = on.bound("data");
+    let object = format!("pv/{volume}");
+    let folder = world.local_path.folder(&on.read(&object));
+    // Other scenarios' directories are removed.
+    let script = format!("case $VOL_DIR in *{volume}*) exit 0; esac\nrm -rf \"$VOL_DIR\"\n");
+    let config = format!("configmap/{}", LocalPath::CONFIG);
+    world.cluster.patch(LocalPath::NAMESPACE, &config, &json!({"data": {"teardown": script}}));
+    release(&on, "data", &volume);
+    on.set_policy(&volume, "Delete");
+    on.wait_gone(&object);
+    assert!(folder.is_dir(), "it was removed");
 }

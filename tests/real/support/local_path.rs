@@ -20,6 +20,10 @@ pub(crate) struct LocalPath {
 
 impl LocalPath {
     pub(crate) const PROVISIONER: &str = "rancher.io/local-path";
+    /// Where its helper pods run, and its `ConfigMap` is.
+    pub(crate) const NAMESPACE: &str = "local-path-storage";
+    /// The `ConfigMap` with the scripts of its helper pods.
+    pub(crate) const CONFIG: &str = "local-path-config";
 
     pub(super) fn start(on: &Cluster) -> Self {
         let reply = testbed().request("local-path.start", json!({"cluster": on.name()}));
