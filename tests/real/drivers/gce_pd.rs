@@ -136,7 +136,7 @@ fn gce_pd_disk_attached_out_of_band_stays_until_it_is_detached() {
     assert!(!cloud.has(&disk));
 }
 
-/// The pod and its claim are gone, and the attacher, which hangs, has not detached the disk yet.
+/// The pod and its claim are gone, and nobody has detached the disk yet, as the attacher is down.
 #[test]
 fn gce_pd_attached_volume_is_refused_until_it_is_detached() {
     let world = real_drivers();
@@ -147,7 +147,7 @@ fn gce_pd_attached_volume_is_refused_until_it_is_detached() {
     user["spec"]["nodeName"] = json!("node-1");
     on.create(&user);
     eventually("the disk is attached", || cloud.nodes_of(&disk) == ["node-1"]);
-    cloud.signal("attacher", "STOP");
+    world.cluster.stop_component(GcePd::ATTACHER);
     on.delete("pod/user");
     on.wait_gone("pod/user");
     release(&on, "data", &volume);
@@ -157,7 +157,7 @@ fn gce_pd_attached_volume_is_refused_until_it_is_detached() {
     assert!(told.reason(&volume).contains("still names it, on node node-1"), "{:#}", told.json);
     assert_eq!(cloud.nodes_of(&disk), ["node-1"]);
 
-    cloud.signal("attacher", "CONT");
+    world.cluster.start_component(GcePd::ATTACHER);
     eventually("it is detached", || attachments_of(&on, &volume) == 0);
     assert_eq!(cloud.nodes_of(&disk), [""; 0]);
     let told = admin.run(&named).ends(0);

@@ -15,7 +15,6 @@ const ZONE: &str = "projects/demo/zones/us-central1-a";
 
 /// The driver, and the truth about its disks. They are called by their volume handles.
 pub(crate) struct GcePd {
-    cluster: String,
     /// What the cloud has; the cloud writes it.
     file: PathBuf,
     /// Where the cloud listens.
@@ -30,12 +29,13 @@ pub(crate) struct GcePd {
 
 impl GcePd {
     pub(crate) const DRIVER: &str = "pd.csi.storage.gke.io";
+    /// The component that attaches.
+    pub(crate) const ATTACHER: &str = "pd.csi.storage.gke.io/attacher";
 
     /// Installs it with all sidecars, and the snapshot controller.
     pub(super) fn start(on: &Cluster) -> Self {
-        let cluster = on.name().to_owned();
-        let snapshots = json!({"cluster": cluster, "controller": true});
-        testbed().request("snapshots.install", snapshots);
+        let cluster = on.name();
+        testbed().request("snapshots.install", json!({"cluster": cluster, "controller": true}));
         let reply = testbed().request(
             "driver.start",
             json!({
@@ -57,7 +57,6 @@ impl GcePd {
             class_retain: text(&reply["classes"]["retain"]),
             class_delete: text(&reply["classes"]["delete"]),
             snapshot_class,
-            cluster,
         }
     }
 
@@ -113,13 +112,6 @@ impl GcePd {
         let (_, name) = handle.rsplit_once('/').expect("because it is a path");
         let target = format!("{ZONE}/instances/{node}/detachDisk?deviceName={name}");
         self.ask(&target, &Value::Null);
-    }
-
-    /// Sends `STOP` or `CONT` to its sidecar of this name.
-    pub(crate) fn signal(&self, sidecar: &str, signal: &str) {
-        let component = format!("{}/{sidecar}", Self::DRIVER);
-        let request = json!({"cluster": self.cluster, "component": component, "signal": signal});
-        testbed().request("component.signal", request);
     }
 
     fn everything(&self) -> Value {
