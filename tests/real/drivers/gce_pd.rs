@@ -163,7 +163,7 @@ fn gce_pd_attached_volume_is_refused_until_it_is_detached() {
     let told = admin.run(&named).ends(0);
     assert_eq!(told.outcomes("done"), [&*volume], "{:#}", told.json);
     assert!(!cloud.has(&disk));
-    assert_eq!(cloud.operations_on(&disk), ["insert", "attachDisk", "delete"]);
+    assert_eq!(cloud.operations_on(&disk), ["insert", "attachDisk", "detachDisk", "delete"]);
 }
 
 /// One volume names the zone of its disk, the other, as a migration from the in-tree plugin leaves it, does not.

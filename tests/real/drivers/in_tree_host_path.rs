@@ -31,7 +31,8 @@ fn in_tree_released_volume_is_destroyed_by_the_controller_manager() {
     assert!(folder_in_use.is_dir());
 }
 
-/// A folder that somebody made, and wrote a volume down for: no controller deletes that, whatever the policy says.
+/// A folder that somebody made, and wrote a volume down for. The controller manager deletes what lies in /tmp, whoever made
+/// it; the tool does not rely on that.
 #[test]
 fn in_tree_static_volume_is_refused() {
     let on = Scenario::on(shared());
@@ -53,6 +54,10 @@ fn in_tree_static_volume_is_refused() {
         told.json
     );
     assert!(folder.is_dir());
+
+    on.set_policy(&name, "Delete");
+    on.wait_gone(&format!("pv/{name}"));
+    assert!(!folder.exists());
 }
 
 /// A volume that somebody wrote down for a folder within that of another.

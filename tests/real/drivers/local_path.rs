@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{gc, release};
-use crate::support::{Admin, LocalPath, Scenario, never, real_drivers};
+use crate::support::{Admin, LocalPath, PersistentVolume, Scenario, never, real_drivers};
 
 /// The classes name directories so that one lies in the other, as happens where a pattern leaves out the volume's name.
 /// Removing the outer one would erase what a claim is bound to.
@@ -59,6 +59,26 @@ fn local_path_volume_deleted_before_its_claim_leaks_its_directory() {
     on.delete("pvc/data");
     on.wait_gone(&object);
     never("somebody removes it", Duration::from_secs(3), || !folder.exists());
+}
+
+/// A directory that somebody made, and wrote a volume down for in its class: the provisioner does not count it as its own.
+#[test]
+fn local_path_static_volume_is_refused() {
+    let world = real_drivers();
+    let on = Scenario::on(&world.cluster);
+    let (admin, name) = (Admin::of(&on), on.named("hand"));
+    let folder = world.local_path.make("node-1", &name);
+    let class = &world.local_path.class_retain;
+    on.create(&PersistentVolume::host_path(&name, &folder.display().to_string()).class(class).0);
+    let mut wanted = LocalPath::claim("data", class, "node-1");
+    wanted["spec"]["volumeName"] = json!(name);
+    on.create(&wanted);
+    assert_eq!(on.bound("data"), name);
+    release(&on, "data", &name);
+
+    let told = admin.refused(5, &["gc", &name, "--older-than", "1s", "--yes"]);
+    assert_eq!(told.refusals(), [&*name]);
+    assert!(folder.is_dir());
 }
 
 /// Deletion is what the scripts of its ConfigMap do, and they are anybody's to edit: the provisioner believes a helper pod

@@ -92,7 +92,8 @@ impl GcePd {
         of.filter_map(node).collect()
     }
 
-    /// What was done to a disk or a snapshot, in order: `insert`, `createSnapshot`, `attachDisk`, `delete`.
+    /// What was done to a disk or a snapshot, in order: `insert`, `createSnapshot`, `attachDisk`,
+    /// `detachDisk`, `delete`.
     pub(crate) fn operations_on(&self, handle: &str) -> Vec<String> {
         let everything = self.everything();
         let all = everything["operations"].as_array().into_iter().flatten();

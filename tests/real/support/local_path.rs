@@ -1,5 +1,6 @@
 //! local-path-provisioner as it was released, which is not CSI, and its directories.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -53,6 +54,13 @@ impl LocalPath {
         let mut claim = claim(name, class);
         claim["metadata"]["annotations"] = json!({"volume.kubernetes.io/selected-node": node});
         claim
+    }
+
+    /// Makes a directory of a node that no `PersistentVolume` names yet.
+    pub(crate) fn make(&self, node: &str, name: &str) -> PathBuf {
+        let folder = self.volumes.join(node).join(name);
+        fs::create_dir_all(&folder).expect("because the volumes are ours");
+        folder
     }
 
     /// The directory of a volume. It is one of ours.

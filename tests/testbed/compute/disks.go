@@ -150,8 +150,9 @@ func (c *compute) detachDisk(s *state, in *http.Request) (object, error) {
 		return nil, err
 	}
 	device := in.URL.Query().Get("deviceName")
-	if !s.detach(at, device) {
+	disk, found := s.detach(at, device)
+	if !found {
 		return nil, invalid("no attached disk found with device name '" + device + "'")
 	}
-	return s.done(in, "detachDisk", at+"/"+device), nil
+	return s.done(in, "detachDisk", disk), nil
 }

@@ -78,13 +78,15 @@ func (s *state) users(disk string) []string {
 	return users
 }
 
-// detach says whether there was anything to detach.
-func (s *state) detach(instance, device string) bool {
-	before := len(s.Attachments)
-	s.Attachments = slices.DeleteFunc(s.Attachments, func(one attachment) bool {
-		return one.Instance == instance && one.Device == device
-	})
-	return len(s.Attachments) < before
+// detach returns the disk that it took out of an instance.
+func (s *state) detach(instance, device string) (disk string, found bool) {
+	for i, one := range s.Attachments {
+		if one.Instance == instance && one.Device == device {
+			s.Attachments = slices.Delete(s.Attachments, i, i+1)
+			return one.Disk, true
+		}
+	}
+	return "", false
 }
 
 // link is how answers name a resource. Nobody dials it: the driver only reads such names.
