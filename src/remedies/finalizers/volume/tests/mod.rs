@@ -16,9 +16,9 @@ use crate::model::{
     SecretAssertion, Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
 };
 
-const DRIVER: &str = "ebs.csi.aws.com";
+const DRIVER: &str = "driver.longhorn.io";
 const MIGRATED: &str = "ebs.csi.aws.com";
-const ATTACHER_OF_DRIVER: &str = "external-attacher/ebs-csi-aws-com";
+const ATTACHER_OF_DRIVER: &str = "external-attacher/driver-longhorn-io";
 const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
 
 /// The state of a sidecar of the driver.
