@@ -88,7 +88,11 @@ fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() 
 fn a_finalizer_is_left_to_its_controller_with_the_evidence_and_what_to_do() {
     for (finalizer, who, flag) in [
         (PVC_PROTECTION, "kube-controller-manager", "--driver-absent kube-controller-manager"),
-        (CLONE_SOURCE, "csi-provisioner of driver.longhorn.io", "--driver-absent driver.longhorn.io"),
+        (
+            CLONE_SOURCE,
+            "csi-provisioner of driver.longhorn.io",
+            "--driver-absent driver.longhorn.io",
+        ),
         (SNAPSHOT_SOURCE, "snapshot-controller", "--driver-absent snapshot-controller"),
     ] {
         for (liveness, words) in [

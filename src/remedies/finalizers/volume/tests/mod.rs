@@ -116,7 +116,12 @@ fn volume(case: &Case) -> Volume {
         reclaim_policy: case.policy.clone(),
         claim_ref: claimed.then_some(claim),
         source,
-        backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        backend: Some(match case.origin {
+            Origin::InTree => {
+                BackendKey { driver: "hostPath".into(), handle: "/tmp/hostpath_pv/a@any".into() }
+            }
+            _ => BackendKey { driver: DRIVER.into(), handle: "vol-1".into() },
+        }),
         attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
