@@ -57,7 +57,9 @@ pub use kept::{KeptBackend, Recorded};
 pub use kind::Kind;
 pub use lease::Lease;
 pub(crate) use metadata::FieldManager;
-pub use metadata::{FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
+pub use metadata::{
+    Exemptions, FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference,
+};
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse};

@@ -179,8 +179,10 @@ fn volume(traits: &Traits, index: usize) -> Volume {
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),
-            ignore: (against == A::Ignore).then(|| "all legal hold".into()),
-            keep_until: (against == A::KeepUntil).then(|| "2099-01-01".into()),
+            exemptions: Some(Box::new(crate::model::Exemptions {
+                ignore: (against == A::Ignore).then(|| "all legal hold".into()),
+                keep_until: (against == A::KeepUntil).then(|| "2099-01-01".into()),
+            })),
             deleting: (against == A::Terminating).then(|| at(1)),
             ..metadata(&name)
         },

@@ -32,10 +32,10 @@ pub(super) fn third_party_finalizers(volume: &Volume) -> Option<String> {
 
 /// Refuses where an annotation exempts it.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
-    if let Some(ignore) = &metadata.ignore {
+    if let Some(ignore) = metadata.ignore() {
         return Err(format!("annotation storage.kubectl.dev/ignore: {ignore}"));
     }
-    if let Some(until) = &metadata.keep_until {
+    if let Some(until) = metadata.keep_until() {
         // A date that does not parse never expires: its author wanted protection.
         let expired =
             parse_day(until).is_some_and(|time| cx.passed(time, std::time::Duration::ZERO));

@@ -86,11 +86,23 @@ fn exempted() -> [(Metadata, &'static str); 2] {
     let metadata = || volume().metadata;
     [
         (
-            Metadata { ignore: Some("all legal hold".into()), ..metadata() },
+            Metadata {
+                exemptions: Some(Box::new(crate::model::Exemptions {
+                    ignore: Some("all legal hold".into()),
+                    keep_until: None,
+                })),
+                ..metadata()
+            },
             "annotation storage.kubectl.dev/ignore: all legal hold",
         ),
         (
-            Metadata { keep_until: Some("2027-06-01".into()), ..metadata() },
+            Metadata {
+                exemptions: Some(Box::new(crate::model::Exemptions {
+                    ignore: None,
+                    keep_until: Some("2027-06-01".into()),
+                })),
+                ..metadata()
+            },
             "annotation storage.kubectl.dev/keep-until: 2027-06-01",
         ),
     ]

@@ -267,8 +267,7 @@ fn reclaimable(dice: &mut Dice) -> Box<Volume> {
     let mut volume = volume(dice);
     volume.metadata = Metadata {
         deleting: None,
-        ignore: None,
-        keep_until: None,
+        exemptions: None,
         managers: [FieldOwner {
             field: ManagedField::Phase,
             manager: "kube-controller-manager".into(),
@@ -354,10 +353,12 @@ fn volume(dice: &mut Dice) -> Volume {
         metadata: Metadata {
             finalizers: boxed(dice.subset(&finalizers)).into(),
             managers: owners(dice),
-            ignore: dice.chance(12).then(|| "all mine".into()),
-            keep_until: dice
-                .chance(12)
-                .then(|| dice.pick(&["2027-01-01", "2026-01-01", "x"]).into()),
+            exemptions: Some(Box::new(kubectl_storage::model::Exemptions {
+                ignore: dice.chance(12).then(|| "all mine".into()),
+                keep_until: dice
+                    .chance(12)
+                    .then(|| dice.pick(&["2027-01-01", "2026-01-01", "x"]).into()),
+            })),
             ..metadata(dice, &VOLUMES)
         },
         phase: dice.pick(&[

@@ -204,7 +204,10 @@ fn what_nothing_is_wrong_with_is_told_so() {
     );
     let mut exempt = attachment(&[OWN], None);
     exempt.metadata = metadata("csi-1", &[OWN], None);
-    exempt.metadata.ignore = Some("all: mine".into());
+    exempt.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
+        ignore: Some("all: mine".into()),
+        keep_until: None,
+    }));
     refuses(ask(with_volume(alive()), &exempt), &["annotation storage.kubectl.dev/ignore"]);
 }
 
