@@ -1,6 +1,8 @@
 //! Versions of the running csi-provisioner by image tag, and what is known of these versions
 //! (semantics#reclaim-policy, semantics#feature-gates).
 
+mod honored_finalizer;
+
 use std::collections::BTreeSet;
 
 use semver::Version;
@@ -12,6 +14,9 @@ use crate::model::{
     SidecarContainer, Sidecars, Text, image_name,
 };
 
+pub(super) use honored_finalizer::derive as derive_finalizer_support;
+pub use honored_finalizer::{every_provisioner_honors_finalizer, finalizer_driver};
+
 /// Returns the claimed version of every pod and workload that runs the csi-provisioner of a driver.
 ///
 /// A Deployment occurs more than once, with its pods and itself; during an upgrade with different
@@ -22,7 +27,9 @@ pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     let key = FactKey::ProvisionerVersions(Text::clone(driver));
     match &*cx.fact(key, || Fact::ProvisionerVersions(derive(cx, driver))) {
         Fact::ProvisionerVersions(versions) => versions.clone(),
-        Fact::DeletionSecrets(_) | Fact::Controller(_) => derive(cx, driver),
+        Fact::DeletionSecrets(_) | Fact::Controller(_) | Fact::FinalizerSupport(_) => {
+            derive(cx, driver)
+        }
     }
 }
 
@@ -90,15 +97,18 @@ fn claimed(
     if !container.plays(ControllerRole::Provisioner) {
         return None;
     }
-    let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
-    let account = named.unwrap_or_else(|| "default".into());
     Some(ClaimedVersion {
         object,
         image: Text::clone(&container.image),
         version: tag_version(&container.image),
         honor_flag: honor_flag(&container.args),
-        service_account: Some((Text::clone(namespace), account)),
+        service_account: Some(service_account(namespace, sidecars)),
     })
+}
+
+fn service_account(namespace: &Text, sidecars: &Sidecars) -> (Text, Text) {
+    let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
+    (Text::clone(namespace), named.unwrap_or_else(|| "default".into()))
 }
 
 fn tag_version(image: &str) -> Option<Version> {
@@ -167,10 +177,13 @@ pub enum Defect {
 
 /// Returns the known defect of a claimed version.
 pub fn defect(claimed: &ClaimedVersion) -> Option<Defect> {
-    let version = claimed.version.as_ref()?;
+    defect_of(claimed.version.as_ref()?, claimed.honor_flag)
+}
+
+fn defect_of(version: &Version, honor_flag: Option<bool>) -> Option<Defect> {
     match (version.major, version.minor, version.patch) {
         (5, 0, 0 | 1) => Some(Defect::EmptyPatch),
-        (3, 1.., _) | (4, ..) if claimed.honor_flag != Some(true) => Some(Defect::Unprotected),
+        (3, 1.., _) | (4, ..) if honor_flag != Some(true) => Some(Defect::Unprotected),
         (0..=2, ..) | (3, 0, _) => Some(Defect::TooOld),
         _ => None,
     }

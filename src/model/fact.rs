@@ -1,5 +1,7 @@
 //! Facts about drivers, derived once for all volumes of a driver.
 
+use std::collections::BTreeSet;
+
 use semver::Version;
 
 use super::{ControllerRole, ControllerState, ObjectRef, Text};
@@ -13,6 +15,9 @@ pub enum FactKey {
     DeletionSecrets(Text),
     /// The versions that run as csi-provisioner of a driver.
     ProvisionerVersions(Text),
+    /// Whether every csi-provisioner that may serve a driver honors the deletion-protection
+    /// finalizer.
+    FinalizerSupport(Text),
 }
 
 impl FactKey {
@@ -21,7 +26,8 @@ impl FactKey {
         match self {
             Self::Controller(_, driver)
             | Self::DeletionSecrets(driver)
-            | Self::ProvisionerVersions(driver) => driver,
+            | Self::ProvisionerVersions(driver)
+            | Self::FinalizerSupport(driver) => driver,
         }
     }
 }
@@ -32,7 +38,13 @@ pub enum Fact {
     Controller(ControllerState),
     DeletionSecrets(bool),
     ProvisionerVersions(Vec<ClaimedVersion>),
+    FinalizerSupport(FinalizerSupport),
 }
+
+/// The service accounts, each with its namespace, of every csi-provisioner that may serve a driver:
+/// those honor the deletion-protection finalizer if they may patch volumes. `Err` is the reason why
+/// that is not certain.
+pub type FinalizerSupport = Result<BTreeSet<(Text, Text)>, String>;
 
 impl Fact {
     /// Whether both facts agree, apart from the latest evidence: a renewed Lease alone changes

@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Remedy, checks, reclaim, released};
+use super::{Remedy, checks, deletion_protection, reclaim, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Action, Effect, Phase, Proposal, Refusal, Uid, Undo, Volume};
@@ -39,11 +39,13 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let Some(uid) = &volume.metadata.uid else {
         return refuse("its uid is not known".to_owned());
     };
+    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::CondemnVolume {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
             claim: placeholder_claim_uid(uid),
+            finalizer,
         }],
         effect: effect(),
         undo: Undo::Never("the owner deletes the backend volume at once"),

@@ -1,7 +1,7 @@
 //! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
-use super::{Remedy, checks, released};
+use super::{Remedy, checks, deletion_protection, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
@@ -35,12 +35,14 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if let Err(reason) = check(cx, volume, &owner, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect: effect() }));
     }
+    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
             from: ReclaimPolicy::Retain,
             to: ReclaimPolicy::Delete,
             doubts_backend: false,
+            finalizer,
         }],
         effect: effect(),
         undo: Undo::Never("the owner deletes the backend volume at once"),

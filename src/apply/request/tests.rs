@@ -51,7 +51,8 @@ fn volume() -> ObjectRef {
 }
 
 fn set(from: ReclaimPolicy, to: ReclaimPolicy, doubts_backend: bool) -> Action {
-    Action::SetReclaimPolicy { volume: volume(), from, to, doubts_backend }
+    let finalizer = FinalizerEdit::Untouched;
+    Action::SetReclaimPolicy { volume: volume(), from, to, doubts_backend, finalizer }
 }
 
 fn reclaim() -> Action {
@@ -60,7 +61,8 @@ fn reclaim() -> Action {
 
 fn condemn(from: ReclaimPolicy) -> Action {
     let claim = Uid::parse(OTHER).expect("it is not empty");
-    Action::CondemnVolume { volume: volume(), from, claim }
+    let finalizer = FinalizerEdit::Untouched;
+    Action::CondemnVolume { volume: volume(), from, claim, finalizer }
 }
 
 fn remove(finalizer: &str, guards: Vec<Guard>) -> Action {

@@ -1,0 +1,46 @@
+//! The deletion-protection finalizer in a patch of the reclaim policy: added with the policy Delete,
+//! so that nobody's deletion of the object can come before that of the backend volume (R-2644-11),
+//! and removed again with the policy Retain (P-POLICY).
+
+use crate::cluster::Cx;
+use crate::facts::{self, EXTERNAL_PROVISIONER};
+use crate::model::{FinalizerEdit, Volume};
+
+/// Returns what a patch to the policy Delete does about the finalizer. Where it would help, but not
+/// every csi-provisioner is known to honor it, a notice gives the reason.
+pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
+    if volume.metadata.deleting.is_some() || has_it(volume) {
+        return FinalizerEdit::Untouched;
+    }
+    let Some(driver) = facts::finalizer_driver(volume) else { return FinalizerEdit::Untouched };
+    match facts::every_provisioner_honors_finalizer(cx, &driver) {
+        Ok(()) => FinalizerEdit::Added,
+        Err(reason) => {
+            notices.push(format!(
+                "no finalizer protects it meanwhile ({reason}): whoever deletes the object before the driver has deleted the disk leaks the disk"
+            ));
+            FinalizerEdit::Untouched
+        }
+    }
+}
+
+/// Returns what a patch to another policy than Delete does about the finalizer: one that this tool
+/// has added is removed. On a Terminating volume it stays, and a notice names who removes it.
+pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
+    if !has_it(volume) || !cx.added_finalizer(volume, EXTERNAL_PROVISIONER) {
+        return FinalizerEdit::Untouched;
+    }
+    if volume.metadata.deleting.is_some() {
+        notices.push(format!(
+            "finalizer {EXTERNAL_PROVISIONER}, which this tool had added, holds the object until {} takes it off; where none runs, `kubectl storage fix-finalizers {}` does",
+            facts::owner(volume).describe(),
+            volume.object(),
+        ));
+        return FinalizerEdit::Untouched;
+    }
+    FinalizerEdit::Removed
+}
+
+fn has_it(volume: &Volume) -> bool {
+    volume.metadata.finalizers.iter().any(|it| **it == *EXTERNAL_PROVISIONER)
+}
