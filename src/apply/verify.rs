@@ -47,8 +47,10 @@ pub(super) async fn verify(
             // The watch may not have brought the write yet: Retain is then the earlier policy.
             let taken = cluster.take_in(&change.object.key, Some(written));
             let tracked = taken.is_ok();
-            let (outcome, detail) = until_gone(cluster, &change.object, wait, UNSEEN, tracked).await;
-            if outcome == Outcome::Done && tracked && cluster.driver_answered(&change.object).await {
+            let (outcome, detail) =
+                until_gone(cluster, &change.object, wait, UNSEEN, tracked).await;
+            if outcome == Outcome::Done && tracked && cluster.driver_answered(&change.object).await
+            {
                 return (outcome, ANSWERED.to_owned());
             }
             (outcome, detail)

@@ -61,7 +61,8 @@ pub(crate) use protection::{
 };
 pub(crate) use provisioner::{
     Defect, claimed_versions, defect, deletes_static_volumes, every_provisioner_honors_finalizer,
-    finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
+    finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen,
+    surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 

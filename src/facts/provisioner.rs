@@ -62,14 +62,16 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     versions
 }
 
+/// The kinds that may run a csi-provisioner.
+const RUNNERS: [Kind; 5] =
+    [Kind::Pod, Kind::StatefulSet, Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet];
+
 /// Whether everything that may run a csi-provisioner was read.
 ///
 /// # Errors
 /// What was not read.
 pub fn provisioners_seen(cx: &Cx) -> Seen<()> {
-    [Kind::Pod, Kind::StatefulSet, Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet]
-        .into_iter()
-        .try_for_each(|kind| cx.all_of(kind))
+    RUNNERS.into_iter().try_for_each(|kind| cx.all_of(kind))
 }
 
 /// Returns the pods that hold the driver's Lease, by namespace and sanitised name: the Lease shows

@@ -1,6 +1,6 @@
 //! The deletion-protection finalizer in a patch of the reclaim policy: added with the policy Delete,
-//! so that nobody's deletion of the object can come before that of the backend volume (R-2644-11),
-//! and removed again with the policy Retain (P-POLICY).
+//! so that nobody's deletion of the object comes before that of the backend volume (R-2644-29),
+//! and removed again with the policy Retain.
 
 use crate::cluster::Cx;
 use crate::facts::{self, EXTERNAL_PROVISIONER};
@@ -38,9 +38,23 @@ pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>
         ));
         return FinalizerEdit::Untouched;
     }
+    notices.push(format!(
+        "the same patch removes finalizer {EXTERNAL_PROVISIONER}, which this tool had added: nobody else might"
+    ));
     FinalizerEdit::Removed
+}
+
+/// What a plan says of the finalizer in a patch to the policy Delete.
+pub(super) fn in_words(edit: FinalizerEdit) -> String {
+    match edit {
+        FinalizerEdit::Added => format!(" and adds finalizer {EXTERNAL_PROVISIONER}"),
+        FinalizerEdit::Untouched | FinalizerEdit::Removed => String::new(),
+    }
 }
 
 fn has_it(volume: &Volume) -> bool {
     volume.metadata.finalizers.iter().any(|it| **it == *EXTERNAL_PROVISIONER)
 }
+
+#[cfg(test)]
+mod tests;

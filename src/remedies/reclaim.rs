@@ -5,14 +5,14 @@ use super::{Remedy, checks, deletion_protection, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
-    Action, Effect, Proposal, ReclaimPolicy, Refusal, Text, Threshold, Undo, Volume,
+    Action, Effect, FinalizerEdit, Proposal, ReclaimPolicy, Refusal, Text, Threshold, Undo, Volume,
     format_duration,
 };
 
 /// P-POLICY from Retain to Delete, with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
-    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, SubjectAccessReview],
     writes: &[("patch", "persistentvolumes")],
     command: |cx, volume| {
         let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
@@ -24,16 +24,17 @@ pub static REMEDY: Remedy = Remedy {
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
-    let effect = || Effect {
+    let effect = |finalizer| Effect {
         what: format!(
-            "sets the reclaim policy to Delete; then {} deletes the backend volume and the object",
+            "sets the reclaim policy to Delete{}; then {} deletes the backend volume and the object",
+            deletion_protection::in_words(finalizer),
             owner.describe()
         ),
         risk: "the data is gone for good; Retain is often deliberate".to_owned(),
     };
     let mut relies_on = Vec::new();
     if let Err(reason) = check(cx, volume, &owner, &mut notices, &mut relies_on)? {
-        return Ok(Err(Refusal { reason, effect: effect() }));
+        return Ok(Err(Refusal { reason, effect: effect(FinalizerEdit::Untouched) }));
     }
     let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
@@ -44,7 +45,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             doubts_backend: false,
             finalizer,
         }],
-        effect: effect(),
+        effect: effect(finalizer),
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
         relies_on,

@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::{Manifest, deletion_protection};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Action, ClaimPhase, Effect, FinalizerEdit, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
+    Action, ClaimPhase, Effect, FinalizerEdit, Phase, Proposal, ReclaimPolicy, Refusal, Undo,
+    Volume,
 };
 
 /// The name of this purpose in plans and in the journal.

@@ -6,8 +6,8 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::facts::PV_PROTECTION;
 use crate::model::{
-    Action, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, Metadata, Phase, ReclaimPolicy, Row,
-    Settings, Time, Uid, Undo, VolumeSource,
+    Action, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, FinalizerEdit, Metadata, Phase,
+    ReclaimPolicy, Row, Settings, Time, Uid, Undo, VolumeSource,
 };
 
 fn now() -> Time {
@@ -121,6 +121,7 @@ fn a_stop_says_where_the_backend_may_be_half_gone() {
             from: policy,
             to: Retain,
             doubts_backend: doubts,
+            finalizer: FinalizerEdit::Untouched,
         };
         assert_eq!(proposal.steps, [step], "{case}");
         assert_eq!(matches!(proposal.undo, Undo::Never(_)), doubts, "{case}");

@@ -125,7 +125,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
         Lookup::Whole(kind) => vec![*kind],
         Lookup::Answer(question) => vec![question.kind()],
-        Lookup::Fact(FactKey::ProvisionerVersions(_)) => {
+        Lookup::Fact(FactKey::ProvisionerVersions(_) | FactKey::FinalizerSupport(_)) => {
             workloads.into_iter().chain([Kind::Pod]).collect()
         }
         Lookup::Fact(FactKey::Controller(role, _)) => {

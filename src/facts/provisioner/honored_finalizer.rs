@@ -1,5 +1,5 @@
 //! Whether every csi-provisioner that may serve a driver honors the deletion-protection finalizer on
-//! a volume that another client gave it (P-POLICY).
+//! a volume that another client gave it (R-2644-29).
 //!
 //! Stricter than what is known of versions for a report: one that may run counts like one that
 //! does, and what cannot be read counts against it.
@@ -7,15 +7,16 @@
 use std::collections::BTreeSet;
 
 use super::{
-    defect_of, honor_flag, leaders, mentions, provisioners_seen, service_account, tag_version,
+    RUNNERS, defect_of, honor_flag, leaders, mentions, provisioners_seen, service_account,
+    tag_version,
 };
 use crate::cluster::Cx;
 use crate::facts::controller::may_run_provisioner;
 use crate::facts::driver_names::sanitize;
 use crate::facts::owner::owner;
 use crate::model::{
-    Answer, ControllerRole, Fact, FactKey, FinalizerSupport, Kind, PodPhase,
-    PodUse, Question, SidecarContainer, Sidecars, Text, Volume, Workload,
+    Answer, ControllerRole, Fact, FactKey, FinalizerSupport, Kind, PodPhase, PodUse, Question,
+    SidecarContainer, Sidecars, Text, Volume, Workload,
 };
 
 /// The first csi-provisioner without a known defect in its handling of the finalizer (R-2644-22).
@@ -58,6 +59,10 @@ pub fn every_provisioner_honors_finalizer(cx: &Cx, driver: &Text) -> Result<(), 
 /// Derives it from the cluster as it is now, apart from permissions.
 pub(in crate::facts) fn derive(cx: &Cx, driver: &Text) -> FinalizerSupport {
     provisioners_seen(cx).map_err(|unseen| unseen.reason)?;
+    // One namespace that was lost since may hold another one.
+    if let Some(gap) = cx.cluster().gaps().find(|gap| RUNNERS.contains(&gap.kind)) {
+        return Err(gap.reason.clone());
+    }
     let leaders = leaders(cx, driver);
     let names_driver =
         |sidecars: &Sidecars| sidecars.mentions.iter().any(|text| mentions(text, driver));
@@ -155,9 +160,9 @@ fn honoring(
     match gate(&container.args) {
         Gate::Default | Gate::On => Ok(service_account(namespace, sidecars)),
         Gate::Off => Err(format!("the arguments of {image} switch the finalizer off")),
-        Gate::Unknown => Err(format!(
-            "whether the arguments of {image} switch the finalizer off cannot be read"
-        )),
+        Gate::Unknown => {
+            Err(format!("whether the arguments of {image} switch the finalizer off cannot be read"))
+        }
     }
 }
 

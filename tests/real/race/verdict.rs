@@ -135,6 +135,9 @@ impl Verdict {
             .collect();
         let mut ours = BTreeMap::new();
         for patch in &successes {
+            self.holds(adds_finalizer(patch), || {
+                format!("{name}: without the finalizer: {patch:#}")
+            });
             let Some(revision) = patched(evidence.history, patch) else {
                 self.wrong.push(format!("{name}: nobody knows what was patched: {patch:#}"));
                 continue;
@@ -278,18 +281,19 @@ impl Verdict {
             let named = evidence.volumes.iter().any(|it| handle(it) == *folder);
             let told = entry(evidence.json, "changes", name)
                 .is_some_and(|it| it["outcome"] == "pending" || it["outcome"] == "unanswered");
-            if !named && deleted && !told {
+            // Under our patch, a deletion of the object waits for the provisioner, unless somebody has taken the
+            // policy back.
+            let theirs = deleted && (!is_ours || taken_back(evidence.history, name));
+            if !named && theirs && !told {
                 self.count("(folders leaked by somebody's deletion)");
             }
-            self.holds(named || told || deleted, || {
+            self.holds(named || told || theirs, || {
                 format!("{folder}: the folder is left, and nobody knows of it")
             });
-            // Whoever deletes the object between our patch and the provisioner's look leaks the disk, and the
-            // API shows the same as when the provisioner does it.
-            if done && is_ours && deleted {
-                self.count("(done, but somebody deleted the object first)");
-            }
-            self.holds(!(done && is_ours) || deleted, || {
+            let answered = entry(evidence.json, "changes", name)
+                .and_then(|it| it["detail"].as_str())
+                .is_some_and(|it| it.contains("the driver answered OK"));
+            self.holds(!(done && is_ours) || (theirs && !answered), || {
                 format!("{folder}: the receipt says done, and the folder is there")
             });
         }
@@ -317,6 +321,14 @@ impl Verdict {
             format!("{}: exit code {code:?}, not {expected}", evidence.case.user())
         });
     }
+}
+
+fn adds_finalizer(patch: &Value) -> bool {
+    let operations = patch["requestObject"].as_array();
+    operations.is_some_and(|all| {
+        let finalizer = "external-provisioner.volume.kubernetes.io/finalizer";
+        all.iter().any(|it| it["op"] == "add" && it["value"] == finalizer)
+    })
 }
 
 /// The handles of volumes whose policy somebody else has set to Delete.

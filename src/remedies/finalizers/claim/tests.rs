@@ -240,7 +240,7 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     let all = [PVC_PROTECTION, CLONE_SOURCE];
     let proposal = ask(keep.clone(), &all, &volume(ReclaimPolicy::Delete)).expect("planned");
     assert_eq!(steps(&proposal), ["set-reclaim-policy", CLONE_SOURCE, PVC_PROTECTION]);
-    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of }) =
+    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of, .. }) =
         proposal.steps.first()
     else {
         panic!("{:?}", proposal.steps);
