@@ -17,7 +17,7 @@ pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -
         Ok(()) => FinalizerEdit::Added,
         Err(reason) => {
             notices.push(format!(
-                "no finalizer protects it meanwhile ({reason}): whoever deletes the object before the driver has deleted the disk leaks the disk"
+                "the patch adds no finalizer ({reason}): deleting the object before the driver is done leaks the disk"
             ));
             FinalizerEdit::Untouched
         }

@@ -396,7 +396,7 @@ fn the_usual_provisioner_honors_it() {
     assert_eq!(
         notices,
         [
-            "no finalizer protects it meanwhile (image registry.k8s.io/sig-storage/csi-provisioner:v5.0.1 is older than csi-provisioner 5.0.2): whoever deletes the object before the driver has deleted the disk leaks the disk"
+            "the patch adds no finalizer (image registry.k8s.io/sig-storage/csi-provisioner:v5.0.1 is older than csi-provisioner 5.0.2): deleting the object before the driver is done leaks the disk"
         ]
     );
 }

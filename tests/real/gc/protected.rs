@@ -110,7 +110,7 @@ fn a_version_that_cannot_be_read_gets_the_plain_patch_and_an_honest_receipt() {
     let name = left(&on, &driver, "pv");
     let shown = Admin::of(&on).run(&["gc", &name, "--older-than", "1s", "--dry-run=client"]);
     let notices = shown.json["changes"][0]["notices"].to_string();
-    for words in ["no finalizer protects it", "cannot be read from image", "@sha256:00"] {
+    for words in ["the patch adds no finalizer", "cannot be read from image", "@sha256:00"] {
         assert!(notices.contains(words), "{notices}");
     }
 
@@ -182,12 +182,13 @@ fn retain_removes_the_finalizer_that_gc_has_added() {
 
     // On a Terminating volume it is the provisioner's to remove, and the plan says so.
     let object = format!("pv/{terminating}");
-    let told = admin.run(&["retain", &object, "--yes"]).ends(0);
-    let notices = told.json["changes"][0]["notices"].to_string();
+    let shown = admin.run(&["retain", &object, "--dry-run=client"]);
+    let notices = shown.json["changes"][0]["notices"].to_string();
     assert!(
         notices.contains("csi-provisioner of unprotected.csi.example takes it off"),
         "{notices}"
     );
+    let told = admin.run(&["retain", &object, "--yes"]).ends(0);
     assert_eq!(policy(&on, &terminating), "Retain");
     assert!(on.has_finalizer(&object, FINALIZER));
     driver.resume();
