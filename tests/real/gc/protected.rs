@@ -89,7 +89,7 @@ fn somebodys_deletion_waits_for_the_driver() {
     let detail = &told.json["changes"][0]["detail"];
     assert_eq!(detail, "the driver answered OK, and the object is gone");
     assert!(!driver.has(&name), "the backend volume is leaked");
-    assert_eq!(driver.delete_calls(&name), 1);
+    assert!(driver.delete_calls(&name) > 0);
     assert_eq!(writes.len(), 1, "{writes:#?}");
     let add = json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER});
     assert_eq!(

@@ -69,7 +69,8 @@ fn released_volumes_are_reclaimed_by_one_patch_each() {
     for (index, name) in gone.iter().enumerate() {
         assert!(on.get(&format!("pv/{name}")).is_none(), "{name} is still there");
         assert!(!driver.has(&handles[index]), "the folder of {name} is still there");
-        assert_eq!(driver.delete_calls(&handles[index]), 1);
+        // A provisioner may ask twice (R-2644-29).
+        assert!((1..=2).contains(&driver.delete_calls(&handles[index])));
 
         let about = |it: &&Value| it["objectRef"]["name"] == **name;
         let requests = admin.requests(before);
