@@ -37,9 +37,9 @@ fn only_what_is_known_to_have_ended_is_not_open() {
 
 #[test]
 fn a_finalizer_is_ours_until_we_remove_it() {
+    type Case = (&'static str, Vec<(Intent, &'static [Outcome])>, &'static [&'static str]);
     let adds = |name: &str| Intent { adds_finalizer: Some(name.to_owned()), ..keep("a") };
     let removes = |name: &str| Intent { removes_finalizer: Some(name.to_owned()), ..keep("a") };
-    type Case = (&'static str, Vec<(Intent, &'static [Outcome])>, &'static [&'static str]);
     let cases: [Case; 8] = [
         ("added", vec![(adds("f"), &[Sent, Done])], &["f"]),
         ("waited for", vec![(adds("f"), &[Sent, Pending])], &["f"]),

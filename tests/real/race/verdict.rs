@@ -189,6 +189,10 @@ impl Verdict {
         self.holds(so, || {
             format!("{name}: the receipt says {outcome}, {successes} patches, there now: {exists}")
         });
+        let detail = change.and_then(|it| it["detail"].as_str()).unwrap_or_default();
+        if detail.contains("the driver answered OK") {
+            self.count("(done, and the driver's answer was seen)");
+        }
         outcome == "done"
     }
 
@@ -273,6 +277,9 @@ impl Verdict {
                     (false, false) => "(folders gone by nobody)",
                 };
                 self.count(by);
+                if is_ours && deleted && done {
+                    self.count("(folders gone by our patch, although somebody deleted the object)");
+                }
                 self.holds(is_ours || theirs.contains(folder), || {
                     format!("{folder}: the folder is gone, and nobody was to have it deleted")
                 });
