@@ -34,9 +34,18 @@ struct Raced {
     meanwhile: Option<Value>,
 }
 
+/// How the provisioner is kept from looking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// It is stopped, goes on, and learns of everything that happened.
+    Suspended,
+    /// It is killed, starts anew, and sees what there is then.
+    Killed,
+}
+
 /// Stops the provisioner right before the patch of `gc`, and deletes the volume right after it, before the provisioner
 /// goes on: the interleaving of R-2644-11.
-fn raced(on: &Scenario, driver: &Driver, name: &str) -> Raced {
+fn raced(on: &Scenario, driver: &Driver, name: &str, stop: Stop) -> Raced {
     let (admin, proxy) = (Admin::of(on), on.cluster.proxy());
     let object = format!("pv/{name}");
     let path = format!("^/api/v1/persistentvolumes/{name}$");
@@ -46,14 +55,18 @@ fn raced(on: &Scenario, driver: &Driver, name: &str) -> Raced {
     let running = admin.by(proxy.kubeconfig(), &args).start();
     held.wait();
     let provisioner = format!("{}/provisioner", driver.name);
-    on.cluster.signal_component(&provisioner, "STOP");
+    let signal = if stop == Stop::Suspended { "STOP" } else { "KILL" };
+    on.cluster.signal_component(&provisioner, signal);
     held.release();
     eventually("the policy is Delete", || policy(on, name) == "Delete");
     on.delete(&object);
     sleep(Duration::from_millis(500));
     let meanwhile = on.get(&object);
     assert_eq!(driver.delete_calls(name), 0, "the provisioner is stopped");
-    on.cluster.signal_component(&provisioner, "CONT");
+    match stop {
+        Stop::Suspended => on.cluster.signal_component(&provisioner, "CONT"),
+        Stop::Killed => on.cluster.start_component(&provisioner),
+    }
     let told = Told::of(running.finish()).ends(0);
     let mut writes = admin.writes(before);
     writes.retain(|it| it["objectRef"]["resource"] != "events");
@@ -75,21 +88,26 @@ fn flip(to: &str) -> Value {
 fn somebodys_deletion_waits_for_the_driver() {
     let on = Scenario::on(shared());
     let driver = shared().start_driver("protected.csi.example", &DriverOptions::default());
-    let name = left(&on, &driver, "pv");
-    let shown = Admin::of(&on).run(&["gc", &name, "--older-than", "1s", "--dry-run=client"]);
+    for (stop, name) in [(Stop::Suspended, "suspended"), (Stop::Killed, "killed")] {
+        waits_for_the_driver(&on, &driver, stop, &left(&on, &driver, name));
+    }
+}
+
+fn waits_for_the_driver(on: &Scenario, driver: &Driver, stop: Stop, name: &str) {
+    let shown = Admin::of(on).run(&["gc", name, "--older-than", "1s", "--dry-run=client"]);
     let step = &shown.json["changes"][0]["steps"][0];
     assert!(step["what"].to_string().contains(FINALIZER), "{step:#}");
 
-    let Raced { told, writes, meanwhile } = raced(&on, &driver, &name);
+    let Raced { told, writes, meanwhile } = raced(on, driver, name, stop);
     let held = meanwhile.expect("because the finalizer holds it");
     assert!(held["metadata"]["deletionTimestamp"].is_string(), "{held:#}");
     let finalizers = held["metadata"]["finalizers"].as_array().expect("because there are some");
     assert!(finalizers.iter().any(|it| it == FINALIZER), "{held:#}");
-    assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
+    assert_eq!(told.outcomes("done"), [name], "{:#}", told.json);
     let detail = &told.json["changes"][0]["detail"];
     assert_eq!(detail, "the driver answered OK, and the object is gone");
-    assert!(!driver.has(&name), "the backend volume is leaked");
-    assert!(driver.delete_calls(&name) > 0);
+    assert!(!driver.has(name), "the backend volume is leaked");
+    assert!(driver.delete_calls(name) > 0);
     assert_eq!(writes.len(), 1, "{writes:#?}");
     let add = json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER});
     assert_eq!(
@@ -114,7 +132,7 @@ fn a_version_that_cannot_be_read_gets_the_plain_patch_and_an_honest_receipt() {
         assert!(notices.contains(words), "{notices}");
     }
 
-    let Raced { told, writes, meanwhile } = raced(&on, &driver, &name);
+    let Raced { told, writes, meanwhile } = raced(&on, &driver, &name, Stop::Killed);
     assert_eq!(meanwhile, None, "nothing holds it");
     assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
     assert_eq!(told.json["changes"][0]["detail"], UNSEEN);
