@@ -58,10 +58,12 @@ pub fn every_provisioner_honors_finalizer(cx: &Cx, driver: &Text) -> Result<(), 
 
 /// Derives it from the cluster as it is now, apart from permissions.
 pub(in crate::facts) fn derive(cx: &Cx, driver: &Text) -> FinalizerSupport {
-    provisioners_seen(cx).map_err(|unseen| unseen.reason)?;
+    let unseen =
+        |kind: Kind, reason: &str| format!("not all {} were seen: {reason}", kind.plural());
+    provisioners_seen(cx).map_err(|it| unseen(it.kind, &it.reason))?;
     // One namespace that was lost since may hold another one.
     if let Some(gap) = cx.cluster().gaps().find(|gap| RUNNERS.contains(&gap.kind)) {
-        return Err(gap.reason.clone());
+        return Err(unseen(gap.kind, &gap.reason));
     }
     let leaders = leaders(cx, driver);
     let names_driver =

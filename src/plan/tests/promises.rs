@@ -68,6 +68,8 @@ fn carried_out(mut volume: Volume, change: &ProposedChange) -> Volume {
 /// Returns a change apart from the finalizer, which is only added where enough is known.
 fn apart_from_protection(change: &ProposedChange) -> ProposedChange {
     let mut change = change.clone();
+    let added = format!(" and adds finalizer {}", crate::facts::EXTERNAL_PROVISIONER);
+    change.proposal.effect.what = change.proposal.effect.what.replace(&added, "");
     change.proposal.notices.retain(|it| !it.starts_with("the patch adds no finalizer"));
     for step in &mut change.proposal.steps {
         if let Action::SetReclaimPolicy { finalizer, .. }
