@@ -154,7 +154,7 @@ impl Collected {
         if let Some(folder) = self.journal_folder()
             && let Some(history) = self.history(&folder, "finalizers that it added stay")
         {
-            self.recall_finalizers(&history);
+            self.recall_finalizers(&history)?;
         }
         let named = objects
             .iter()
@@ -253,10 +253,13 @@ impl Collected {
     }
 
     /// Takes in the finalizers that this tool added, by the journal of this machine.
-    fn recall_finalizers(&mut self, history: &History) {
-        for (volume, finalizer) in history.added_finalizers() {
-            self.intake.added_finalizer(volume.clone(), finalizer.into());
-        }
+    fn recall_finalizers(&mut self, history: &History) -> Result<(), Failure> {
+        let mut added = history.added_finalizers().into_iter();
+        added
+            .try_for_each(|(volume, finalizer)| {
+                self.intake.added_finalizer(volume.clone(), finalizer.into())
+            })
+            .map_err(dump_failure)
     }
 
     /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
@@ -278,7 +281,7 @@ impl Collected {
         if let Some(history) =
             self.history(&folder, "backends that this machine kept are not listed")
         {
-            self.recall_finalizers(&history);
+            self.recall_finalizers(&history)?;
             self.recall_kept(&history)?;
         }
         let known = match sightings::read(&folder) {

@@ -186,8 +186,16 @@ impl Intake {
     }
 
     /// Takes in a finalizer that this tool added to a volume.
-    pub fn added_finalizer(&mut self, volume: Uid, finalizer: Text) {
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn added_finalizer(&mut self, volume: Uid, finalizer: Text) -> Result<(), DumpError> {
+        if let Some(saving) = &mut self.saving {
+            let line = records::SavedAddedFinalizer::new(&volume, &finalizer);
+            saving.record(records::ADDED_FINALIZER, &line)?;
+        }
         self.apply(Change::Seen(Row::AddedFinalizer(volume, finalizer)));
+        Ok(())
     }
 
     /// Takes in the error of an object that could not be read.

@@ -83,9 +83,9 @@ pub(super) fn step(action: &Action) -> PlannedStep {
 fn protection(edit: FinalizerEdit) -> String {
     match edit {
         FinalizerEdit::Untouched => String::new(),
-        FinalizerEdit::Added => format!(", and finalizer {EXTERNAL_PROVISIONER} in"),
+        FinalizerEdit::Added => format!(", and add finalizer {EXTERNAL_PROVISIONER}"),
         FinalizerEdit::Removed => {
-            format!(", and finalizer {EXTERNAL_PROVISIONER}, which this tool had added, out")
+            format!(", and remove finalizer {EXTERNAL_PROVISIONER}, which this tool had added")
         }
     }
 }
