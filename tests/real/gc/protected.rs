@@ -95,8 +95,8 @@ fn somebodys_deletion_waits_for_the_driver() {
 
 fn waits_for_the_driver(on: &Scenario, driver: &Driver, stop: Stop, name: &str) {
     let shown = Admin::of(on).run(&["gc", name, "--older-than", "1s", "--dry-run=client"]);
-    let step = &shown.json["changes"][0]["steps"][0];
-    assert!(step["what"].to_string().contains(FINALIZER), "{step:#}");
+    let planned = &shown.json["changes"][0]["steps"][0];
+    assert!(planned["what"].to_string().contains(FINALIZER), "{planned:#}");
 
     let Raced { told, writes, meanwhile } = raced(on, driver, name, stop);
     let held = meanwhile.expect("because the finalizer holds it");
