@@ -18,6 +18,8 @@ mod owner;
 mod protection;
 mod provisioner;
 mod released;
+mod sharing;
+mod storage;
 mod finalizer_controller;
 pub mod retention;
 
@@ -65,6 +67,11 @@ pub(crate) use provisioner::{
     surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
+pub(crate) use sharing::{lies, sharing};
+pub(crate) use storage::{
+    Nearness, destruction, is_static, marks_of_others, neighbours, notable_neighbours,
+    provisioning_family, wishes_for,
+};
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};
@@ -122,5 +129,9 @@ pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
         FactKey::FinalizerSupport(driver) => {
             Fact::FinalizerSupport(provisioner::derive_finalizer_support(cx, driver))
         }
+        FactKey::ControllerSettings(driver) => {
+            Fact::ControllerSettings(storage::derive_controller_settings(cx, driver))
+        }
+        FactKey::Identity(driver) => Fact::Identity(storage::derive_identity(cx, driver)),
     }
 }

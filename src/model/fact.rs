@@ -18,6 +18,10 @@ pub enum FactKey {
     /// Whether every csi-provisioner that may serve a driver honors the deletion-protection
     /// finalizer.
     FinalizerSupport(Text),
+    /// How the controller of a driver was started.
+    ControllerSettings(Text),
+    /// Whether the handles of a driver of which nothing is known identify its volumes.
+    Identity(Text),
 }
 
 impl FactKey {
@@ -27,6 +31,8 @@ impl FactKey {
             Self::Controller(_, driver)
             | Self::DeletionSecrets(driver)
             | Self::ProvisionerVersions(driver)
+            | Self::ControllerSettings(driver)
+            | Self::Identity(driver)
             | Self::FinalizerSupport(driver) => driver,
         }
     }
@@ -39,6 +45,19 @@ pub enum Fact {
     DeletionSecrets(bool),
     ProvisionerVersions(Vec<ClaimedVersion>),
     FinalizerSupport(FinalizerSupport),
+    /// `None` where no pod and no workload of it was found.
+    ControllerSettings(Option<ControllerSettings>),
+    /// Why they do not, or `None` if they do.
+    Identity(Option<String>),
+}
+
+/// How the controller of a driver was started: all its pods and workloads together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControllerSettings {
+    /// Arguments of all containers.
+    pub arguments: Vec<Text>,
+    /// Images of all containers.
+    pub images: Vec<Text>,
 }
 
 /// The service accounts, each with its namespace, of every csi-provisioner that may serve a driver:

@@ -3,23 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use bytes::{Buf, BufMut};
-use prost::{
-    DecodeError, Message,
-    encoding::{DecodeContext, WireType, skip_field, string},
-};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    entries::{AllowList, Entries},
+    csi_source::Csi,
     node_affinity::VolumeNodeAffinity,
     object_reference::ObjectReference,
     scalar::Quantity,
     slim::{Present, is_default, or_default, slim},
 };
-
-/// The attribute that csi-provisioner sets on every volume that it provisions.
-pub(super) const PROVISIONER_IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
 
 /// Declares both forms of `spec` from one list of sources.
 macro_rules! sources {
@@ -59,6 +51,10 @@ macro_rules! sources {
             #[serde(skip_serializing_if = "is_default")]
             claim_ref: Option<ObjectReference>,
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            access_modes: Vec<String>,
+            #[serde(skip_serializing_if = "is_default")]
+            volume_mode: Option<String>,
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             persistent_volume_reclaim_policy: String,
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             storage_class_name: String,
@@ -73,6 +69,8 @@ macro_rules! sources {
                 Self {
                     capacity: flat.capacity,
                     source: PersistentVolumeSource { $($field: flat.$field,)* },
+                    access_modes: flat.access_modes,
+                    volume_mode: flat.volume_mode,
                     claim_ref: flat.claim_ref,
                     persistent_volume_reclaim_policy: flat.persistent_volume_reclaim_policy,
                     storage_class_name: flat.storage_class_name,
@@ -87,6 +85,8 @@ macro_rules! sources {
                 Self {
                     capacity: spec.capacity,
                     $($field: spec.source.$field,)*
+                    access_modes: spec.access_modes,
+                    volume_mode: spec.volume_mode,
                     claim_ref: spec.claim_ref,
                     persistent_volume_reclaim_policy: spec.persistent_volume_reclaim_policy,
                     storage_class_name: spec.storage_class_name,
@@ -112,11 +112,11 @@ sources! {
     cinder: VolumeId = "8", "cinder";
     vsphere_volume: VsphereVolume = "14", "vsphereVolume";
     portworx_volume: VolumeId = "18", "portworxVolume";
-    glusterfs: Present = "4", "glusterfs";
-    rbd: Present = "6", "rbd";
-    cephfs: Present = "9", "cephfs";
+    glusterfs: Glusterfs = "4", "glusterfs";
+    rbd: Rbd = "6", "rbd";
+    cephfs: Cephfs = "9", "cephfs";
     flocker: Present = "11", "flocker";
-    flex_volume: Present = "12", "flexVolume";
+    flex_volume: FlexVolume = "12", "flexVolume";
     quobyte: Present = "15", "quobyte";
     photon_persistent_disk: Present = "17", "photonPersistentDisk";
     scale_io: Present = "19", "scaleIO";
@@ -133,6 +133,12 @@ pub struct PersistentVolumeSpec {
     /// Where its data is.
     #[prost(message, required, tag = "2")]
     pub source: PersistentVolumeSource,
+    /// How nodes may mount it.
+    #[prost(string, repeated, tag = "3")]
+    pub access_modes: Vec<String>,
+    /// `Block` or `Filesystem`, the default.
+    #[prost(string, optional, tag = "8")]
+    pub volume_mode: Option<String>,
     /// The claim that it is bound to, or reserved for.
     #[prost(message, optional, tag = "4")]
     pub claim_ref: Option<ObjectReference>,
@@ -231,68 +237,50 @@ slim! {
         pub secret_namespace: Option<String>,
     }
 
+    /// `rbd`.
+    pub struct Rbd {
+        /// Addresses of the monitors.
+        #[prost(string, repeated, tag = "1")]
+        pub monitors: Vec<String>,
+        /// The image.
+        #[prost(string, tag = "2")]
+        pub image: String,
+        /// Its pool; `rbd` where none is written.
+        #[prost(string, tag = "4")]
+        pub pool: String,
+    }
+
+    /// `cephfs`.
+    pub struct Cephfs {
+        /// Addresses of the monitors.
+        #[prost(string, repeated, tag = "1")]
+        pub monitors: Vec<String>,
+        /// The directory; the root where none is written.
+        #[prost(string, tag = "2")]
+        pub path: String,
+    }
+
+    /// `glusterfs`.
+    pub struct Glusterfs {
+        /// The name of its Endpoints.
+        #[prost(string, tag = "1")]
+        pub endpoints: String,
+        /// The Gluster volume, and a directory in it.
+        #[prost(string, tag = "2")]
+        pub path: String,
+    }
+
+    /// `flexVolume`, without its options.
+    pub struct FlexVolume {
+        /// The driver.
+        #[prost(string, tag = "1")]
+        pub driver: String,
+    }
+
     /// `vsphereVolume`.
     pub struct VsphereVolume {
         /// The path of the disk.
         #[prost(string, tag = "1")]
         pub volume_path: String,
-    }
-}
-
-/// `csi`. Its protobuf form is written by hand, since most attributes are not stored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Csi {
-    /// The driver.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub driver: String,
-    /// The volume handle.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub volume_handle: String,
-    /// The attribute that proves dynamic provisioning, if it is set.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub volume_attributes: Entries<ProvisionerIdentity>,
-}
-
-/// Allows only the attribute that proves dynamic provisioning.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProvisionerIdentity;
-
-impl AllowList for ProvisionerIdentity {
-    fn allows(key: &str) -> bool {
-        key == PROVISIONER_IDENTITY
-    }
-}
-
-impl Message for Csi {
-    fn encode_raw(&self, buf: &mut impl BufMut) {
-        string::encode(1, &self.driver, buf);
-        string::encode(2, &self.volume_handle, buf);
-        self.volume_attributes.encode(5, buf);
-    }
-
-    fn merge_field(
-        &mut self,
-        tag: u32,
-        wire_type: WireType,
-        buf: &mut impl Buf,
-        ctx: DecodeContext,
-    ) -> Result<(), DecodeError> {
-        match tag {
-            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
-            2 => string::merge(wire_type, &mut self.volume_handle, buf, ctx),
-            5 => self.volume_attributes.merge(wire_type, buf, ctx),
-            _ => skip_field(wire_type, tag, buf, ctx),
-        }
-    }
-
-    fn encoded_len(&self) -> usize {
-        string::encoded_len(1, &self.driver)
-            + string::encoded_len(2, &self.volume_handle)
-            + self.volume_attributes.encoded_len(5)
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
     }
 }

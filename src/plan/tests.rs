@@ -15,7 +15,7 @@ use crate::model::{
     SnapshotSource, StorageClass, Uid, VolumeSource,
 };
 
-const ALIVE: &str = "disk.csi.example.com";
+const ALIVE: &str = "ebs.csi.aws.com";
 const ABSENT: &str = "tape.csi.example.com";
 const DAY: i64 = 24 * 3600;
 /// Kinds without which no volume may be destroyed, whatever else is known.
@@ -176,6 +176,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     let secret = DeletionSecret { namespace: "s".into(), name: (&*name).into() };
     let asks_secret = matches!(against, A::SecretMissing | A::SecretForbidden);
     Volume {
+        is_shared: false,
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),
@@ -196,6 +197,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: Text::clone(&driver), handle }),
+        attributes: crate::model::Attributes::default(),
         class: Some(traits.class.into()),
         capacity: Some(1 << 30),
         node_affinity,
@@ -257,7 +259,7 @@ fn cluster(all: &[Traits]) -> Cluster {
 fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     let lease = Row::Lease(Box::new(Lease {
-        metadata: metadata("disk-csi-example-com"),
+        metadata: metadata("ebs-csi-aws-com"),
         namespace: "storage".into(),
         holder: Some("a".into()),
         renewed: Some(at(0)),
@@ -268,6 +270,7 @@ fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
     // Secret.
     let class = |name: &str| {
         Row::Class(Box::new(StorageClass {
+            parameters: [].into(),
             metadata: metadata(name),
             provisioner: ALIVE.into(),
             reclaim_policy: None,

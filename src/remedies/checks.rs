@@ -1,6 +1,7 @@
 //! Checks that several remedies make.
 
-use crate::cluster::{Cx, Seen, Unseen};
+use crate::cluster::{Cx, Placed, Seen, Unseen};
+use crate::drivers::Overlap;
 use crate::facts::{self, FinalizerOwner, Owner, SecretState};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Text,
@@ -54,26 +55,19 @@ fn parse_day(text: &str) -> Option<Time> {
     Some(day.succ_opt()?.and_hms_opt(0, 0, 0)?.and_utc())
 }
 
-/// Refuses where another volume references the same backend volume.
+/// Refuses where another volume names the same storage, as far as that can be told.
 pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    backend_is_only_of(cx, volume, None)
-}
-
-/// Refuses where another volume, apart from `besides`, references the same backend volume.
-pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>) -> Seen<Checked> {
-    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
-    let others: Vec<_> = cx
-        .volumes_of_backend(backend)?
-        .into_iter()
-        .filter(|other| other.name() != volume.name() && Some(other.name()) != besides)
-        .map(|other| other.object().to_string())
-        .collect();
+    let others = facts::sharing(cx, volume)?;
+    let told = |(other, overlap): &(&Volume, Overlap)| {
+        format!("{} {}", other.object(), facts::lies(overlap))
+    };
+    let named: Vec<_> = others.iter().take(NAMED).map(told).collect();
+    let named = named.join(", ");
     // There may be thousands, each with such a reason.
-    let named = others.get(..NAMED).unwrap_or(&others).join(", ");
     Ok(match others.len() {
         0 => Ok(()),
-        1..=NAMED => Err(format!("{named} names the same backend volume")),
-        _ => Err(format!("{named} and others name the same backend volume")),
+        1..=NAMED => Err(named),
+        more => Err(format!("{named}, and {} more", more - NAMED)),
     })
 }
 
@@ -81,9 +75,8 @@ pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>
 /// volume with the same backend volume.
 pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
     let mut attachments = cx.attachments_of(volume.name())?;
-    if let Some(backend) = &volume.backend {
-        attachments.extend(cx.inline_attachments_of(backend)?);
-    }
+    let inline = cx.inline_attachments_at(&volume.places())?;
+    attachments.extend(inline.into_iter().map(|(attachment, _)| attachment));
     Ok(attachments)
 }
 
@@ -109,20 +102,16 @@ pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     let Some(backend) = &volume.backend else {
         return Err("what it names at the storage backend cannot be told".to_owned());
     };
-    if backend.is_comparable() {
-        Ok(backend)
-    } else {
-        Err("whether a CSI volume names the same share cannot be told".to_owned())
-    }
+    Ok(backend)
 }
 
 /// Refuses where a node lists it as in use or attached. Nodes list migrated volumes as CSI volumes.
 pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let backend = match backend_is_known(volume) {
-        Ok(backend) => backend,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let nodes = cx.nodes_holding(backend)?;
+    if let Err(reason) = backend_is_known(volume) {
+        return Ok(Err(reason));
+    }
+    let nodes = cx.nodes_at(&volume.places())?;
+    let nodes: Vec<_> = nodes.into_iter().map(|(node, _)| node).collect();
     // A node that is not Ready is named first: no kubelet there can release the volume.
     let unready = nodes.iter().find(|node| !node.ready);
     Ok(match unready.or(nodes.first()) {
@@ -150,15 +139,11 @@ pub(super) fn no_snapshot_in_progress(
     volume: &Volume,
     notices: &mut Vec<String>,
 ) -> Seen<Checked> {
-    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
-    for snapshot in cx.snapshots_of(backend)? {
+    for (snapshot, _) in cx.snapshots_at(&volume.places())? {
         if snapshot.in_progress() {
             return Ok(Err(format!("{} is being taken of it", snapshot.object())));
         }
-        notices.push(format!(
-            "{} was taken of it: a driver whose snapshots need their volume will refuse to delete it",
-            snapshot.object()
-        ));
+        notices.push(format!("{} was taken of it", snapshot.object()));
     }
     Ok(Ok(()))
 }

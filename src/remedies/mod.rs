@@ -8,6 +8,7 @@
 mod checks;
 mod condemn;
 mod deletion_protection;
+mod exclusive;
 pub(crate) mod finalizers;
 mod keep_backend;
 mod manifest;
@@ -18,6 +19,7 @@ mod released;
 mod reserve;
 mod retain;
 pub(crate) mod revert;
+mod snapshots;
 
 use std::fmt;
 

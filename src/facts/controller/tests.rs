@@ -35,6 +35,7 @@ fn metadata(name: &str) -> Metadata {
 
 fn volume(driver: &str, source: VolumeSource) -> Volume {
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: metadata("pv-1"),
         phase: Phase::Bound,
@@ -45,6 +46,7 @@ fn volume(driver: &str, source: VolumeSource) -> Volume {
         claim_ref: None,
         source,
         backend: None,
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
         node_affinity: None,
@@ -67,6 +69,7 @@ fn csi_volume(driver: &str) -> Row {
 
 fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     Sidecars {
+        images: [].into(),
         containers: [SidecarContainer {
             name: "c".into(),
             image: image.into(),
@@ -99,6 +102,7 @@ fn on_a_node(driver: &str) -> Row {
 
 fn pod(ready: bool, sidecars: Sidecars) -> Row {
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         controller: None,
         created: None,
         forced: false,
@@ -117,6 +121,7 @@ fn pod(ready: bool, sidecars: Sidecars) -> Row {
 
 fn workload(kind: Kind, replicas: i32, sidecars: Sidecars) -> Row {
     Row::Workload(Box::new(Workload {
+        inline: crate::model::InlineVolumes::default(),
         claims: Box::default(),
         controller: None,
         finished: false,

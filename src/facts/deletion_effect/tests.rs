@@ -16,6 +16,7 @@ fn volume(
     deleting: bool,
 ) -> Volume {
     Volume {
+        is_shared: false,
         metadata: Metadata {
             name: "v".into(),
             finalizers: finalizers.iter().map(|it| Text::from(*it)).collect(),
@@ -30,6 +31,7 @@ fn volume(
         claim_ref: None,
         source,
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "h".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         attributes_class: None,
         capacity: None,

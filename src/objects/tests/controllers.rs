@@ -7,6 +7,7 @@ use crate::model::{self, Metadata, Sidecars, SnapshotContent, SnapshotSource, Ui
 fn workloads() {
     let workload = |kind, name: &str, uid, replicas, sidecars| {
         row(Row::Workload(Box::new(Workload {
+            inline: crate::model::InlineVolumes::default(),
             claims: Box::default(),
             controller: None,
             finished: false,
@@ -23,6 +24,7 @@ fn workloads() {
     let sidecars = |image: &str, args: &[&str], account: Option<&str>| {
         let args: Box<[Text]> = args.iter().map(|arg| Text::from(*arg)).collect();
         Sidecars {
+            images: [Text::from(image)].into(),
             containers: [model::SidecarContainer {
                 name: "c".into(),
                 image: image.into(),

@@ -18,6 +18,7 @@ fn volumes() {
     };
     let created = "2026-01-02T03:04:05Z";
     let expected = Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             resource_version: "42".into(),
@@ -70,6 +71,7 @@ fn volumes() {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: "ebs.csi.aws.com".into(), handle: "vol-0abc".into() }),
+        attributes: crate::model::Attributes::default(),
         class: Some("gp3".into()),
         capacity: Some(10 << 30),
         node_affinity: Some(Arc::new(NodeAffinity {
@@ -97,6 +99,7 @@ fn volumes() {
 #[test]
 fn volumes_that_are_nearly_empty() {
     let expected = Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: metadata("static", ""),
         phase: Phase::Available,
@@ -107,6 +110,7 @@ fn volumes_that_are_nearly_empty() {
         claim_ref: None,
         source: VolumeSource::HostPath("/data/".into()),
         backend: Some(BackendKey { driver: "hostPath".into(), handle: "/data@any".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: Some(5_000_000_000),
         node_affinity: None,
@@ -171,6 +175,17 @@ fn claims() {
 fn pods() {
     let args = ["--csi-address=/csi/csi.sock", "--leader-election"];
     let expected = PodUse {
+        inline: [model::InlineVolume {
+            name: "socket".into(),
+            backend: BackendKey {
+                driver: "hostPath".into(),
+                handle: "/var/lib/kubelet/plugins/ebs.csi.aws.com@metadata.name In [\"node-1\"]"
+                    .into(),
+            },
+            attributes: model::Attributes::default(),
+        }]
+        .into_iter()
+        .collect(),
         controller: None,
         created: Some(time("2026-01-02T03:04:05Z")),
         forced: false,
@@ -188,6 +203,14 @@ fn pods() {
         ]
         .into(),
         sidecars: Some(Box::new(Sidecars {
+            images: [
+                "busybox",
+                "example.com/ebs:v1",
+                "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0",
+                "registry:5000/x/my-csi-attacher@sha256:00",
+            ]
+            .map(Text::from)
+            .into(),
             containers: [
                 model::SidecarContainer {
                     name: "provisioner".into(),
@@ -241,6 +264,7 @@ fn nodes_and_namespaces() {
 #[test]
 fn classes_and_drivers() {
     let class = model::StorageClass {
+        parameters: [].into(),
         allows_expansion: true,
         is_default: true,
         waits_for_consumer: true,

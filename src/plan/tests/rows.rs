@@ -38,6 +38,7 @@ pub(super) fn provisioner() -> Row {
         ready: true,
         node: None,
         claims: Box::default(),
+        inline: crate::model::InlineVolumes::default(),
         sidecars: Some(Box::new(Sidecars {
             containers: Box::new([SidecarContainer {
                 name: "csi-provisioner".into(),
@@ -45,6 +46,7 @@ pub(super) fn provisioner() -> Row {
                 args: args.clone(),
             }]),
             mentions: args,
+            images: Box::default(),
             service_account: Some("provisioner".into()),
         })),
     }))
@@ -78,6 +80,7 @@ pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
 pub(super) fn pod(traits: &Traits, index: usize) -> Row {
     let key = claim_key(traits, index);
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         namespace: key.namespace,
         name: format!("pod-{index}").into(),
         claims: Box::new([MountedClaim { claim: key.name, ephemeral: false }]),

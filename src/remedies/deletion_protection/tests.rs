@@ -150,6 +150,8 @@ fn volume(source: Source, driver: &str) -> Volume {
         backend: None,
         class: None,
         attributes_class: None,
+        attributes: crate::model::Attributes::default(),
+        is_shared: false,
         capacity: None,
         node_affinity: None,
         provisioned_by,
@@ -185,6 +187,7 @@ fn sidecars(instance: &Instance, index: usize) -> Sidecars {
         }]
         .into(),
         mentions: args.into_iter().collect(),
+        images: Box::default(),
         service_account: Some(account(index)),
     }
 }
@@ -210,6 +213,7 @@ fn row(instance: &Instance, index: usize) -> Row {
             ready,
             node: None,
             claims: Box::default(),
+            inline: crate::model::InlineVolumes::default(),
             sidecars,
         })),
         Place::Workload { kind, replicas, of_deployment } => Row::Workload(Box::new(Workload {
@@ -222,6 +226,7 @@ fn row(instance: &Instance, index: usize) -> Row {
             finished: false,
             controller: of_deployment.then(|| Box::new(deployment())),
             claims: Box::default(),
+            inline: crate::model::InlineVolumes::default(),
             sidecars,
             set: None,
         })),

@@ -13,7 +13,7 @@ use crate::model::{
     Volume, VolumeSnapshot, VolumeSource, Workload,
 };
 
-pub(super) const DRIVER: &str = "disk.csi.example.com";
+pub(super) const DRIVER: &str = "ebs.csi.aws.com";
 
 /// Returns the time so many minutes ago.
 pub(super) fn ago(minutes: i64) -> Time {
@@ -54,6 +54,7 @@ pub(super) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
 pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
+        is_shared: false,
         metadata: metadata("pv-1", &[facts::PV_PROTECTION, facts::EXTERNAL_PROVISIONER], None),
         phase: Phase::Bound,
         message: None,
@@ -67,6 +68,7 @@ pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         attributes_class: None,
         capacity: None,
@@ -104,6 +106,7 @@ pub(super) fn node() -> Row {
 /// Returns a pod that uses a claim `data`.
 pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         namespace: namespace.into(),
         name: "web".into(),
         uid: None,
@@ -123,6 +126,7 @@ pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
 /// Returns a suspended workload whose template uses the claim.
 pub(super) fn workload() -> Row {
     Row::Workload(Box::new(Workload {
+        inline: crate::model::InlineVolumes::default(),
         kind: Kind::CronJob,
         namespace: "shop".into(),
         name: "nightly".into(),
@@ -220,12 +224,12 @@ impl FinalizerFixture {
         apply(Change::Seen(Row::Volume(Box::new(sibling))));
         for (role, name, lease, liveness) in [
             (ControllerRole::ControllerManager, "", "kube-controller-manager", self.manager),
-            (ControllerRole::Provisioner, DRIVER, "disk-csi-example-com", self.provisioner),
+            (ControllerRole::Provisioner, DRIVER, "ebs-csi-aws-com", self.provisioner),
             (ControllerRole::Snapshotter, "", "snapshot-controller-leader", self.snapshotter),
             (
                 ControllerRole::Attacher,
                 DRIVER,
-                "external-attacher-leader-disk-csi-example-com",
+                "external-attacher-leader-ebs-csi-aws-com",
                 self.attacher,
             ),
         ] {

@@ -81,6 +81,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         "--drivername=other.example",
     ];
     Sidecars {
+        images: [].into(),
         containers: Box::new([SidecarContainer {
             name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
@@ -101,6 +102,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }
     }
     PodUse {
+        inline: kubectl_storage::model::InlineVolumes::default(),
         controller: dice.chance(2).then(|| {
             Box::new(kubectl_storage::model::OwnerReference {
                 api_version: "apps/v1".into(),
@@ -136,6 +138,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
 pub(super) fn served(dice: &mut Dice) -> Row {
     let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
     let sidecars = Sidecars {
+        images: [].into(),
         containers: Box::new([SidecarContainer { name: "c".into(), image, args: Box::default() }]),
         mentions: Box::new(["--drivername=d.example".into()]),
         service_account: Some("sa".into()),
@@ -149,6 +152,7 @@ pub(super) fn served(dice: &mut Dice) -> Row {
 pub(super) fn workload(dice: &mut Dice) -> Workload {
     let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     Workload {
+        inline: kubectl_storage::model::InlineVolumes::default(),
         claims: Box::default(),
         controller: None,
         finished: false,

@@ -54,6 +54,7 @@ fn only_a_tag_of_an_upstream_image_tells_the_version() {
     let sidecars = Sidecars {
         containers: Box::default(),
         mentions: Box::default(),
+        images: Box::default(),
         service_account: Some("".into()),
     };
     for (image, honors) in [

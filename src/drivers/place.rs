@@ -1,0 +1,244 @@
+//! Places: what a volume names at its storage backend, and whether two of them overlap
+//! (semantics#place).
+
+mod compare;
+mod keys;
+
+use std::{borrow::Cow, fmt};
+
+pub use keys::PlaceKey;
+
+/// More components than any real path has: what lies deeper is told apart by nothing.
+const DEEPEST: usize = 64;
+
+/// The storage that a volume names, so that it can be compared with what others name, also through
+/// other drivers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place<'a> {
+    /// The kind of storage in which places are compared: never the driver where several drivers
+    /// reach the same storage.
+    pub space: Cow<'a, str>,
+    /// What must agree besides the extent: a server, a zone, a node.
+    pub realm: Vec<Part<'a>>,
+    /// What it covers.
+    pub extent: Extent<'a>,
+    /// Whether upper and lower case tell names apart.
+    pub letters: Letters,
+}
+
+/// What a place covers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Extent<'a> {
+    /// A device, which contains no other: its name.
+    Device(Cow<'a, str>),
+    /// A directory with everything in it: the components of its path, the root first.
+    Directory(Vec<Cow<'a, str>>),
+    /// Something in a directory; where exactly the cluster does not show, and why.
+    Within(Vec<Cow<'a, str>>, &'static str),
+    /// Nothing can be told from this handle, and why.
+    Undecided(Cow<'a, str>, Cow<'static, str>),
+}
+
+/// A part of a realm.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part<'a> {
+    /// Two different ones are two different things.
+    Is(Cow<'a, str>),
+    /// One of the names of a thing, such as a pool: different names prove nothing.
+    Named(Cow<'a, str>),
+    /// A server: by what its family knows it, which tells it apart from others that are known so,
+    /// and by one of its addresses.
+    Server { identity: Option<Cow<'a, str>>, address: Option<Cow<'a, str>> },
+    /// Nodes, by the canonical text of a node affinity; `any` stands for all nodes.
+    Nodes(Cow<'a, str>),
+    /// Not shown by the cluster, and why: it agrees with everything.
+    Unknown(&'static str),
+}
+
+/// Whether upper and lower case tell names apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Letters {
+    /// They do.
+    Distinct,
+    /// They do not.
+    Alike,
+    /// The storage system decides.
+    Unclear,
+}
+
+/// How another place lies to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Relation {
+    /// Both are the same.
+    Equal,
+    /// The other one is in it.
+    Inside,
+    /// The other one contains it.
+    Around,
+}
+
+/// Two places overlap, or may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// How the other one lies to this one.
+    pub relation: Relation,
+    /// Why it is not certain; `None` if it is.
+    pub doubt: Option<Cow<'static, str>>,
+}
+
+impl Overlap {
+    /// Whether nothing unknown is needed for it.
+    pub const fn is_certain(&self) -> bool {
+        self.doubt.is_none()
+    }
+}
+
+/// The nodes of a path whose nodes are unknown.
+const ANY_NODE: &str = "any";
+
+impl<'a> Place<'a> {
+    /// A device in a space.
+    pub fn device(space: impl Into<Cow<'a, str>>, name: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            space: space.into(),
+            realm: Vec::new(),
+            extent: Extent::Device(name.into()),
+            letters: Letters::Unclear,
+        }
+    }
+
+    /// A directory in a space, by its path. A path that leads upwards is undecided.
+    pub fn directory(space: impl Into<Cow<'a, str>>, path: &'a str) -> Self {
+        Self {
+            space: space.into(),
+            realm: Vec::new(),
+            extent: components(path),
+            letters: Letters::Distinct,
+        }
+    }
+
+    /// A place of which nothing can be told.
+    pub fn undecided(
+        space: impl Into<Cow<'a, str>>,
+        handle: impl Into<Cow<'a, str>>,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            space: space.into(),
+            realm: Vec::new(),
+            extent: Extent::Undecided(handle.into(), why.into()),
+            letters: Letters::Unclear,
+        }
+    }
+
+    /// The same, in this part of its space.
+    #[must_use]
+    pub fn of(mut self, part: Part<'a>) -> Self {
+        self.realm.push(part);
+        self
+    }
+
+    /// The same, with another rule for upper and lower case.
+    #[must_use]
+    pub fn letters(mut self, letters: Letters) -> Self {
+        self.letters = letters;
+        self
+    }
+
+    /// Something in this directory, where is not known.
+    #[must_use]
+    pub fn somewhere_within(mut self, why: &'static str) -> Self {
+        if let Extent::Directory(path) = self.extent {
+            self.extent = Extent::Within(path, why);
+        }
+        self
+    }
+
+    /// The same place without borrowed texts.
+    pub fn into_owned(self) -> Place<'static> {
+        let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        let path = |path: Vec<Cow<'a, str>>| path.into_iter().map(own).collect();
+        Place {
+            space: own(self.space),
+            realm: self.realm.into_iter().map(Part::into_owned).collect(),
+            extent: match self.extent {
+                Extent::Device(name) => Extent::Device(own(name)),
+                Extent::Directory(it) => Extent::Directory(path(it)),
+                Extent::Within(it, why) => Extent::Within(path(it), why),
+                Extent::Undecided(handle, why) => Extent::Undecided(own(handle), why),
+            },
+            letters: self.letters,
+        }
+    }
+
+    /// Why nothing can be told of it, if so.
+    pub fn doubt(&self) -> Option<&str> {
+        match &self.extent {
+            Extent::Undecided(_, why) => Some(why),
+            Extent::Device(_) | Extent::Directory(_) | Extent::Within(..) => None,
+        }
+    }
+
+    /// How another place lies to this one, if they overlap or may.
+    ///
+    /// A part that is unknown agrees with everything, the others still decide.
+    pub fn overlap(&self, other: &Self) -> Option<Overlap> {
+        if self.space != other.space {
+            return None;
+        }
+        let mut doubt = None;
+        for (mine, theirs) in self.realm.iter().zip(&other.realm) {
+            mine.agrees(theirs, &mut doubt)?;
+        }
+        let letters = self.letters.max(other.letters);
+        let relation = self.extent.relation(&other.extent, letters, &mut doubt)?;
+        Some(Overlap { relation, doubt })
+    }
+}
+
+/// How the closest of some places lies to the closest of others, if any of them overlap or may:
+/// what is certain before what is not.
+pub fn meeting(mine: &[Place<'_>], theirs: &[Place<'_>]) -> Option<Overlap> {
+    let pairs = mine.iter().flat_map(|mine| theirs.iter().filter_map(|it| mine.overlap(it)));
+    pairs.min_by_key(|overlap| (!overlap.is_certain(), overlap.relation))
+}
+
+/// Splits a path into its components.
+fn components(path: &str) -> Extent<'_> {
+    let mut parts = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            return Extent::Undecided(path.into(), "its path leads upwards with ..".into());
+        }
+        if parts.len() == DEEPEST {
+            return Extent::Within(parts, "its path is too long to be compared");
+        }
+        parts.push(Cow::Borrowed(part));
+    }
+    Extent::Directory(parts)
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.space)?;
+        for part in &self.realm {
+            match part {
+                Part::Is(_) | Part::Named(_) | Part::Server { .. } => {
+                    write!(f, " {}", part.name())?
+                }
+                Part::Nodes(text) if *text == ANY_NODE => {}
+                Part::Nodes(text) => write!(f, " on {text}")?,
+                Part::Unknown(_) => f.write_str(" ?")?,
+            }
+        }
+        match &self.extent {
+            Extent::Device(name) => write!(f, " {name}"),
+            Extent::Undecided(handle, _) => write!(f, " {handle:?}"),
+            Extent::Directory(path) => write!(f, " /{}", path.join("/")),
+            Extent::Within(path, _) => write!(f, " in /{}", path.join("/")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
