@@ -1,6 +1,7 @@
 //! The cluster as a run that writes sees it: the lists, what the watches have brought since, and
 //! the objects that are read again for each step.
 
+mod answered;
 mod references;
 
 use std::cell::RefCell;
@@ -98,9 +99,10 @@ impl CurrentCluster {
     pub fn new(
         reader: Reader,
         settings: Settings,
-        intake: Intake,
+        mut intake: Intake,
         watches: Option<Watches>,
     ) -> Self {
+        intake.witness_deletions(crate::facts::EXTERNAL_PROVISIONER);
         let state = TrackedState { intake, facts: RefCell::default(), watches };
         Self { reader, settings, state: RefCell::new(state) }
     }

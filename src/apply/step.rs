@@ -257,6 +257,8 @@ impl ChangeExecutor<'_> {
             backend: backend(change),
             capacity: capacity.map(format_bytes),
             keeps: keeps(change, done),
+            adds_finalizer: action.added_finalizer().map(str::to_owned),
+            removes_finalizer: action.removed_finalizer().map(str::to_owned),
             undoes: change.purpose.undoes(),
         };
         self.log.begin(self.run, self.cluster.clock(), &intent).map_err(|error| {

@@ -11,8 +11,8 @@ use sign_of_life::SignOfLife;
 use super::owner;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
-    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Text, Threshold,
-    Time, Volume,
+    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Sidecars, Text,
+    Threshold, Time, Volume,
 };
 
 /// Returns the state of a driver's provisioner.
@@ -65,22 +65,15 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
     }
 }
 
-/// Derives the state of a controller from the cluster as it is now.
-pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
-    ControllerSearch {
-        cx,
-        role,
-        driver,
-        probes: Vec::new(),
-        runs_in: Vec::new(),
-        scaled_to_zero: None,
-        alive: None,
-        last_sign: None,
-        lease: false,
-    }
-    .state()
+/// Whether sidecars may be the provisioner of a driver: they name it, or no other.
+pub(super) fn may_run_provisioner(cx: &Cx, driver: &Text, sidecars: &Sidecars) -> bool {
+    ControllerSearch::of(cx, ControllerRole::Provisioner, driver).may_serve(sidecars)
 }
 
+/// Derives the state of a controller from the cluster as it is now.
+pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
+    ControllerSearch::of(cx, role, driver).state()
+}
 struct ControllerSearch<'a, 'b> {
     cx: &'b Cx<'a>,
     role: ControllerRole,
@@ -106,6 +99,22 @@ enum ProbeOutcome {
     Nothing,
     /// Not read.
     Unseen(Unseen),
+}
+
+impl<'a, 'b> ControllerSearch<'a, 'b> {
+    fn of(cx: &'b Cx<'a>, role: ControllerRole, driver: &'b Text) -> Self {
+        Self {
+            cx,
+            role,
+            driver,
+            probes: Vec::new(),
+            runs_in: Vec::new(),
+            scaled_to_zero: None,
+            alive: None,
+            last_sign: None,
+            lease: false,
+        }
+    }
 }
 
 impl ControllerSearch<'_, '_> {

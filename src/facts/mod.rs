@@ -62,8 +62,9 @@ pub(crate) use protection::{
     looks_rolled_back, server_version,
 };
 pub(crate) use provisioner::{
-    Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,
-    may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
+    Defect, claimed_versions, defect, deletes_static_volumes, every_provisioner_honors_finalizer,
+    finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen,
+    surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use sharing::{lies, sharing};
@@ -124,6 +125,9 @@ pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
         }
         FactKey::ProvisionerVersions(driver) => {
             Fact::ProvisionerVersions(provisioner::derive(cx, driver))
+        }
+        FactKey::FinalizerSupport(driver) => {
+            Fact::FinalizerSupport(provisioner::derive_finalizer_support(cx, driver))
         }
         FactKey::ControllerSettings(driver) => {
             Fact::ControllerSettings(storage::derive_controller_settings(cx, driver))

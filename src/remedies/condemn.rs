@@ -7,10 +7,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Remedy, checks, exclusive, reclaim, released, snapshots};
+use super::{Remedy, checks, deletion_protection, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Action, Effect, Phase, Proposal, Refusal, Uid, Undo, Volume};
+use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Undo, Volume};
 
 /// `gc pv/NAME --destroy-data` (F11, D-31).
 pub static REMEDY: Remedy = Remedy {
@@ -23,14 +23,16 @@ pub static REMEDY: Remedy = Remedy {
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
-    let effect = || Effect {
+    let effect = |finalizer| Effect {
         what: format!(
-            "gives it a claim that never was and the policy Delete; then {} deletes the backend volume and the object",
+            "gives it a claim that never was and the policy Delete{}; then {} deletes the backend volume and the object",
+            deletion_protection::in_words(finalizer),
             owner.describe()
         ),
         risk: "the data is gone for good".to_owned(),
     };
-    let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
+    let refuse =
+        |reason: String| Ok(Err(Refusal { reason, effect: effect(FinalizerEdit::Untouched) }));
     let mut notices = Vec::new();
     let mut relies_on = vec!["--destroy-data"];
     if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
@@ -39,13 +41,15 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let Some(uid) = &volume.metadata.uid else {
         return refuse("its uid is not known".to_owned());
     };
+    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::CondemnVolume {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
             claim: placeholder_claim_uid(uid),
+            finalizer,
         }],
-        effect: effect(),
+        effect: effect(finalizer),
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
         relies_on,

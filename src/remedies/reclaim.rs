@@ -1,18 +1,18 @@
 //! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
-use super::{Remedy, checks, exclusive, released, snapshots};
+use super::{Remedy, checks, deletion_protection, exclusive, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
-    Action, Effect, Proposal, ReclaimPolicy, Refusal, Text, Threshold, Undo, Volume,
+    Action, Effect, FinalizerEdit, Proposal, ReclaimPolicy, Refusal, Text, Threshold, Undo, Volume,
     format_duration,
 };
 
 /// P-POLICY from Retain to Delete, with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
-    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, SubjectAccessReview],
     writes: &[("patch", "persistentvolumes")],
     command: |cx, volume| {
         let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
@@ -24,27 +24,36 @@ pub static REMEDY: Remedy = Remedy {
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
-    let effect = |what: &str| Effect {
-        what: format!("sets the reclaim policy to Delete; then {} {what}", owner.describe()),
+    let effect = |finalizer, what: &str| Effect {
+        what: format!(
+            "sets the reclaim policy to Delete{}; then {} {what}",
+            deletion_protection::in_words(finalizer),
+            owner.describe()
+        ),
         risk: "the data is gone for good; Retain is often deliberate".to_owned(),
     };
     let refuse = |reason| {
-        Ok(Err(Refusal { reason, effect: effect("deletes the backend volume and the object") }))
+        Ok(Err(Refusal {
+            reason,
+            effect: effect(FinalizerEdit::Untouched, "deletes the backend volume and the object"),
+        }))
     };
     let mut relies_on = Vec::new();
     let what = match check(cx, volume, &owner, &mut notices, &mut relies_on)? {
         Ok(what) => what,
         Err(reason) => return refuse(reason),
     };
-    let effect = || effect(&format!("{what} and the object"));
+    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
+    let effect = |finalizer| effect(finalizer, &format!("{what} and the object"));
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
             from: ReclaimPolicy::Retain,
             to: ReclaimPolicy::Delete,
             doubts_backend: false,
+            finalizer,
         }],
-        effect: effect(),
+        effect: effect(finalizer),
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
         relies_on,

@@ -179,7 +179,11 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
 }
 
 fn row(dice: &mut Dice) -> Row {
-    match dice.roll(31) {
+    match dice.roll(32) {
+        31 => Row::AddedFinalizer(
+            Uid::parse(dice.pick(&["u0", "u1"])).expect("it is not empty"),
+            "external-provisioner.volume.kubernetes.io/finalizer".into(),
+        ),
         30 => Row::Kept(Box::new(kept(dice))),
         0..=4 => Row::Volume(Box::new(volume(dice))),
         5..=7 => Row::Claim(Box::new(claim(dice))),

@@ -3,6 +3,7 @@
 mod bounds;
 mod confirmed;
 mod kept;
+mod protected;
 mod refused;
 mod reclaimed;
 mod reserved;

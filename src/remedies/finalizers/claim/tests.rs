@@ -240,7 +240,7 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     let all = [PVC_PROTECTION, CLONE_SOURCE];
     let proposal = ask(keep.clone(), &all, &volume(ReclaimPolicy::Delete)).expect("planned");
     assert_eq!(steps(&proposal), ["set-reclaim-policy", CLONE_SOURCE, PVC_PROTECTION]);
-    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of }) =
+    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of, .. }) =
         proposal.steps.first()
     else {
         panic!("{:?}", proposal.steps);
@@ -252,6 +252,12 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     assert_eq!(of.to_string(), "pv/pv-1");
     assert_eq!(proposal.relies_on, ["--keep-data"]);
     assert!(proposal.effect.what.ends_with("the volume and its data stay"));
+    // A finalizer that gc has added goes with the policy Delete.
+    let mut fixture = keep.clone();
+    let uid = volume(ReclaimPolicy::Delete).metadata.uid.expect("it has one");
+    fixture.rows.push(Row::AddedFinalizer(uid, facts::EXTERNAL_PROVISIONER.into()));
+    let proposal = ask(fixture, &all, &volume(ReclaimPolicy::Delete)).expect("planned");
+    assert_eq!(proposal.steps[0].removed_finalizer(), Some(facts::EXTERNAL_PROVISIONER));
     // With policy Retain, no flag is required.
     let proposal = ask(keep, &all, &kept()).expect("planned");
     assert_eq!(
