@@ -1,11 +1,14 @@
 //! The state of a controller: running, absent, or unknown (semantics#controller-state).
 
+mod action;
+mod lease;
 mod probes;
 mod sidecar_driver;
 mod sign_of_life;
 
 use std::time::Duration;
 
+use lease::LastLease;
 use sign_of_life::SignOfLife;
 
 use super::owner;
@@ -76,7 +79,10 @@ pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> Controller
         scaled_to_zero: None,
         alive: None,
         last_sign: None,
-        lease: false,
+        lease: None,
+        has_fresh_lease: false,
+        pods_here: false,
+        objection: None,
     }
     .state()
 }
@@ -92,8 +98,14 @@ struct ControllerSearch<'a, 'b> {
     alive: Option<Probe>,
     /// The latest sign of life of any age.
     last_sign: Option<Time>,
-    /// Whether it has a Lease, however old.
-    lease: bool,
+    /// Its youngest Lease, if that is not fresh.
+    lease: Option<LastLease>,
+    /// Whether a Lease of it is held and was renewed in time.
+    has_fresh_lease: bool,
+    /// Whether a pod that has not finished may run it.
+    pods_here: bool,
+    /// What contradicts `--driver-absent`.
+    objection: Option<String>,
 }
 
 /// The outcome of one probe.
@@ -119,13 +131,11 @@ impl ControllerSearch<'_, '_> {
         ];
         let all_negative = outcomes.iter().all(|outcome| matches!(outcome, ProbeOutcome::Nothing));
         let (liveness, because) = if self.alive.is_some() {
-            (Liveness::Alive, "")
+            (Liveness::Alive, String::new())
         } else if outcomes.iter().any(|outcome| matches!(outcome, ProbeOutcome::Unseen(_))) {
-            (Liveness::Unknown, "not everything that would show it was seen")
-        } else if all_negative {
-            self.absent()
+            (Liveness::Unknown, "not everything that would show it was seen".to_owned())
         } else {
-            (Liveness::Unknown, "it is installed, or half removed, but was not seen at work")
+            self.not_seen_at_work(all_negative)
         };
         let unseen = outcomes.into_iter().find_map(|outcome| match outcome {
             ProbeOutcome::Unseen(unseen) if liveness == Liveness::Unknown => {
@@ -133,12 +143,16 @@ impl ControllerSearch<'_, '_> {
             }
             _ => None,
         });
+        let stopped = self.stopped();
+        let expired_lease = self.lease.as_ref().filter(|it| it.held).map(|it| it.duration);
         let (because, latest) = match self.alive {
             Some(probe) => (probe.found, probe.latest),
-            None => (because.to_owned(), None),
+            None => (because, None),
         };
         ControllerState {
             unseen,
+            stopped: stopped.filter(|_| liveness != Liveness::Alive),
+            expired_lease: expired_lease.filter(|_| liveness == Liveness::Absent),
             liveness,
             because,
             latest,
@@ -149,40 +163,80 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// Returns the state of a controller of which no probe found a trace.
-    fn absent(&self) -> (Liveness, &'static str) {
+    /// Returns the state of a controller that no probe found at work, with the reason; everything
+    /// was read.
+    fn not_seen_at_work(&self, all_negative: bool) -> (Liveness, String) {
         let settings = self.cx.settings();
-        let name = match self.role {
-            ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
-            ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
-            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
-        };
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
-            // local-path, nfs-subdir…: their pods cannot be distinguished from other pods
+            // local-path, nfs-subdir…: they can run in pods that are not recognised
             // (semantics#reclaiming-controller).
-            return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
+            return (Liveness::Unknown, "it is no CSI driver: nothing would show it".to_owned());
         }
-        if settings.absent_drivers.contains(name) {
-            return (Liveness::Absent, "nothing of it was found, and --driver-absent says so");
+        if settings.absent_drivers.contains(self.name()) {
+            return match &self.objection {
+                None => (
+                    Liveness::Absent,
+                    "nothing shows it at work, and --driver-absent says that it is gone".to_owned(),
+                ),
+                Some(objection) => {
+                    (Liveness::Unknown, format!("{objection}, although --driver-absent is given"))
+                }
+            };
+        }
+        if !all_negative {
+            let because = self.stopped().unwrap_or_else(|| {
+                "it is installed, or half removed, but was not seen at work".to_owned()
+            });
+            return (Liveness::Unknown, because);
         }
         if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
-            && !self.lease
+            && self.lease.is_none()
         {
             // It can run without a Lease and outside the cluster, without visible pods: then it
             // leaves no trace.
-            return (Liveness::Unknown, "it keeps no Lease that was seen");
+            return (Liveness::Unknown, "it keeps no Lease that was seen".to_owned());
         }
         // A sign of life after an earlier run found no trace restarts the wait.
         let since = self.cx.sighting(self.role, self.driver).max(self.last_sign);
         let seen_before = self.cx.sighting(self.role, self.driver).is_some();
         let wait = settings.thresholds.get(Threshold::DriverAbsent);
         if seen_before && since.is_some_and(|since| self.cx.passed(since, wait)) {
-            return (Liveness::Absent, "nothing of it was found, now and for long enough");
+            let because = "nothing of it was found, now and for long enough";
+            return (Liveness::Absent, because.to_owned());
         }
         (
             Liveness::Unknown,
-            "nothing of it was found, but not for long enough: it may be half of a reinstall",
+            "nothing of it was found, but not for long enough: it may be half of a reinstall"
+                .to_owned(),
         )
+    }
+
+    /// Whether every pod and workload was read that would run it.
+    fn all_read(&self) -> bool {
+        super::provisioners_seen(self.cx).is_ok()
+    }
+
+    /// Its name for `--driver-absent`.
+    fn name(&self) -> &str {
+        match self.role {
+            ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
+            ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
+            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
+        }
+    }
+
+    /// Returns what was read and shows that it is not at work, rather than that nothing shows it.
+    fn stopped(&self) -> Option<String> {
+        let expired = self.lease.as_ref().filter(|it| it.expired());
+        expired.map(LastLease::describe).or_else(|| {
+            let workload = self.scaled_to_zero.as_ref().filter(|_| !self.pods_here)?;
+            Some(format!("{workload} has no replicas"))
+        })
+    }
+
+    /// Records what contradicts `--driver-absent`; the first counts.
+    fn objects_to_word(&mut self, objection: impl FnOnce() -> String) {
+        self.objection.get_or_insert_with(objection);
     }
 
     fn probe(

@@ -52,7 +52,7 @@ pub(crate) use in_use::{
     data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use node::{node_gone, node_problem, unready_host};
-pub(crate) use obstacle::{Obstacle, obstacle};
+pub(crate) use obstacle::{ALIVE_AND_STUCK, Obstacle, obstacle};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
 pub(crate) use owner::{Owner, known_deletable, owner};
 pub(crate) use protection::{

@@ -67,9 +67,10 @@ fn check(
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
         checks::no_snapshot_in_progress(cx, volume, notices)?,
-        reclaim::owner_will_act(cx, volume, &facts::owner(volume))?,
+        reclaim::owner_will_act(cx, volume, &facts::owner(volume), Some(relies_on))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );
+    reclaim::notice_word(relies_on, notices);
     Ok(Ok(()))
 }
 

@@ -56,6 +56,9 @@ pub struct GcArgs {
     /// Also volumes whose deletion was stopped half way: your word that the backend volume is whole
     #[arg(long)]
     backend_verified: bool,
+    /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
+    #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
+    provisioner_alive: Vec<String>,
     /// Destroy a named volume that is Available although it was used before
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
@@ -95,6 +98,8 @@ impl GcArgs {
         settings.include_recreated = self.include_recreated;
         settings.backend_verified = self.backend_verified;
         settings.destroy_data = self.destroy_data;
+        settings.alive_provisioners =
+            self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.recording =
             Recording { journal_only: self.journal_only, ..self.record.recording() };
         Ok(settings)

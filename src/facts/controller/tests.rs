@@ -248,12 +248,15 @@ fn every_combination_of_probes() {
             }
         }
     }
-    assert_eq!(absent, 4, "all negative, and declared or seen so for long enough");
+    // Six scenes without a fresh sign, each declared under three records, and one that is negative
+    // throughout and was seen so for long enough.
+    assert_eq!(absent, 6 * 3 + 1);
 }
 
 /// Checks one scene under every setting, and returns how often the state was "absent".
 fn every_word_about(scene: [Finds; 5]) -> usize {
     let any = |what| scene.contains(&what);
+    let [lease, pods, workloads, _, action] = scene;
     let mut absent = 0;
     for declared in [false, true] {
         for seen_so in [None, Some(HOUR), Some(2 * DAY)] {
@@ -262,18 +265,26 @@ fn every_word_about(scene: [Finds; 5]) -> usize {
             let cluster = cluster(rows, &blind);
             let settings = if declared { declaring(DRIVER) } else { Settings::default() };
             let state = state_of(&cluster, &settings, ControllerRole::Provisioner, DRIVER);
-            let expected = if any(Alive) {
+            // It acted, and was scaled to zero since.
+            let ended = pods == Nothing && workloads == Trace;
+            // It acted out of sight, or the user knows better.
+            let disputed = declared && pods == Nothing && workloads == Nothing && lease != Alive;
+            let acts = action == Alive && !ended;
+            let alive = lease == Alive || pods == Alive || acts && !disputed;
+            let expected = if alive {
                 Liveness::Alive
-            } else if any(NotRead) || any(Trace) {
+            } else if any(NotRead) {
                 Liveness::Unknown
-            } else if declared || seen_so == Some(2 * DAY) {
+            } else if declared && pods != Trace && !acts
+                || scene == [Nothing; 5] && seen_so == Some(2 * DAY)
+            {
                 Liveness::Absent
             } else {
                 Liveness::Unknown
             };
             let case = format!("{scene:?} declared {declared} seen so {seen_so:?}: {state:?}");
             assert_eq!(state.liveness, expected, "{case}");
-            assert_eq!(state.unseen.is_some(), !any(Alive) && any(NotRead), "{case}");
+            assert_eq!(state.unseen.is_some(), !alive && any(NotRead), "{case}");
             assert_eq!(state.all_negative, scene == [Nothing; 5], "{case}");
             assert_eq!(state.probes.len(), 5, "{case}");
             absent += usize::from(expected == Liveness::Absent);
@@ -357,12 +368,18 @@ fn a_provisioner_that_is_not_csi_is_never_absent() {
 fn a_driver_that_needs_no_attacher_is_no_sign_of_one() {
     for (attach_required, expected) in [(false, Liveness::Absent), (true, Liveness::Unknown)] {
         let driver = CsiDriver { metadata: metadata(DRIVER), attach_required };
-        let rows = [csi_volume(DRIVER), Row::CsiDriver(Box::new(driver))];
+        let seen_so = |role| sighting(role, DRIVER, 2 * DAY);
+        let rows = [
+            csi_volume(DRIVER),
+            Row::CsiDriver(Box::new(driver)),
+            seen_so(ControllerRole::Attacher),
+            seen_so(ControllerRole::Provisioner),
+        ];
         let cluster = cluster(rows, &[]);
-        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Attacher, DRIVER);
+        let of = |role| state_of(&cluster, &Settings::default(), role, DRIVER);
+        let state = of(ControllerRole::Attacher);
         assert_eq!(state.liveness, expected, "{state:?}");
-        let provisioner =
-            state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
+        let provisioner = of(ControllerRole::Provisioner);
         assert_eq!(provisioner.liveness, Liveness::Unknown, "{provisioner:?}");
     }
 }
@@ -507,7 +524,7 @@ fn a_sidecar_whose_image_says_nothing_is_known_by_its_name() {
         let state = state_of(&cluster, &declaring(DRIVER), role, DRIVER);
         assert_eq!(state.liveness, expected, "{container} {mentions:?} {ready}: {state:?}");
     }
-    let row = workload(Kind::Deployment, 0, nameless("csi-provisioner", own));
+    let row = workload(Kind::Deployment, 1, nameless("csi-provisioner", own));
     let cluster = cluster([csi_volume(DRIVER), row], &[]);
     let state = state_of(&cluster, &declaring(DRIVER), Provisioner, DRIVER);
     assert_eq!(state.liveness, Liveness::Unknown, "{state:?}");
@@ -596,6 +613,8 @@ fn the_latest_evidence_is_no_other_state() {
     assert!(of(5).agrees_with(&of(6)), "merely renewed");
     assert!(!of(5).agrees_with(&of(HOUR)), "expired");
 }
+
+mod stopped;
 
 #[test]
 fn a_provisioner_is_scaled_to_zero_when_nothing_else_runs_it() {

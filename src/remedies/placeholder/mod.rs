@@ -246,7 +246,8 @@ fn check(
         released::reachable(cx, volume)?,
         released::hosts_answer(cx, volume)?,
         checks::no_snapshot_in_progress(cx, volume, notices)?,
-        reclaim::owner_will_act(cx, volume, owner)?,
+        // Nobody waits for this volume but the tool: the word of the user is not enough.
+        reclaim::owner_will_act(cx, volume, owner, None)?,
         its_node_is_known(cx, volume, owner),
         checks::secret_is_there(cx, volume, owner)?,
     );
