@@ -9,6 +9,7 @@ mod sign_of_life;
 use std::time::Duration;
 
 use lease::LastLease;
+pub(crate) use lease::leases;
 use sign_of_life::SignOfLife;
 
 use super::owner;

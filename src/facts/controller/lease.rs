@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{ControllerSearch, ProbeOutcome, SignOfLife};
+use crate::cluster::Cx;
 use crate::facts::driver_names::{provisioner_leases, sanitize};
 use crate::model::{ControllerRole, Kind, Lease, Time, format_time};
 
@@ -71,7 +72,7 @@ fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
 impl ControllerSearch<'_, '_> {
     /// Its Leases: of all with its name, in all namespaces, the youngest counts.
     pub(super) fn lease(&mut self) -> ProbeOutcome {
-        let names = self.lease_names();
+        let names = names(self.role, self.driver);
         let mut odd = None;
         for name in &names {
             let leases = match self.cx.leases_named(name) {
@@ -136,17 +137,24 @@ impl ControllerSearch<'_, '_> {
         };
         self.probe_of("lease", found, latest, ProbeOutcome::Nothing)
     }
+}
 
-    fn lease_names(&self) -> Vec<String> {
-        let mut names = match self.role {
-            ControllerRole::Provisioner => provisioner_leases(self.driver),
-            ControllerRole::Attacher => {
-                vec![format!("external-attacher-leader-{}", sanitize(self.driver))]
-            }
-            ControllerRole::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
-            ControllerRole::ControllerManager => vec!["kube-controller-manager".to_owned()],
-        };
-        names.dedup();
-        names
-    }
+/// The names of the Leases of a controller.
+fn names(role: ControllerRole, driver: &str) -> Vec<String> {
+    let mut names = match role {
+        ControllerRole::Provisioner => provisioner_leases(driver),
+        ControllerRole::Attacher => {
+            vec![format!("external-attacher-leader-{}", sanitize(driver))]
+        }
+        ControllerRole::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
+        ControllerRole::ControllerManager => vec!["kube-controller-manager".to_owned()],
+    };
+    names.dedup();
+    names
+}
+
+/// Returns the Leases of a controller, as far as they were read.
+pub(crate) fn leases<'a>(cx: &Cx<'a>, role: ControllerRole, driver: &str) -> Vec<&'a Lease> {
+    let named = |name: String| cx.leases_named(&name).unwrap_or_default();
+    names(role, driver).into_iter().flat_map(named).collect()
 }

@@ -181,7 +181,7 @@ fn still_deleting(cx: &Cx, case: &VolumeFinalizer) -> String {
     let found = in_words(advice::obstacle(cx, case.volume));
     let stuck = cx.older_than(&Age::stamped(case.volume.metadata.deleting), Threshold::Stuck);
     match stuck {
-        true => format!("{who}: {found}; {}", facts::ALIVE_AND_STUCK),
+        true => format!("{who} has not deleted it: {found}; {}", facts::ALIVE_AND_STUCK),
         false => format!("{who} is alive and still deleting: {found}"),
     }
 }
