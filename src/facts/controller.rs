@@ -171,7 +171,7 @@ impl ControllerSearch<'_, '_> {
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
             // local-path, nfs-subdir…: they can run in pods that are not recognised
             // (semantics#reclaiming-controller).
-            return (Liveness::Unknown, "it is no CSI driver: nothing would show it".to_owned());
+            return (Liveness::Unknown, "no Lease, pod or event shows it".to_owned());
         }
         if settings.absent_drivers.contains(self.name()) {
             return match &self.objection {

@@ -7,8 +7,8 @@ use super::{ControllerRole, Text};
 pub struct Sidecars {
     /// The containers whose image or name is that of one of the CSI sidecars.
     pub containers: Box<[SidecarContainer]>,
-    /// Everything in the pod that may name a driver: arguments of all containers and paths of
-    /// host folders. No environment variables.
+    /// Everything in the pod that may name a driver: arguments of all containers, paths of host
+    /// folders, and as `NAME=value` the few environment variables that are read.
     pub mentions: Box<[Text]>,
     /// `spec.serviceAccountName`.
     pub service_account: Option<Text>,

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FieldProblem, Folded, Folder, PodMeta, SlimObject, meta,
+    FieldProblem, Folded, Folder, PodMeta, SlimObject,
+    environment::Environment,
+    meta,
     node::{Condition, is_ready},
     slim::{Present, is_default, or_default, slim},
     volume_source::NodePath,
@@ -45,7 +47,7 @@ slim! {
         pub node_name: String,
     }
 
-    /// A container: its image and command, never its environment.
+    /// A container: its image and command, and a few variables of its environment.
     pub struct Container {
         /// Its name in the pod.
         #[prost(string, tag = "1")]
@@ -59,6 +61,9 @@ slim! {
         /// The command's arguments.
         #[prost(string, repeated, tag = "4")]
         pub args: Vec<String>,
+        /// Those of its environment variables that are read.
+        #[prost(message, required, tag = "7")]
+        pub env: Environment,
     }
 
     /// Where a pod's volume comes from.
@@ -215,8 +220,12 @@ impl PodSpec {
             args: folder.texts(container.words()),
         };
         let paths = self.volumes.iter().filter_map(|volume| volume.source.host_path.as_ref());
-        let mut mentions: Vec<&String> =
-            all().flat_map(Container::words).chain(paths.map(|path| &path.path)).collect();
+        let environment: Vec<String> = all().flat_map(|it| it.env.texts()).collect();
+        let mut mentions: Vec<&String> = all()
+            .flat_map(Container::words)
+            .chain(paths.map(|path| &path.path))
+            .chain(&environment)
+            .collect();
         mentions.sort_unstable();
         mentions.dedup();
         Some(Sidecars {

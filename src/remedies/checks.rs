@@ -1,6 +1,5 @@
 //! Checks that several remedies make.
 
-use super::released::ReliedFlags;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, FinalizerOwner, Owner, SecretState};
 use crate::model::{
@@ -13,6 +12,9 @@ const NAMED: usize = 5;
 
 /// The result of a check: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
+
+/// The danger flags on which a passed check relies.
+pub(super) type ReliedFlags = Vec<&'static str>;
 
 /// Makes checks in order; the function returns the first that does not pass.
 macro_rules! all {

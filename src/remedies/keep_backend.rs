@@ -57,7 +57,7 @@ fn check(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
-    relies_on: &mut released::ReliedFlags,
+    relies_on: &mut checks::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,

@@ -56,7 +56,7 @@ fn check(
     volume: &Volume,
     owner: &Owner,
     notices: &mut Vec<String>,
-    relies_on: &mut released::ReliedFlags,
+    relies_on: &mut checks::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,
@@ -84,7 +84,7 @@ pub(super) fn owner_will_act(
     cx: &Cx,
     volume: &Volume,
     owner: &Owner,
-    word: Option<&mut released::ReliedFlags>,
+    word: Option<&mut checks::ReliedFlags>,
 ) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {

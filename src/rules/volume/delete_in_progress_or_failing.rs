@@ -51,7 +51,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
     let failure = match facts::last_event(cx, volume, &[facts::FAILED_DELETE]) {
         Ok(Some(event)) => format!("{} at {}", event.message, time(event.last_seen)),
-        Ok(None) => "<none>".to_owned(),
+        Ok(None) => "none was seen".to_owned(),
         Err(unseen) => unseen.reason,
     };
     let error = failure.clone();
@@ -75,10 +75,12 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let shown =
         format!("`kubectl storage fix-finalizers {}` shows what it waits for", volume.object());
-    let next = match (stuck, alive) {
+    let next = match (alive, stuck) {
         (true, true) => format!("{}; its last error: {error}", facts::ALIVE_AND_STUCK),
-        (true, false) => "see that its controller runs: then it tries again".to_owned(),
-        (false, _) => "its controller goes on by itself".to_owned(),
+        (true, false) => "its controller goes on by itself".to_owned(),
+        (false, _) => {
+            "see that its controller runs, which is unknown: then it tries again".to_owned()
+        }
     };
     let next = format!("{next}; do not remove the finalizer; {shown}");
     Ok(Some(finding.shows_controller(&state).report_only(next)))
