@@ -6,27 +6,29 @@
 //! from those above it (`tests/it/architecture.rs` reads this list and holds it):
 //!
 //! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
-//! 2. [`client`]: the connection to an API server: lists and watches as bytes arrive, questions.
-//! 3. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
+//! 2. [`drivers`]: what is known of storage drivers, one file per family: which storage a volume
+//!    names, and what its deletion destroys.
+//! 3. [`client`]: the connection to an API server: lists and watches as bytes arrive, questions.
+//! 4. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
 //!    knows of no cluster.
-//! 4. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
-//! 5. [`journal`]: what we recorded in files of our own.
-//! 6. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
-//! 7. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
+//! 5. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
+//! 6. [`journal`]: what we recorded in files of our own.
+//! 7. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
+//! 8. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
 //!    becomes the same changes.
-//! 8. [`facts`]: derived truths that rules share, one per file.
-//! 9. [`remedies`]: what could be done, one per file, with all its checks.
-//! 10. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
-//! 11. [`plan`]: proposals selected, ordered, bounded.
-//! 12. [`apply`]: **door out**, and the only one.
-//! 13. [`output`]: the public shapes, and one file per format.
-//! 14. [`watch`]: the loop.
-//! 15. [`cli`]: flags in, exit code out.
+//! 9. [`facts`]: derived truths that rules share, one per file.
+//! 10. [`remedies`]: what could be done, one per file, with all its checks.
+//! 11. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
+//! 12. [`plan`]: proposals selected, ordered, bounded.
+//! 13. [`apply`]: **door out**, and the only one.
+//! 14. [`output`]: the public shapes, and one file per format.
+//! 15. [`watch`]: the loop.
+//! 16. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
 //!
-//! - No clock, no I/O, no `async` and no errors in `model`, `cluster`, `facts`, `remedies` and
-//!   `rules`: time arrives as a change, and the one `Result` is [`cluster::Seen`].
+//! - No clock, no I/O, no `async` and no errors in `model`, `drivers`, `cluster`, `facts`,
+//!   `remedies` and `rules`: time arrives as a change, and the one `Result` is [`cluster::Seen`].
 //! - No way to mistake silence for absence: every lookup says whether it saw.
 //! - No write outside `apply`. What `sources` can send is a GET, or a review of access rights.
 //! - No `Vec` of whole API objects: objects are folded into rows one by one, and dropped.
@@ -34,6 +36,7 @@
 //!   three shapes of their own, each with its version.
 
 pub mod model;
+pub mod drivers;
 pub mod client;
 pub mod dump;
 pub mod cluster;

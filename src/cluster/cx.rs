@@ -15,10 +15,10 @@ use std::{
 };
 
 use super::{Cluster, Seen, Unseen};
+use crate::drivers::{Overlap, Place};
 use crate::model::{
-    Age, Answer, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, Event, Fact, FactKey,
-    Kind, ObjectKey, PodUse, Question, Server, Settings, StorageClass, Text, Threshold, Time,
-    Volume,
+    Age, Answer, Attachment, AttachmentSource, Claim, ClaimKey, Event, Fact, FactKey, Kind,
+    ObjectKey, PodUse, Question, Server, Settings, StorageClass, Text, Threshold, Time, Volume,
 };
 
 /// Gives a judgement access to the cluster: every lookup goes through here.
@@ -35,12 +35,15 @@ pub struct Cx<'a> {
     /// lookup.
     lookups: RefCell<Option<Vec<Lookup>>>,
     facts: &'a RefCell<Facts>,
-    /// The volumes of a backend volume that very many volumes share, sorted once.
-    crowds: RefCell<BTreeMap<BackendKey, Vec<&'a Volume>>>,
+    /// The volumes at places that very many volumes share, sorted once.
+    crowds: RefCell<Crowds<'a>>,
 }
 
-/// From this many volumes on, the volumes of a backend volume are kept.
+/// From this many volumes on, the volumes at a place are kept.
 const CROWD: usize = 16;
+
+/// The volumes that overlap with places.
+type Crowds<'a> = BTreeMap<Vec<Place<'static>>, Vec<(&'a Volume, Overlap)>>;
 
 /// Facts about drivers, derived once and used by all volumes of a driver, each with the time at
 /// which it has to be derived again.
@@ -52,7 +55,7 @@ pub type Facts = BTreeMap<FactKey, (Arc<Fact>, Option<Time>)>;
 /// One lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lookup {
-    VolumesOfBackend(BackendKey),
+    VolumesAt(Vec<Place<'static>>),
     Claim(ClaimKey),
     ClaimsNaming(Box<str>),
     VolumeNamed(Box<str>),
@@ -76,9 +79,12 @@ pub enum Lookup {
     Classes,
     AttachmentsOf(Box<str>),
     /// Attachments with an inline volume source.
-    InlineAttachmentsOf(BackendKey),
-    SnapshotsOf(BackendKey),
-    NodesHolding(BackendKey),
+    InlineAttachmentsAt(Vec<Place<'static>>),
+    SnapshotsAt(Vec<Place<'static>>),
+    NodesAt(Vec<Place<'static>>),
+    PodsAt(Vec<Place<'static>>),
+    WorkloadsAt(Vec<Place<'static>>),
+    KeptAt(Vec<Place<'static>>),
     Nodes,
     Class(Text),
     EventsOf(ObjectKey),
@@ -201,25 +207,6 @@ impl<'a> Cx<'a> {
     pub fn all_of(&self, kind: Kind) -> Seen<()> {
         self.note(|| Lookup::Whole(kind));
         self.cluster.reach(kind, None)
-    }
-
-    /// Returns the volumes that reference a backend volume, in the order of their names.
-    ///
-    /// # Errors
-    /// When volumes were not read.
-    pub fn volumes_of_backend(&self, backend: &BackendKey) -> Seen<Vec<&'a Volume>> {
-        self.note(|| Lookup::VolumesOfBackend(backend.clone()));
-        self.all_of(Kind::PersistentVolume)?;
-        if let Some(known) = self.crowds.borrow().get(backend) {
-            return Ok(known.clone());
-        }
-        let mut volumes: Vec<_> =
-            self.cluster.volumes_of_backend(backend).map(|(_, volume)| volume).collect();
-        volumes.sort_by(|a, b| a.name().cmp(b.name()));
-        if volumes.len() >= CROWD {
-            self.crowds.borrow_mut().insert(backend.clone(), volumes.clone());
-        }
-        Ok(volumes)
     }
 
     /// Returns a volume by name; `Ok(None)` if it is known to be absent.

@@ -8,7 +8,7 @@ use crate::model::ObjectId;
 /// The rows that hold a reference, by what the reference names.
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
-    pub(super) volumes_by_backend: Index,
+    pub(super) volumes_by_place: Index,
     pub(super) volumes_by_claim: Index,
     pub(super) volumes_by_driver: Index,
     pub(super) volumes_by_class: Index,
@@ -25,6 +25,8 @@ pub(super) struct Indexes {
     pub(super) classless_claims: BTreeSet<ObjectId>,
     pub(super) pods_by_claim: Index,
     pub(super) pods_by_set: Index,
+    pub(super) pods_by_place: Index,
+    pub(super) workloads_by_place: Index,
     pub(super) pods_by_node: Index,
     pub(super) workloads_by_claim: Index,
     pub(super) sets_by_stem: Index,
@@ -33,11 +35,11 @@ pub(super) struct Indexes {
     pub(super) volume_snapshots_by_claim: Index,
     pub(super) attachments_by_volume: Index,
     pub(super) attachments_by_node: Index,
-    pub(super) attachments_by_backend: Index,
-    pub(super) snapshots_by_backend: Index,
+    pub(super) attachments_by_place: Index,
+    pub(super) snapshots_by_place: Index,
     pub(super) contents_by_snapshot: Index,
     pub(super) nodes_by_label: Index,
-    pub(super) nodes_by_backend: Index,
+    pub(super) nodes_by_place: Index,
     pub(super) csi_nodes_by_driver: Index,
     pub(super) leases_by_name: Index,
     pub(super) events_by_object: Index,

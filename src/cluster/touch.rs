@@ -3,16 +3,8 @@
 
 use super::{Cluster, Dirty, Subject, rows::Linked, store::object_key};
 use crate::model::{
-    Attachment, BackendKey, ClaimKey, Kind, ObjectId, ObjectKey, PodUse, Question, Volume,
-    split_ordinal,
+    Attachment, ClaimKey, Kind, ObjectId, ObjectKey, PodUse, Question, split_ordinal,
 };
-
-/// Returns the CSI volume of an entry in a node's `status.volumesInUse` or `volumesAttached`, also
-/// of migrated volumes.
-pub(super) fn on_node(name: &str) -> Option<BackendKey> {
-    let (driver, handle) = name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
-    Some(BackendKey { driver: driver.into(), handle: handle.into() })
-}
 
 impl Cluster {
     /// Marks the subjects that rest on a row.
@@ -79,12 +71,6 @@ impl Cluster {
             Some(id) => self.touch_around_volume(id, dirty),
             None => self.touch_around_name(name, dirty),
         }
-    }
-
-    pub(super) fn touch_backend(&self, backend: &BackendKey, dirty: &mut Dirty) {
-        let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
-        dirty.subjects.extend(ids.map(Subject::Volume));
-        self.touch_kept(backend, dirty);
     }
 
     /// Marks a driver and everything that references it, for lookups that are not part of a fact.
@@ -221,22 +207,5 @@ impl Cluster {
             Kind::VolumeSnapshot => self.touch_contents_of(namespace, name, dirty),
             _ => {}
         }
-    }
-
-    pub(super) fn volumes_of_backend<'a>(
-        &'a self,
-        backend: &BackendKey,
-    ) -> impl Iterator<Item = (ObjectId, &'a Volume)> {
-        let backend = backend.clone();
-        let ids = self.indexes.volumes_by_backend.candidates(backend.lookup());
-        let ids: Vec<ObjectId> = ids.collect();
-        ids.into_iter().filter_map(move |id| {
-            let volume = self.tables.volumes.get(id)?;
-            volume
-                .backend
-                .as_ref()
-                .is_some_and(|known| known.same(&backend))
-                .then_some((id, volume))
-        })
     }
 }

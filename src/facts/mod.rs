@@ -18,6 +18,7 @@ mod owner;
 mod protection;
 mod provisioner;
 mod released;
+mod sharing;
 mod finalizer_controller;
 pub mod retention;
 
@@ -65,6 +66,7 @@ pub(crate) use provisioner::{
     may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
+pub(crate) use sharing::{lies, sharing};
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};

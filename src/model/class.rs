@@ -15,6 +15,8 @@ pub struct StorageClass {
     pub is_default: bool,
     /// `volumeBindingMode` is `WaitForFirstConsumer`.
     pub waits_for_consumer: bool,
+    /// The `parameters` that decide what deletion of its volumes does.
+    pub parameters: Box<[(Text, Text)]>,
     /// `allowVolumeExpansion`.
     pub allows_expansion: bool,
 }

@@ -1,6 +1,8 @@
 //! Pods that use claims, belong to a `StatefulSet` or run storage sidecars.
 
-use super::{Labels, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
+use std::sync::Arc;
+
+use super::{Attributes, BackendKey, Labels, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
 
 /// A pod that uses a claim, belongs to a `StatefulSet` or runs a storage sidecar. Other pods are
 /// counted, and no row is kept of them.
@@ -32,6 +34,8 @@ pub struct PodUse {
     pub node: Option<Text>,
     /// The claims that its volumes name.
     pub claims: Box<[MountedClaim]>,
+    /// The storage that it describes itself, without a claim.
+    pub inline: InlineVolumes,
     /// Its storage sidecars, if it runs any.
     pub sidecars: Option<Box<Sidecars>>,
 }
@@ -51,6 +55,44 @@ impl PodUse {
     /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.uid.as_ref())
+    }
+}
+
+/// The volumes of a pod or a template that name storage without a claim, each once; the pods of one
+/// workload share them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct InlineVolumes(Option<Arc<InlineList>>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct InlineList(Box<[InlineVolume]>);
+
+/// One volume of a pod that names storage without a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct InlineVolume {
+    /// Its name in the pod.
+    pub name: Text,
+    /// What it names.
+    pub backend: BackendKey,
+    /// The `volumeAttributes` that decide what it names.
+    pub attributes: Attributes,
+}
+
+impl InlineVolumes {
+    /// Returns all of them.
+    pub fn iter(&self) -> impl Iterator<Item = &InlineVolume> {
+        self.0.iter().flat_map(|list| list.0.iter())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl FromIterator<InlineVolume> for InlineVolumes {
+    fn from_iter<I: IntoIterator<Item = InlineVolume>>(volumes: I) -> Self {
+        let volumes: Box<[_]> = volumes.into_iter().collect();
+        Self((!volumes.is_empty()).then(|| Arc::new(InlineList(volumes))))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid, backend::migrated_driver,
+    Attributes, BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid,
+    backend::migrated_driver,
 };
 
 /// A `PersistentVolume`.
@@ -28,6 +29,8 @@ pub struct Volume {
     /// The backend volume that the source references, with in-tree sources translated to their CSI
     /// driver. `None` for sources that are unique to their volume.
     pub backend: Option<BackendKey>,
+    /// The `volumeAttributes` that decide what it names, where its handle alone does not.
+    pub attributes: Attributes,
     /// `spec.storageClassName`.
     pub class: Option<Text>,
     /// `spec.volumeAttributesClassName`.

@@ -1,6 +1,6 @@
 //! Workloads whose templates use claims or contain storage sidecars.
 
-use super::{Kind, ObjectRef, OwnerReference, Sidecars, StatefulSet, Text, Uid};
+use super::{InlineVolumes, Kind, ObjectRef, OwnerReference, Sidecars, StatefulSet, Text, Uid};
 
 /// A workload whose template names a claim or would run storage sidecars, or a `StatefulSet`.
 /// Others are counted, and no row is kept of them.
@@ -25,6 +25,8 @@ pub struct Workload {
     /// The claims that its template names, each once, sorted. Claims of a `StatefulSet`'s claim
     /// templates and of ephemeral volumes are created for each pod and not included.
     pub claims: Box<[Box<str>]>,
+    /// The storage that its template describes itself, without a claim.
+    pub inline: InlineVolumes,
     /// The sidecars in its template, if there are any.
     pub sidecars: Option<Box<Sidecars>>,
     /// What makes it a `StatefulSet`.

@@ -23,7 +23,7 @@ const ZONE_KEYS: [&str; 3] = [
 ///
 /// - CSI: driver and volume handle.
 /// - In-tree disks: as csi-translation-lib 0.36 translates them. A GCE disk without a zone in
-///   labels or node affinity has no key: its name may be used in every zone.
+///   labels or node affinity has the zone `UNSPECIFIED`: its name may be used in every zone.
 /// - `azureFile` is compared only with `azureFile`: the CSI handle begins with a resource group,
 ///   which the in-tree source does not have, and ends with the name of the PersistentVolume.
 /// - `hostPath` and `local`: path and node affinity, since the same path on two nodes is not the
@@ -42,7 +42,8 @@ pub(super) fn key(
     } else if let Some(aws) = &source.aws_elastic_block_store {
         (migrated("kubernetes.io/aws-ebs"), ebs_volume(&aws.volume_id).to_owned())
     } else if let Some(gce) = &source.gce_persistent_disk {
-        let place = gce_place(metadata, affinity)?;
+        // Without a zone it may be the disk of this name in any.
+        let place = gce_place(metadata, affinity).unwrap_or_else(|| "zones/UNSPECIFIED".to_owned());
         let handle = match gce.pd_name.as_str() {
             "" => String::new(),
             disk => format!("projects/UNSPECIFIED/{place}/disks/{disk}"),
@@ -76,6 +77,20 @@ pub(super) fn key(
         ("iscsi", handle)
     } else if let Some(fc) = &source.fc {
         ("fc", fibre_channel(fc))
+    } else if let Some(rbd) = &source.rbd {
+        let pool = if rbd.pool.is_empty() { "rbd" } else { &rbd.pool };
+        let handle = match rbd.image.as_str() {
+            "" => String::new(),
+            image => format!("{} {pool}/{image}", rbd.monitors.join(",")),
+        };
+        ("rbd", handle)
+    } else if let Some(cephfs) = &source.cephfs {
+        ("cephfs", format!("{}:/{}", cephfs.monitors.join(","), cephfs.path.trim_matches('/')))
+    } else if let Some(gluster) = &source.glusterfs {
+        ("glusterfs", format!("{}:/{}", gluster.endpoints, gluster.path.trim_matches('/')))
+    } else if let Some(flex) = &source.flex_volume {
+        // Its options, which say what it names, may hold what nobody should read.
+        ("flexVolume", flex.driver.clone())
     } else {
         return None;
     };
@@ -146,6 +161,14 @@ fn azure_share(azure: &AzureFile, spec: &PersistentVolumeSpec) -> String {
     let of_claim = || spec.claim_ref.as_ref().map(|claim| claim.namespace.as_str());
     let namespace = azure.secret_namespace.as_deref().or_else(of_claim).unwrap_or_default();
     format!("secret {namespace}/{secret}#{share}")
+}
+
+/// Returns a path on the node of a pod; `?` stands for a node that is not known.
+pub(super) fn path_on_node(path: &str, node: &str) -> String {
+    match node {
+        "" => format!("{}@?", clean(path)),
+        node => format!("{}@metadata.name In [{node:?}]", clean(path)),
+    }
 }
 
 /// Returns a path with the nodes that have it.
@@ -288,7 +311,8 @@ mod tests {
                 json!({"local": {"path": "/d"}, "nodeAffinity": {"required": null}}),
                 Some(("local", "/d@any")),
             ),
-            (json!({"rbd": {"image": "i"}}), None),
+            (json!({"rbd": {"image": "i", "monitors": ["m"]}}), Some(("rbd", "m rbd/i"))),
+            (json!({"rbd": {}}), None),
             (json!({}), None),
         ];
         for (spec, expected) in table {
@@ -298,11 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn gce_disks_need_a_zone() {
+    fn a_gce_disk_without_a_zone_may_be_in_any() {
         let beta = "failure-domain.beta.kubernetes.io/zone";
         let stable = "topology.kubernetes.io/zone";
         let zonal = "projects/UNSPECIFIED/zones/eu-1-b/disks/d";
         let regional = "projects/UNSPECIFIED/regions/eu-1/disks/d";
+        let nowhere = "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d";
         let only_other = json!({"required": {"nodeSelectorTerms": [
             {"matchExpressions": [{"key": "topology.gke.io/zone", "operator": "In", "values": ["eu-1-b"]}]},
             {"matchExpressions": [{"key": "other", "operator": "Exists"}]}]}});
@@ -311,13 +336,13 @@ mod tests {
             (json!({stable: "eu-1-b"}), Value::Null, Some(zonal)),
             (json!({stable: "eu-1-c", beta: "eu-1-b"}), Value::Null, Some(zonal)),
             (json!({stable: "eu-1-b__eu-1-c"}), Value::Null, Some(regional)),
-            (json!({stable: "eu-1-b__eu-2-c"}), Value::Null, None),
-            (json!({stable: "odd__zones"}), Value::Null, None),
+            (json!({stable: "eu-1-b__eu-2-c"}), Value::Null, Some(nowhere)),
+            (json!({stable: "odd__zones"}), Value::Null, Some(nowhere)),
             (json!({}), zones(&["eu-1-b"]), Some(zonal)),
             (json!({}), zones(&["eu-1-c", "eu-1-b"]), Some(regional)),
-            (json!({}), zones(&[]), None),
-            (json!({}), only_other, None),
-            (json!({}), Value::Null, None),
+            (json!({}), zones(&[]), Some(nowhere)),
+            (json!({}), only_other, Some(nowhere)),
+            (json!({}), Value::Null, Some(nowhere)),
         ];
         for (labels, affinity, expected) in table {
             let spec = json!({"gcePersistentDisk": {"pdName": "d"}, "nodeAffinity": affinity});

@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut};
 use prost::{
     DecodeError, Message,
-    encoding::{self, DecodeContext, WireType, skip_field, string},
+    encoding::{DecodeContext, WireType, skip_field, string},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -104,10 +104,10 @@ impl Message for Environment {
 
 impl Serialize for Environment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.set().map(|(name, value)| Variable {
-            name: name.clone(),
-            value: Some(value.clone()),
-        }))
+        serializer.collect_seq(
+            self.set()
+                .map(|(name, value)| Variable { name: name.clone(), value: Some(value.clone()) }),
+        )
     }
 }
 

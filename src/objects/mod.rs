@@ -29,6 +29,7 @@ mod node;
 mod node_affinity;
 mod object_reference;
 mod pod;
+mod pod_volume;
 mod scalar;
 mod slim;
 mod snapshot;
@@ -64,7 +65,8 @@ pub(crate) use workload::{
 };
 
 use crate::model::{
-    DeletionSecret, FieldManager, Interner, Kind, Labels, NodeAffinity, ObjectKey, Row, Text,
+    DeletionSecret, FieldManager, InlineVolumes, Interner, Kind, Labels, NodeAffinity, ObjectKey,
+    Row, Text,
 };
 
 /// The kind of a slim type, and the names of its objects.
@@ -169,6 +171,7 @@ pub struct Folder {
     secrets: HashSet<Arc<DeletionSecret>>,
     lists: HashSet<Arc<[Text]>>,
     labels: HashSet<Labels>,
+    inline: HashSet<InlineVolumes>,
 }
 
 impl Folder {
@@ -202,6 +205,14 @@ impl Folder {
     fn list(&mut self, texts: &[String]) -> Arc<[Text]> {
         let texts: Vec<Text> = texts.iter().map(|text| self.text(text)).collect();
         shared_slice(&mut self.lists, &texts)
+    }
+
+    /// Returns the shared copy of the volumes that the pods of a workload describe alike.
+    fn inline(&mut self, volumes: InlineVolumes) -> InlineVolumes {
+        if volumes.is_empty() {
+            return volumes;
+        }
+        self.inline.get_or_insert(volumes).clone()
     }
 
     fn labels<'a>(&mut self, labels: impl Iterator<Item = (&'a str, &'a str)>) -> Labels {

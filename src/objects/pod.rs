@@ -1,17 +1,15 @@
 //! `Pod`, and `PodSpec`, which pods share with the templates of workloads.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     FieldProblem, Folded, Folder, PodMeta, SlimObject,
     environment::Environment,
     meta,
     node::{Condition, is_ready},
-    slim::{Present, is_default, or_default, slim},
-    volume_source::NodePath,
+    pod_volume::PodVolume,
+    slim::slim,
 };
 use crate::model::{
-    self, ControllerRole, Labels, MountedClaim, PodPhase, PodUse, Row, Sidecars, Uid,
+    self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, Row, Sidecars, Uid,
 };
 
 slim! {
@@ -66,26 +64,6 @@ slim! {
         pub env: Environment,
     }
 
-    /// Where a pod's volume comes from.
-    pub struct PodVolumeSource {
-        /// A path on the node.
-        #[prost(message, optional, tag = "1")]
-        pub host_path: Option<NodePath>,
-        /// A claim.
-        #[prost(message, optional, tag = "10")]
-        pub persistent_volume_claim: Option<ClaimName>,
-        /// A claim that is created and deleted with the pod.
-        #[prost(message, optional, tag = "29")]
-        pub ephemeral: Option<Present>,
-    }
-
-    /// A reference to a claim.
-    pub struct ClaimName {
-        /// Its name.
-        #[prost(string, tag = "1")]
-        pub claim_name: String,
-    }
-
     /// `status` of a pod.
     pub struct PodStatus {
         /// Its phase.
@@ -97,46 +75,6 @@ slim! {
     }
 }
 
-/// A pod's volume, which JSON writes as one object and protobuf as two.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
-#[serde(from = "FlatVolume", into = "FlatVolume")]
-pub struct PodVolume {
-    /// Its name in the pod.
-    #[prost(string, tag = "1")]
-    pub name: String,
-    /// Its source.
-    #[prost(message, required, tag = "2")]
-    pub source: PodVolumeSource,
-}
-
-/// A pod's volume as JSON writes it.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct FlatVolume {
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    name: String,
-    #[serde(skip_serializing_if = "is_default")]
-    host_path: Option<NodePath>,
-    #[serde(skip_serializing_if = "is_default")]
-    persistent_volume_claim: Option<ClaimName>,
-    #[serde(skip_serializing_if = "is_default")]
-    ephemeral: Option<Present>,
-}
-
-impl From<FlatVolume> for PodVolume {
-    fn from(flat: FlatVolume) -> Self {
-        let FlatVolume { name, host_path, persistent_volume_claim, ephemeral } = flat;
-        Self { name, source: PodVolumeSource { host_path, persistent_volume_claim, ephemeral } }
-    }
-}
-
-impl From<PodVolume> for FlatVolume {
-    fn from(volume: PodVolume) -> Self {
-        let PodVolumeSource { host_path, persistent_volume_claim, ephemeral } = volume.source;
-        Self { name: volume.name, host_path, persistent_volume_claim, ephemeral }
-    }
-}
-
 impl SlimObject for Pod {
     fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
@@ -144,9 +82,11 @@ impl SlimObject for Pod {
         let claims: Box<[_]> =
             spec.volumes.iter().filter_map(|volume| volume.mounted(&metadata.name)).collect();
         let sidecars = spec.sidecars(folder);
+        let inline = spec.inline(folder, &spec.node_name);
         let of_a_set = |owner: &meta::OwnerReference| owner.kind == "StatefulSet";
         let controller = metadata.owner_references.iter().find(|it| it.controller == Some(true));
-        if claims.is_empty() && sidecars.is_none() && !controller.is_some_and(of_a_set) {
+        let names_nothing = claims.is_empty() && inline.is_empty() && sidecars.is_none();
+        if names_nothing && !controller.is_some_and(of_a_set) {
             return Ok(Folded::Counted);
         }
         let controller = meta::controller(&metadata.owner_references, folder);
@@ -173,37 +113,29 @@ impl SlimObject for Pod {
             ready: is_ready(&status.conditions),
             node: folder.non_empty(&spec.node_name),
             claims,
+            inline,
             sidecars: sidecars.map(Box::new),
         };
         Ok(Folded::Row(Row::Pod(Box::new(row))))
     }
 }
 
-impl PodVolume {
-    /// Returns the claim that it references. The claim of an ephemeral volume is named after the
-    /// pod and the volume.
-    fn mounted(&self, pod: &str) -> Option<MountedClaim> {
-        if let Some(claim) = &self.source.persistent_volume_claim {
-            Some(MountedClaim { claim: claim.claim_name.as_str().into(), ephemeral: false })
-        } else if self.source.ephemeral.is_some() {
-            Some(MountedClaim { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
-        } else {
-            None
-        }
-    }
-}
-
 impl PodSpec {
     /// Returns the claims that its volumes reference, each once, sorted.
     pub(super) fn claim_names(&self) -> Box<[Box<str>]> {
-        let names = self.volumes.iter().filter_map(|volume| {
-            let claim = volume.source.persistent_volume_claim.as_ref()?;
-            Some(Box::from(claim.claim_name.as_str()))
-        });
+        let names = self.volumes.iter().filter_map(|volume| Some(Box::from(volume.claim()?)));
         let mut names: Vec<_> = names.collect();
         names.sort_unstable();
         names.dedup();
         names.into()
+    }
+
+    /// Returns the volumes that name storage without a claim. The node is the pod's; in a template
+    /// there is none.
+    pub(super) fn inline(&self, folder: &mut Folder, node: &str) -> InlineVolumes {
+        let volumes = self.volumes.iter().filter_map(|volume| volume.inline(node, folder));
+        let volumes: InlineVolumes = volumes.collect();
+        folder.inline(volumes)
     }
 
     /// Returns the storage sidecars, if there are any, with every text that may contain the name of
@@ -219,7 +151,7 @@ impl PodSpec {
             image: folder.text(&container.image),
             args: folder.texts(container.words()),
         };
-        let paths = self.volumes.iter().filter_map(|volume| volume.source.host_path.as_ref());
+        let paths = self.volumes.iter().filter_map(PodVolume::host_path);
         let environment: Vec<String> = all().flat_map(|it| it.env.texts()).collect();
         let mut mentions: Vec<&String> = all()
             .flat_map(Container::words)

@@ -143,6 +143,7 @@ impl SlimObject for StatefulSet {
             finished: false,
             controller: meta::controller(&metadata.owner_references, folder),
             claims: template.claim_names(),
+            inline: template.inline(folder, ""),
             sidecars: template.sidecars(folder).map(Box::new),
             set: Some(Box::new(set)),
         };

@@ -8,7 +8,7 @@ use super::{
     volume_source::{PROVISIONER_IDENTITY, PersistentVolumeSource, PersistentVolumeSpec},
 };
 use crate::model::{
-    BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Volume, VolumeSource,
+    Attributes, BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Volume, VolumeSource,
 };
 
 slim! {
@@ -50,6 +50,11 @@ impl SlimObject for PersistentVolume {
         let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
         let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
         let source = source(&spec.source, folder);
+        let backend = backend::key(metadata, spec, folder).map(|key| share_handle(key, &source));
+        let attributes = match (&spec.source.csi, &backend) {
+            (Some(csi), Some(backend)) => csi.attributes(backend, folder),
+            _ => Attributes::default(),
+        };
         let row = Volume {
             phase: phase(&status.phase, folder),
             message: unshared(&status.message),
@@ -59,7 +64,8 @@ impl SlimObject for PersistentVolume {
                 .fold("status.lastPhaseTransitionTime")?,
             reclaim_policy: reclaim_policy(&spec.persistent_volume_reclaim_policy, folder),
             claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold_claim(folder)),
-            backend: backend::key(metadata, spec, folder).map(|key| share_handle(key, &source)),
+            backend,
+            attributes,
             source,
             class: folder.non_empty(&spec.storage_class_name),
             attributes_class: spec

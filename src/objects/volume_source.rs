@@ -11,11 +11,16 @@ use prost::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    Folder,
     entries::{AllowList, Entries},
     node_affinity::VolumeNodeAffinity,
     object_reference::ObjectReference,
     scalar::Quantity,
     slim::{Present, is_default, or_default, slim},
+};
+use crate::{
+    drivers,
+    model::{Attributes, BackendKey},
 };
 
 /// The attribute that csi-provisioner sets on every volume that it provisions.
@@ -112,11 +117,11 @@ sources! {
     cinder: VolumeId = "8", "cinder";
     vsphere_volume: VsphereVolume = "14", "vsphereVolume";
     portworx_volume: VolumeId = "18", "portworxVolume";
-    glusterfs: Present = "4", "glusterfs";
-    rbd: Present = "6", "rbd";
-    cephfs: Present = "9", "cephfs";
+    glusterfs: Glusterfs = "4", "glusterfs";
+    rbd: Rbd = "6", "rbd";
+    cephfs: Cephfs = "9", "cephfs";
     flocker: Present = "11", "flocker";
-    flex_volume: Present = "12", "flexVolume";
+    flex_volume: FlexVolume = "12", "flexVolume";
     quobyte: Present = "15", "quobyte";
     photon_persistent_disk: Present = "17", "photonPersistentDisk";
     scale_io: Present = "19", "scaleIO";
@@ -231,6 +236,46 @@ slim! {
         pub secret_namespace: Option<String>,
     }
 
+    /// `rbd`.
+    pub struct Rbd {
+        /// Addresses of the monitors.
+        #[prost(string, repeated, tag = "1")]
+        pub monitors: Vec<String>,
+        /// The image.
+        #[prost(string, tag = "2")]
+        pub image: String,
+        /// Its pool; `rbd` where none is written.
+        #[prost(string, tag = "4")]
+        pub pool: String,
+    }
+
+    /// `cephfs`.
+    pub struct Cephfs {
+        /// Addresses of the monitors.
+        #[prost(string, repeated, tag = "1")]
+        pub monitors: Vec<String>,
+        /// The directory; the root where none is written.
+        #[prost(string, tag = "2")]
+        pub path: String,
+    }
+
+    /// `glusterfs`.
+    pub struct Glusterfs {
+        /// The name of its Endpoints.
+        #[prost(string, tag = "1")]
+        pub endpoints: String,
+        /// The Gluster volume, and a directory in it.
+        #[prost(string, tag = "2")]
+        pub path: String,
+    }
+
+    /// `flexVolume`, without its options.
+    pub struct FlexVolume {
+        /// The driver.
+        #[prost(string, tag = "1")]
+        pub driver: String,
+    }
+
     /// `vsphereVolume`.
     pub struct VsphereVolume {
         /// The path of the disk.
@@ -249,18 +294,84 @@ pub struct Csi {
     /// The volume handle.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub volume_handle: String,
-    /// The attribute that proves dynamic provisioning, if it is set.
+    /// The attributes that prove dynamic provisioning or decide what is mounted.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub volume_attributes: Entries<ProvisionerIdentity>,
+    pub volume_attributes: Entries<VolumeAttributes>,
 }
 
-/// Allows only the attribute that proves dynamic provisioning.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProvisionerIdentity;
+/// `csi` of a pod's volume, which has no handle.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct InlineCsi {
+    /// The driver.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub driver: String,
+    /// The attributes that decide what is mounted.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub volume_attributes: Entries<VolumeAttributes>,
+}
 
-impl AllowList for ProvisionerIdentity {
+/// Allows the attribute that proves dynamic provisioning, and those that decide what any known
+/// driver mounts. Others may hold what nobody should read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeAttributes;
+
+impl AllowList for VolumeAttributes {
     fn allows(key: &str) -> bool {
-        key == PROVISIONER_IDENTITY
+        key == PROVISIONER_IDENTITY || drivers::is_attribute(key)
+    }
+}
+
+impl Csi {
+    /// Returns the attributes that decide what a volume names.
+    pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
+        deciding(&self.volume_attributes, backend, folder)
+    }
+}
+
+impl InlineCsi {
+    /// Returns the attributes that decide what a volume names.
+    pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
+        deciding(&self.volume_attributes, backend, folder)
+    }
+}
+
+fn deciding(
+    attributes: &Entries<VolumeAttributes>,
+    backend: &BackendKey,
+    folder: &mut Folder,
+) -> Attributes {
+    let pairs = attributes.iter().filter(|(key, _)| *key != PROVISIONER_IDENTITY);
+    let pairs = pairs.map(|(key, value)| (folder.text(key), value.into()));
+    drivers::attributes_that_matter(backend, pairs.collect())
+}
+
+impl Message for InlineCsi {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        string::encode(1, &self.driver, buf);
+        self.volume_attributes.encode(4, buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
+            4 => self.volume_attributes.merge(wire_type, buf, ctx),
+            _ => skip_field(wire_type, tag, buf, ctx),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        string::encoded_len(1, &self.driver) + self.volume_attributes.encoded_len(4)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
     }
 }
 

@@ -166,7 +166,8 @@ fn workload(
 ) -> Option<Workload> {
     let sidecars = template.sidecars(folder);
     let claims = template.claim_names();
-    if sidecars.is_none() && claims.is_empty() {
+    let inline = template.inline(folder, "");
+    if sidecars.is_none() && claims.is_empty() && inline.is_empty() {
         return None;
     }
     Some(Workload {
@@ -179,6 +180,7 @@ fn workload(
         finished: false,
         controller: meta::controller(&metadata.owner_references, folder),
         claims,
+        inline,
         sidecars: sidecars.map(Box::new),
         set: None,
     })

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
+use crate::drivers::{self, meeting};
 use crate::journal::{Backend, Entry, History, Outcome};
 use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
 use crate::remedies::{Orphan, placeholder};
@@ -123,8 +124,13 @@ fn key(backend: &Backend) -> BackendKey {
     BackendKey { driver: backend.driver.as_str().into(), handle: backend.handle.as_str().into() }
 }
 
+/// Whether two keys name one backend volume, or may.
+fn may_be(one: &BackendKey, other: &BackendKey) -> bool {
+    meeting(&drivers::by_handle(one), &drivers::by_handle(other)).is_some()
+}
+
 fn names(entry: &Entry, backend: &BackendKey) -> bool {
-    entry.intent.backend.as_ref().is_some_and(|it| key(it).same(backend))
+    entry.intent.backend.as_ref().is_some_and(|it| may_be(&key(it), backend))
 }
 
 /// Returns the volumes that, by every journal entry with their name, referenced other backend

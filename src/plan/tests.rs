@@ -195,6 +195,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: Text::clone(&driver), handle }),
+        attributes: crate::model::Attributes::default(),
         class: Some(traits.class.into()),
         capacity: Some(1 << 30),
         node_affinity,
@@ -267,6 +268,7 @@ fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
     // Secret.
     let class = |name: &str| {
         Row::Class(Box::new(StorageClass {
+            parameters: [].into(),
             metadata: metadata(name),
             provisioner: ALIVE.into(),
             reclaim_policy: None,

@@ -1,6 +1,6 @@
 //! Checks that several remedies make.
 
-use crate::cluster::{Cx, Seen, Unseen};
+use crate::cluster::{Cx, Placed, Seen, Unseen};
 use crate::facts::{self, FinalizerOwner, Owner, SecretState};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Text,
@@ -64,10 +64,10 @@ pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
 
 /// Refuses where another volume, apart from `besides`, references the same backend volume.
 pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>) -> Seen<Checked> {
-    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
     let others: Vec<_> = cx
-        .volumes_of_backend(backend)?
+        .volumes_at(&volume.places())?
         .into_iter()
+        .map(|(other, _)| other)
         .filter(|other| other.name() != volume.name() && Some(other.name()) != besides)
         .map(|other| other.object().to_string())
         .collect();
@@ -84,9 +84,8 @@ pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>
 /// volume with the same backend volume.
 pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
     let mut attachments = cx.attachments_of(volume.name())?;
-    if let Some(backend) = &volume.backend {
-        attachments.extend(cx.inline_attachments_of(backend)?);
-    }
+    let inline = cx.inline_attachments_at(&volume.places())?;
+    attachments.extend(inline.into_iter().map(|(attachment, _)| attachment));
     Ok(attachments)
 }
 
@@ -112,20 +111,16 @@ pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     let Some(backend) = &volume.backend else {
         return Err("what it names at the storage backend cannot be told".to_owned());
     };
-    if backend.is_comparable() {
-        Ok(backend)
-    } else {
-        Err("whether a CSI volume names the same share cannot be told".to_owned())
-    }
+    Ok(backend)
 }
 
 /// Refuses where a node lists it as in use or attached. Nodes list migrated volumes as CSI volumes.
 pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let backend = match backend_is_known(volume) {
-        Ok(backend) => backend,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let nodes = cx.nodes_holding(backend)?;
+    if let Err(reason) = backend_is_known(volume) {
+        return Ok(Err(reason));
+    }
+    let nodes = cx.nodes_at(&volume.places())?;
+    let nodes: Vec<_> = nodes.into_iter().map(|(node, _)| node).collect();
     // A node that is not Ready is named first: no kubelet there can release the volume.
     let unready = nodes.iter().find(|node| !node.ready);
     Ok(match unready.or(nodes.first()) {
@@ -153,8 +148,7 @@ pub(super) fn no_snapshot_in_progress(
     volume: &Volume,
     notices: &mut Vec<String>,
 ) -> Seen<Checked> {
-    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
-    for snapshot in cx.snapshots_of(backend)? {
+    for (snapshot, _) in cx.snapshots_at(&volume.places())? {
         if snapshot.in_progress() {
             return Ok(Err(format!("{} is being taken of it", snapshot.object())));
         }

@@ -36,6 +36,7 @@ fn volume() -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: "disk.csi.example.com".into(), handle: "vol-1".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
         node_affinity: None,

@@ -247,7 +247,10 @@ fn see(
 ) -> String {
     let cx = Cx::new(cluster, settings, facts);
     match look {
-        Lookup::VolumesOfBackend(key) => format!("{:?}", cx.volumes_of_backend(key)),
+        Lookup::VolumesAt(places) => format!("{:?}", cx.volumes_at(places)),
+        Lookup::PodsAt(places) => format!("{:?}", cx.pods_at(places)),
+        Lookup::WorkloadsAt(places) => format!("{:?}", cx.workloads_at(places)),
+        Lookup::KeptAt(places) => format!("{:?}", cx.kept_at(places)),
         Lookup::Claim(key) => format!("{:?}", cx.claim(key)),
         Lookup::ClaimsNaming(name) => format!("{:?}", cx.claims_naming(name)),
         Lookup::VolumeNamed(name) => format!("{:?}", cx.volume(name)),
@@ -275,9 +278,9 @@ fn see(
         Lookup::Classes => format!("{:?}", cx.all_classes()),
         Lookup::PodsOf(key) => format!("{:?}", cx.pods_of(key)),
         Lookup::AttachmentsOf(name) => format!("{:?}", cx.attachments_of(name)),
-        Lookup::InlineAttachmentsOf(key) => format!("{:?}", cx.inline_attachments_of(key)),
-        Lookup::SnapshotsOf(key) => format!("{:?}", cx.snapshots_of(key)),
-        Lookup::NodesHolding(key) => format!("{:?}", cx.nodes_holding(key)),
+        Lookup::InlineAttachmentsAt(places) => format!("{:?}", cx.inline_attachments_at(places)),
+        Lookup::SnapshotsAt(places) => format!("{:?}", cx.snapshots_at(places)),
+        Lookup::NodesAt(places) => format!("{:?}", cx.nodes_at(places)),
         Lookup::Nodes => format!("{:?}", affinity.map(|it| cx.any_node_matches(it))),
         Lookup::Class(name) => format!("{:?}", cx.class(name)),
         Lookup::EventsOf(key) => format!("{:?}", cx.events_of(key)),

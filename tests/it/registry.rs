@@ -94,7 +94,7 @@ fn every_rule_is_in_the_file_of_its_name() {
 fn kinds(lookup: &Lookup) -> Vec<Kind> {
     let workloads = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     match lookup {
-        Lookup::VolumesOfBackend(_)
+        Lookup::VolumesAt(_)
         | Lookup::VolumeNamed(_)
         | Lookup::AttachedVolume(_)
         | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],
@@ -103,23 +103,25 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         | Lookup::ClaimsOfStem(..)
         | Lookup::ClaimsFrom(_)
         | Lookup::ClasslessClaims => vec![Kind::PersistentVolumeClaim],
-        Lookup::PodsOf(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
+        Lookup::PodsOf(_) | Lookup::PodsAt(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
             vec![Kind::Pod]
         }
-        Lookup::WorkloadsOf(_) => Kind::WORKLOADS.to_vec(),
+        Lookup::WorkloadsOf(_) | Lookup::WorkloadsAt(_) => Kind::WORKLOADS.to_vec(),
+        // Records are no kind of the API server.
+        Lookup::KeptAt(_) => Vec::new(),
         Lookup::Set(..) | Lookup::SetsOfStem(..) => vec![Kind::StatefulSet],
         Lookup::AutoscalersOf(..) => vec![Kind::HorizontalPodAutoscaler],
         Lookup::VolumeSnapshot(..) | Lookup::VolumeSnapshotsOf(_) => vec![Kind::VolumeSnapshot],
         Lookup::UsersOfAttributes(_) => {
             vec![Kind::PersistentVolumeClaim, Kind::PersistentVolume]
         }
-        Lookup::AttachmentsOf(_) | Lookup::InlineAttachmentsOf(_) => {
+        Lookup::AttachmentsOf(_) | Lookup::InlineAttachmentsAt(_) => {
             vec![Kind::VolumeAttachment]
         }
-        Lookup::SnapshotsOf(_) => {
+        Lookup::SnapshotsAt(_) => {
             vec![Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
         }
-        Lookup::NodesHolding(_) | Lookup::Nodes | Lookup::Node(..) => vec![Kind::Node],
+        Lookup::NodesAt(_) | Lookup::Nodes | Lookup::Node(..) => vec![Kind::Node],
         Lookup::Class(_) | Lookup::ClaimedClass(_) | Lookup::Classes => vec![Kind::StorageClass],
         Lookup::EventsOf(_) => vec![Kind::Event],
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],

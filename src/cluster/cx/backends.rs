@@ -1,33 +1,100 @@
-//! Lookups by backend volume, under any of its equivalent keys.
+//! Lookups by place: what overlaps with the storage that a volume names, under whatever name.
 
-use super::{Cx, Lookup};
-use crate::cluster::Seen;
-use crate::model::{Attachment, BackendKey, Kind, SnapshotContent};
+use super::{CROWD, Cx, Lookup};
+use crate::cluster::{
+    Placed, Seen,
+    places::{overlapping, owned},
+};
+use crate::drivers::{Overlap, Place, meeting};
+use crate::model::{
+    Attachment, KeptBackend, Kind, Node, PodUse, SnapshotContent, Volume, Workload,
+};
 
 impl<'a> Cx<'a> {
-    /// Returns the attachments, in any state, with an inline source that references a backend
-    /// volume.
+    /// Returns the volumes that overlap with places, or may, in the order of their names: also
+    /// those whose places these are.
+    ///
+    /// # Errors
+    /// When volumes were not read.
+    pub fn volumes_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a Volume, Overlap)>> {
+        self.note(|| Lookup::VolumesAt(owned(places)));
+        self.all_of(Kind::PersistentVolume)?;
+        let crowds = self.crowds.borrow();
+        if !crowds.is_empty()
+            && let Some(known) = crowds.get(&owned(places))
+        {
+            return Ok(known.clone());
+        }
+        drop(crowds);
+        let volumes = overlapping(self.cluster, |it| &it.volumes_by_place, places);
+        if volumes.len() >= CROWD {
+            self.crowds.borrow_mut().insert(owned(places), volumes.clone());
+        }
+        Ok(volumes)
+    }
+
+    /// Returns the attachments, in any state, with an inline source that overlaps with places, or
+    /// may.
     ///
     /// # Errors
     /// When attachments were not read.
-    pub fn inline_attachments_of(&self, backend: &BackendKey) -> Seen<Vec<&'a Attachment>> {
-        self.note(|| Lookup::InlineAttachmentsOf(backend.clone()));
+    pub fn inline_attachments_at(
+        &self,
+        places: &[Place<'_>],
+    ) -> Seen<Vec<(&'a Attachment, Overlap)>> {
+        self.note(|| Lookup::InlineAttachmentsAt(owned(places)));
         self.all_of(Kind::VolumeAttachment)?;
-        let ids = self.cluster.indexes.attachments_by_backend.candidates(backend.lookup());
-        Ok(self.matching(ids, |row: &Attachment| {
-            row.source.backend().is_some_and(|it| it.same(backend))
-        }))
+        Ok(overlapping(self.cluster, |it| &it.attachments_by_place, places))
     }
 
-    /// Returns the snapshots and group snapshots that were or are being taken of a volume.
+    /// Returns the snapshots and group snapshots that were or are being taken of what overlaps with
+    /// places, or may.
     ///
     /// # Errors
     /// When either kind is served and was not read.
-    pub fn snapshots_of(&self, backend: &BackendKey) -> Seen<Vec<&'a SnapshotContent>> {
-        self.note(|| Lookup::SnapshotsOf(backend.clone()));
+    pub fn snapshots_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a SnapshotContent, Overlap)>> {
+        self.note(|| Lookup::SnapshotsAt(owned(places)));
         self.all_of(Kind::VolumeSnapshotContent)?;
         self.all_of(Kind::VolumeGroupSnapshotContent)?;
-        let ids = self.cluster.indexes.snapshots_by_backend.candidates(backend.lookup());
-        Ok(self.matching(ids, |row: &SnapshotContent| row.backends().any(|it| it.same(backend))))
+        Ok(overlapping(self.cluster, |it| &it.snapshots_by_place, places))
+    }
+
+    /// Returns the nodes that list a CSI volume that overlaps with places in `volumesInUse` or
+    /// `volumesAttached`.
+    ///
+    /// # Errors
+    /// When nodes were not read.
+    pub fn nodes_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a Node, Overlap)>> {
+        self.note(|| Lookup::NodesAt(owned(places)));
+        self.all_of(Kind::Node)?;
+        Ok(overlapping(self.cluster, |it| &it.nodes_by_place, places))
+    }
+
+    /// Returns the pods, in any phase, with a volume of their own that overlaps with places, or may.
+    ///
+    /// # Errors
+    /// When pods were not read.
+    pub fn pods_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a PodUse, Overlap)>> {
+        self.note(|| Lookup::PodsAt(owned(places)));
+        self.all_of(Kind::Pod)?;
+        Ok(overlapping(self.cluster, |it| &it.pods_by_place, places))
+    }
+
+    /// Returns the workloads, at any number of replicas, whose template has a volume of its own that
+    /// overlaps with places, or may.
+    ///
+    /// # Errors
+    /// When a kind of workloads was not read.
+    pub fn workloads_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a Workload, Overlap)>> {
+        self.note(|| Lookup::WorkloadsAt(owned(places)));
+        Kind::WORKLOADS.into_iter().try_for_each(|kind| self.all_of(kind))?;
+        Ok(overlapping(self.cluster, |it| &it.workloads_by_place, places))
+    }
+
+    /// Returns the kept backend volumes that overlap with places, or may.
+    pub fn kept_at(&self, places: &[Place<'_>]) -> Vec<(&'a KeptBackend, Overlap)> {
+        self.note(|| Lookup::KeptAt(owned(places)));
+        let kept = self.cluster.kept_backends();
+        kept.filter_map(|it| Some((it, meeting(places, &it.places())?))).collect()
     }
 }

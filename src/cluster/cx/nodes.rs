@@ -3,22 +3,10 @@
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
-use crate::cluster::{Seen, touch::on_node};
-use crate::model::{BackendKey, Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
+use crate::cluster::Seen;
+use crate::model::{Kind, Node, NodeAffinity, NodeRequirement, NodeTerm};
 
 impl<'a> Cx<'a> {
-    /// Returns the nodes that list a CSI volume in `volumesInUse` or `volumesAttached`.
-    ///
-    /// # Errors
-    /// When nodes were not read.
-    pub fn nodes_holding(&self, backend: &BackendKey) -> Seen<Vec<&'a Node>> {
-        self.note(|| Lookup::NodesHolding(backend.clone()));
-        self.all_of(Kind::Node)?;
-        let ids = self.cluster.indexes.nodes_by_backend.candidates(backend.lookup());
-        let is_it = |entry: &str| on_node(entry).is_some_and(|known| known.same(backend));
-        Ok(self.matching(ids, |node: &Node| node.volumes.iter().any(|entry| is_it(entry))))
-    }
-
     /// Returns a node that an object of the kind `named_by` references; `Ok(None)` if it is known
     /// to be absent.
     ///

@@ -4,6 +4,7 @@ use super::Linked;
 use crate::cluster::{
     Cluster, Dirty, Subject,
     indexes::{EntryChange, Indexes},
+    places,
 };
 use crate::model::{
     Attachment, AttachmentSource, AttributesClass, Claim, ClaimKey, ClaimPhase, Kind, ObjectId,
@@ -12,9 +13,7 @@ use crate::model::{
 
 impl Linked for Volume {
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes) {
-        if let Some(backend) = &self.backend {
-            change.apply(&mut indexes.volumes_by_backend, backend.lookup(), id);
-        }
+        places::index(self, change, &mut indexes.volumes_by_place, id);
         if let Some(claim) = &self.claim_ref {
             change.apply(
                 &mut indexes.volumes_by_claim,
@@ -38,9 +37,7 @@ impl Linked for Volume {
 
     fn touch(&self, id: ObjectId, cluster: &Cluster, dirty: &mut Dirty) {
         cluster.touch_around_volume(id, dirty);
-        if let Some(backend) = &self.backend {
-            cluster.touch_backend(backend, dirty);
-        }
+        cluster.touch_places(self, dirty);
         if let Some(class) = &self.attributes_class {
             cluster.touch_attributes_class(class, dirty);
         }
@@ -133,9 +130,7 @@ impl Linked for Attachment {
         if let AttachmentSource::Volume(volume) = &self.source {
             change.apply(&mut indexes.attachments_by_volume, &**volume, id);
         }
-        if let Some(backend) = self.source.backend() {
-            change.apply(&mut indexes.attachments_by_backend, backend.lookup(), id);
-        }
+        places::index(self, change, &mut indexes.attachments_by_place, id);
         change.apply(&mut indexes.attachments_by_node, &*self.node, id);
     }
 
@@ -145,9 +140,7 @@ impl Linked for Attachment {
         if let AttachmentSource::Volume(volume) = &self.source {
             cluster.touch_volume_named(volume, dirty);
         }
-        if let Some(backend) = self.source.backend() {
-            cluster.touch_backend(&backend, dirty);
-        }
+        cluster.touch_places(self, dirty);
     }
 }
 
@@ -169,9 +162,7 @@ impl Linked for VolumeSnapshot {
 
 impl Linked for SnapshotContent {
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes) {
-        for backend in self.backends() {
-            change.apply(&mut indexes.snapshots_by_backend, backend.lookup(), id);
-        }
+        places::index(self, change, &mut indexes.snapshots_by_place, id);
         if let Some((namespace, name)) = &self.snapshot {
             change.apply(&mut indexes.contents_by_snapshot, (&**namespace, &**name), id);
         }
@@ -179,7 +170,7 @@ impl Linked for SnapshotContent {
 
     fn touch(&self, id: ObjectId, cluster: &Cluster, dirty: &mut Dirty) {
         dirty.subjects.insert(Subject::Snapshot(id));
-        self.backends().for_each(|backend| cluster.touch_backend(&backend, dirty));
+        cluster.touch_places(self, dirty);
         dirty.drivers.insert(Text::clone(&self.driver));
     }
 }

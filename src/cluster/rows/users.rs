@@ -4,8 +4,8 @@ use super::Linked;
 use crate::cluster::{
     Cluster, Dirty, Subject,
     indexes::{EntryChange, Indexes},
+    places,
     store::object_key,
-    touch::on_node,
 };
 use crate::model::{
     Autoscaler, ClaimKey, CsiDriver, CsiNode, Event, Kind, Lease, Node, ObjectId, PodUse, Text,
@@ -20,6 +20,7 @@ impl Linked for PodUse {
         if let Some((set, _)) = split_ordinal(&self.name) {
             change.apply(&mut indexes.pods_by_set, (&*self.namespace, set), id);
         }
+        places::index(self, change, &mut indexes.pods_by_place, id);
         if let Some(node) = &self.node {
             change.apply(&mut indexes.pods_by_node, &**node, id);
         }
@@ -34,6 +35,7 @@ impl Linked for PodUse {
             let namespace = Text::clone(&self.namespace);
             cluster.touch_claim_key(&ClaimKey { namespace, name: mounted.claim.clone() }, dirty);
         }
+        cluster.touch_places(self, dirty);
         cluster.touch_owned(&self.namespace, &self.name, dirty);
         if let Some((set, ordinal)) = split_ordinal(&self.name)
             && let Some(id) = cluster.tables.workloads.find(Kind::StatefulSet, &self.namespace, set)
@@ -57,6 +59,7 @@ impl Linked for Workload {
         for claim in &self.claims {
             change.apply(&mut indexes.workloads_by_claim, (&*self.namespace, &**claim), id);
         }
+        places::index(self, change, &mut indexes.workloads_by_place, id);
         if let Some(set) = &self.set {
             for template in &set.templates {
                 let stem = format!("{}-{}", template.name, self.name);
@@ -73,6 +76,7 @@ impl Linked for Workload {
             let namespace = Text::clone(&self.namespace);
             cluster.touch_claim_key(&ClaimKey { namespace, name: claim.clone() }, dirty);
         }
+        cluster.touch_places(self, dirty);
         if self.sidecars.is_some() {
             // The name of a workload does not show which driver it serves.
             dirty.all_drivers = true;
@@ -99,11 +103,7 @@ impl Linked for Node {
         for (key, value) in self.metadata.labels.iter() {
             change.apply(&mut indexes.nodes_by_label, (&**key, &**value), id);
         }
-        for volume in &self.volumes {
-            if let Some(backend) = on_node(volume) {
-                change.apply(&mut indexes.nodes_by_backend, backend.lookup(), id);
-            }
-        }
+        places::index(self, change, &mut indexes.nodes_by_place, id);
     }
 
     fn touch(&self, _: ObjectId, cluster: &Cluster, dirty: &mut Dirty) {
@@ -114,11 +114,7 @@ impl Linked for Node {
         dirty.subjects.extend(affine.map(|(id, _)| Subject::Volume(id)));
         // Findings about these volumes show the state of the node: one that is not Ready may still
         // write.
-        for name in &self.volumes {
-            if let Some(backend) = on_node(name) {
-                cluster.touch_backend(&backend, dirty);
-            }
-        }
+        cluster.touch_places(self, dirty);
         cluster.touch_node_named(&self.metadata.name, dirty);
     }
 }

@@ -140,16 +140,10 @@ impl Cluster {
             None => row,
         };
         if known != Some(&row) {
+            self.touch_places(&row, dirty);
             dirty.subjects.insert(Subject::Backend(key.clone()));
             self.kept.insert(key, row);
         }
-    }
-
-    /// Marks what is kept under any of the keys of a backend volume.
-    pub(in crate::cluster) fn touch_kept(&self, backend: &BackendKey, dirty: &mut Dirty) {
-        // Few enough to compare all of them.
-        let kept = self.kept.keys().filter(|it| it.lookup() == backend.lookup());
-        dirty.subjects.extend(kept.cloned().map(Subject::Backend));
     }
 
     /// Every CSI driver and external provisioner that any object references.

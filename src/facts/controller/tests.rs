@@ -45,6 +45,7 @@ fn volume(driver: &str, source: VolumeSource) -> Volume {
         claim_ref: None,
         source,
         backend: None,
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
         node_affinity: None,
@@ -99,6 +100,7 @@ fn on_a_node(driver: &str) -> Row {
 
 fn pod(ready: bool, sidecars: Sidecars) -> Row {
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         controller: None,
         created: None,
         forced: false,
@@ -117,6 +119,7 @@ fn pod(ready: bool, sidecars: Sidecars) -> Row {
 
 fn workload(kind: Kind, replicas: i32, sidecars: Sidecars) -> Row {
     Row::Workload(Box::new(Workload {
+        inline: crate::model::InlineVolumes::default(),
         claims: Box::default(),
         controller: None,
         finished: false,

@@ -30,6 +30,7 @@ fn volume(
         claim_ref: None,
         source,
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "h".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         attributes_class: None,
         capacity: None,

@@ -7,6 +7,7 @@ use crate::model::{self, Metadata, Sidecars, SnapshotContent, SnapshotSource, Ui
 fn workloads() {
     let workload = |kind, name: &str, uid, replicas, sidecars| {
         row(Row::Workload(Box::new(Workload {
+            inline: crate::model::InlineVolumes::default(),
             claims: Box::default(),
             controller: None,
             finished: false,

@@ -70,6 +70,7 @@ fn volumes() {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: "ebs.csi.aws.com".into(), handle: "vol-0abc".into() }),
+        attributes: crate::model::Attributes::default(),
         class: Some("gp3".into()),
         capacity: Some(10 << 30),
         node_affinity: Some(Arc::new(NodeAffinity {
@@ -107,6 +108,7 @@ fn volumes_that_are_nearly_empty() {
         claim_ref: None,
         source: VolumeSource::HostPath("/data/".into()),
         backend: Some(BackendKey { driver: "hostPath".into(), handle: "/data@any".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: Some(5_000_000_000),
         node_affinity: None,
@@ -171,6 +173,7 @@ fn claims() {
 fn pods() {
     let args = ["--csi-address=/csi/csi.sock", "--leader-election"];
     let expected = PodUse {
+        inline: crate::model::InlineVolumes::default(),
         controller: None,
         created: Some(time("2026-01-02T03:04:05Z")),
         forced: false,
@@ -241,6 +244,7 @@ fn nodes_and_namespaces() {
 #[test]
 fn classes_and_drivers() {
     let class = model::StorageClass {
+        parameters: [].into(),
         allows_expansion: true,
         is_default: true,
         waits_for_consumer: true,

@@ -50,6 +50,7 @@ pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
 pub(super) fn pod(traits: &Traits, index: usize) -> Row {
     let key = claim_key(traits, index);
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         namespace: key.namespace,
         name: format!("pod-{index}").into(),
         claims: Box::new([MountedClaim { claim: key.name, ephemeral: false }]),

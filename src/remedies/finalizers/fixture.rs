@@ -67,6 +67,7 @@ pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         attributes_class: None,
         capacity: None,
@@ -104,6 +105,7 @@ pub(super) fn node() -> Row {
 /// Returns a pod that uses a claim `data`.
 pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         namespace: namespace.into(),
         name: "web".into(),
         uid: None,
@@ -123,6 +125,7 @@ pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
 /// Returns a suspended workload whose template uses the claim.
 pub(super) fn workload() -> Row {
     Row::Workload(Box::new(Workload {
+        inline: crate::model::InlineVolumes::default(),
         kind: Kind::CronJob,
         namespace: "shop".into(),
         name: "nightly".into(),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::{Manifest, checks, reclaim, released};
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Placed, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
     Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, ControllerRole,
@@ -285,7 +285,7 @@ fn no_attachment_may_be_its(
     orphan: &OrphanedBackend,
     backend: &BackendKey,
 ) -> Seen<checks::Checked> {
-    if let Some(inline) = cx.inline_attachments_of(backend)?.first() {
+    if let Some((inline, _)) = cx.inline_attachments_at(&orphan.volume.places())?.first() {
         return Ok(Err(checks::still_names_it(inline)));
     }
     cx.all_of(Kind::VolumeAttachment)?;

@@ -47,6 +47,7 @@ fn volume() -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
         node_affinity: None,
@@ -119,6 +120,7 @@ fn of_volume() -> AttachmentSource {
 
 fn pod(name: &str, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
+        inline: crate::model::InlineVolumes::default(),
         controller: None,
         created: None,
         forced: false,

@@ -1,6 +1,6 @@
 //! F94: a kept backend volume that no volume references.
 
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Placed, Seen};
 use crate::model::{Age, Finding, KeptBackend, Kind, Severity, Trust, VolumeColumns, format_bytes};
 use crate::rules::finding::time;
 use crate::rules::{CapacityRisk, Judge, Rule};
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
-    if !cx.volumes_of_backend(&kept.backend)?.is_empty() {
+    if !cx.volumes_at(&kept.places())?.is_empty() {
         return Ok(None);
     }
     let none = || "<none>".to_owned();

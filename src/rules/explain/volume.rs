@@ -2,7 +2,7 @@
 
 use super::super::finding::shown_uid;
 use super::{Explanation, ExplanationDraft, User};
-use crate::cluster::Cx;
+use crate::cluster::{Cx, Placed};
 use crate::facts::{self, ClaimState};
 use crate::model::{Kind, Phase, Volume, format_time};
 
@@ -94,9 +94,9 @@ fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
             draft.explanation.users.push(User { object: row.object(), how, holds: false });
         }
     }
-    let Some(backend) = &volume.backend else { return };
-    if let Some(nodes) = draft.seen(cx.nodes_holding(backend)) {
-        for node in nodes {
+    let places = volume.places();
+    if let Some(nodes) = draft.seen(cx.nodes_at(&places)) {
+        for (node, _) in nodes {
             let object = crate::model::ObjectRef {
                 key: crate::model::ObjectKey::cluster_wide(Kind::Node, &node.metadata.name),
                 uid: node.metadata.uid.clone(),
@@ -105,17 +105,17 @@ fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
             draft.explanation.users.push(User { object, how, holds: false });
         }
     }
-    if let Some(snapshots) = draft.seen(cx.snapshots_of(backend)) {
-        for snapshot in snapshots {
+    if let Some(snapshots) = draft.seen(cx.snapshots_at(&places)) {
+        for (snapshot, _) in snapshots {
             let how =
                 if snapshot.in_progress() { "snapshot being taken" } else { "snapshot of it" };
             let user = User { object: snapshot.object(), how: how.to_owned(), holds: false };
             draft.explanation.users.push(user);
         }
     }
-    if let Some(others) = draft.seen(cx.volumes_of_backend(backend)) {
-        for other in others.into_iter().filter(|other| other.name() != volume.name()) {
-            let how = "names the same backend volume".to_owned();
+    if let Some(others) = draft.seen(cx.volumes_at(&places)) {
+        for (other, overlap) in others.into_iter().filter(|(it, _)| it.name() != volume.name()) {
+            let how = facts::lies(&overlap).to_owned();
             draft.explanation.users.push(User { object: other.object(), how, holds: false });
         }
     }

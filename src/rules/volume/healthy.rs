@@ -35,6 +35,7 @@ fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSourc
         claim_ref: Some(claim),
         source,
         backend: None,
+        attributes: crate::model::Attributes::default(),
         class: Some("standard".into()),
         capacity: Some(1 << 30),
         node_affinity: None,
@@ -74,6 +75,7 @@ fn claim(name: &str) -> Row {
 /// A pod that uses a claim.
 fn pod(claim: &str) -> Row {
     Row::Pod(Box::new(crate::model::PodUse {
+        inline: crate::model::InlineVolumes::default(),
         namespace: "default".into(),
         name: claim.into(),
         uid: Uid::parse(claim),

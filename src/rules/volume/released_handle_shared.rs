@@ -27,9 +27,10 @@ pub(super) static RULE: Rule = Rule {
 
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let unused = matches!(volume.phase, Phase::Released | Phase::Failed | Phase::Available);
-    let Some(backend) = volume.backend.as_ref().filter(|_| unused) else { return Ok(None) };
-    let members = cx.volumes_of_backend(backend)?;
-    let others: Vec<_> = members.iter().filter(|other| other.name() != volume.name()).collect();
+    if !unused {
+        return Ok(None);
+    }
+    let others = facts::sharing(cx, volume)?;
     if others.is_empty() {
         return Ok(None);
     }
@@ -40,19 +41,19 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             "not in use, and another volume names the same disk: reclaiming this one destroys both",
         )
         .aged(facts::phase_age(cx, volume));
-    for other in others.iter().take(SHOWN) {
+    for (other, overlap) in others.iter().take(SHOWN) {
         let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
         let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);
         finding = finding
-            .shows_of(&other.object(), "names the same backend volume", state)
+            .shows_of(&other.object(), facts::lies(overlap), state)
             .relates([other.object()]);
     }
     if volume.reclaim_policy == ReclaimPolicy::Delete {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
     }
-    let deletes = others.iter().find(|other| other.reclaim_policy == ReclaimPolicy::Delete);
+    let deletes = others.iter().find(|(other, _)| other.reclaim_policy == ReclaimPolicy::Delete);
     Ok(Some(finding.report_only(match deletes {
-        Some(other) => {
+        Some((other, _)) => {
             format!("set the policy of {} to Retain before anything else", other.object())
         }
         None => "all of them are retained: decide which object is the right one".to_owned(),

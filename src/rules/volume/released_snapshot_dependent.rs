@@ -1,6 +1,6 @@
 //! F08: snapshots of a Released or Failed volume exist or are being taken.
 
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Placed, Seen};
 use crate::facts;
 use crate::model::{Finding, Kind, Phase, Severity, SnapshotContent, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule};
@@ -22,8 +22,11 @@ pub(super) static RULE: Rule = Rule {
 
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let without_claim = matches!(volume.phase, Phase::Released | Phase::Failed);
-    let Some(backend) = volume.backend.as_ref().filter(|_| without_claim) else { return Ok(None) };
-    let snapshots = cx.snapshots_of(backend)?;
+    if !without_claim {
+        return Ok(None);
+    }
+    let snapshots = cx.snapshots_at(&volume.places())?.into_iter();
+    let snapshots: Vec<_> = snapshots.map(|(snapshot, _)| snapshot).collect();
     if snapshots.is_empty() {
         return Ok(None);
     }

@@ -110,6 +110,7 @@ pub(super) fn set(dice: &mut Dice) -> Workload {
         })
     });
     Workload {
+        inline: kubectl_storage::model::InlineVolumes::default(),
         kind,
         namespace,
         name: name.into(),

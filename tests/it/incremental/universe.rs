@@ -187,6 +187,7 @@ fn row(dice: &mut Dice) -> Row {
         10 => Row::Workload(Box::new(workload(dice))),
         11 => Row::Node(Box::new(node(dice))),
         12 => Row::Class(Box::new(StorageClass {
+            parameters: [].into(),
             allows_expansion: dice.chance(2),
             is_default: dice.chance(2),
             waits_for_consumer: dice.chance(2),
@@ -347,6 +348,7 @@ fn volume(dice: &mut Dice) -> Volume {
         "rancher.io/local-path",
     ];
     Volume {
+        attributes: kubectl_storage::model::Attributes::default(),
         attributes_class: dice.chance(6).then(|| "gold".into()),
         metadata: Metadata {
             finalizers: boxed(dice.subset(&finalizers)).into(),

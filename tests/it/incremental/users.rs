@@ -101,6 +101,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }
     }
     PodUse {
+        inline: kubectl_storage::model::InlineVolumes::default(),
         controller: dice.chance(2).then(|| {
             Box::new(kubectl_storage::model::OwnerReference {
                 api_version: "apps/v1".into(),
@@ -149,6 +150,7 @@ pub(super) fn served(dice: &mut Dice) -> Row {
 pub(super) fn workload(dice: &mut Dice) -> Workload {
     let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     Workload {
+        inline: kubectl_storage::model::InlineVolumes::default(),
         claims: Box::default(),
         controller: None,
         finished: false,

@@ -56,6 +56,7 @@ pub(super) fn claim(name: &str, owners: &[OwnerReference]) -> Claim {
 /// A running pod with a uid of its own, which uses the claim `data`.
 pub(super) fn pod(name: &str) -> PodUse {
     PodUse {
+        inline: crate::model::InlineVolumes::default(),
         namespace: "shop".into(),
         name: name.into(),
         uid: Uid::parse(&format!("{name}-uid")),
@@ -98,6 +99,7 @@ pub(super) fn volume(policy: ReclaimPolicy, claim: &str, uid: Option<&str>) -> R
         }),
         source: VolumeSource::HostPath("/data".into()),
         backend: None,
+        attributes: crate::model::Attributes::default(),
         class: None,
         attributes_class: None,
         capacity: None,
@@ -112,6 +114,7 @@ pub(super) fn volume(policy: ReclaimPolicy, claim: &str, uid: Option<&str>) -> R
 
 pub(super) fn workload(kind: Kind, replicas: Option<i32>) -> Workload {
     Workload {
+        inline: crate::model::InlineVolumes::default(),
         kind,
         namespace: "shop".into(),
         name: "web".into(),

@@ -116,6 +116,7 @@ fn volume(case: &Case) -> Volume {
         claim_ref: claimed.then_some(claim),
         source,
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
         node_affinity: None,

@@ -1,0 +1,131 @@
+//! The places that rows name: by these they are found, and what overlaps with them is marked.
+
+use std::borrow::Cow;
+
+use super::{
+    Cluster, Dirty, Subject,
+    index::Index,
+    indexes::{EntryChange, Indexes},
+    rows::Stored,
+};
+use crate::drivers::{Overlap, Place, Reference, by_handle, meeting, used};
+use crate::model::{
+    Attachment, BackendKey, KeptBackend, Node, ObjectId, PodUse, SnapshotContent, Volume, Workload,
+};
+
+/// Something that names storage.
+pub trait Placed {
+    /// The places that it names; none where it names no storage, or says too little to be compared
+    /// with anything.
+    fn places(&self) -> Vec<Place<'_>>;
+}
+
+impl Placed for Volume {
+    fn places(&self) -> Vec<Place<'_>> {
+        let of = |key| used(&Reference::of(key, &self.attributes));
+        self.backend.as_ref().map(of).unwrap_or_default()
+    }
+}
+
+impl Placed for PodUse {
+    fn places(&self) -> Vec<Place<'_>> {
+        let inline = self.inline.iter();
+        inline.flat_map(|it| used(&Reference::of(&it.backend, &it.attributes))).collect()
+    }
+}
+
+impl Placed for Workload {
+    fn places(&self) -> Vec<Place<'_>> {
+        let inline = self.inline.iter();
+        inline.flat_map(|it| used(&Reference::of(&it.backend, &it.attributes))).collect()
+    }
+}
+
+impl Placed for KeptBackend {
+    fn places(&self) -> Vec<Place<'_>> {
+        by_handle(&self.backend).into_iter().map(Place::into_owned).collect()
+    }
+}
+
+impl Placed for Attachment {
+    fn places(&self) -> Vec<Place<'_>> {
+        self.source.backend().map(|key| by_handle(&key)).unwrap_or_default()
+    }
+}
+
+impl Placed for SnapshotContent {
+    fn places(&self) -> Vec<Place<'_>> {
+        self.backends().flat_map(|key| by_handle(&key)).collect()
+    }
+}
+
+impl Placed for Node {
+    fn places(&self) -> Vec<Place<'_>> {
+        self.volumes
+            .iter()
+            .filter_map(|entry| on_node(entry))
+            .flat_map(|key| by_handle(&key))
+            .collect()
+    }
+}
+
+/// Returns the CSI volume of an entry in a node's `status.volumesInUse` or `volumesAttached`, also
+/// of migrated volumes.
+pub(super) fn on_node(name: &str) -> Option<BackendKey> {
+    let (driver, handle) = name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
+    Some(BackendKey { driver: driver.into(), handle: handle.into() })
+}
+
+/// Adds a row to the index of the places that it names, or removes it.
+pub(super) fn index(row: &impl Placed, change: EntryChange, index: &mut Index, id: ObjectId) {
+    for place in row.places() {
+        place.keys().into_iter().for_each(|key| change.apply(index, key, id));
+    }
+}
+
+impl Cluster {
+    /// Marks the volumes and kept backend volumes that may overlap with what a row names.
+    pub(super) fn touch_places(&self, row: &impl Placed, dirty: &mut Dirty) {
+        let places = row.places();
+        let ids = candidates(&self.indexes.volumes_by_place, &places);
+        dirty.subjects.extend(ids.into_iter().map(Subject::Volume));
+        // Few enough to compare all of them.
+        let kept = self.kept.values().filter(|it| meeting(&places, &it.places()).is_some());
+        dirty.subjects.extend(kept.map(|it| Subject::Backend(it.backend.clone())));
+    }
+}
+
+/// The rows that may overlap with places, each once.
+fn candidates(index: &Index, places: &[Place<'_>]) -> Vec<ObjectId> {
+    let keys = places.iter().flat_map(Place::searches);
+    let mut ids: Vec<ObjectId> = keys.flat_map(|key| index.candidates(key)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// The rows that overlap with places, or may, in the order of namespace and name.
+pub(super) fn overlapping<'a, R: Stored + Placed>(
+    cluster: &'a Cluster,
+    index: impl Fn(&Indexes) -> &Index,
+    places: &[Place<'_>],
+) -> Vec<(&'a R, Overlap)> {
+    let table = R::table(&cluster.tables);
+    let ids = candidates(index(&cluster.indexes), places).into_iter();
+    let mut rows: Vec<_> = ids
+        .filter_map(|id| table.get(id))
+        .filter_map(|row| Some((row, meeting(places, &row.places())?)))
+        .collect();
+    rows.sort_by(|(a, _), (b, _)| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
+    rows
+}
+
+/// The same places without borrowed texts.
+pub(super) fn owned(places: &[Place<'_>]) -> Vec<Place<'static>> {
+    places.iter().cloned().map(Place::into_owned).collect()
+}
+
+/// Why nothing can be told of one of the places, if so.
+pub fn doubt_of(places: &[Place<'_>]) -> Option<Cow<'static, str>> {
+    places.iter().find_map(Place::doubt).map(|why| Cow::Owned(why.to_owned()))
+}

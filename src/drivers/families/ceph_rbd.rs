@@ -1,0 +1,114 @@
+//! Ceph block devices: `rbd.csi.ceph.com`, also under the names that Rook gives.
+
+use std::borrow::Cow;
+
+use super::common::{BLOCK, undecided};
+use crate::drivers::{
+    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
+    Snapshots,
+};
+
+/// ceph-csi RBD.
+pub static FAMILY: Family = Family {
+    id: "ceph-rbd",
+    title: "Ceph RBD (ceph-csi, Rook)",
+    names: &[Name::EndsWith("rbd.csi.ceph.com"), Name::Is("rbd")],
+    identity: "the image: csi-vol-UUID of a composed handle, or imageName; volumes made by hand name \
+               the image in their handle. One image may be known under several clusters and pools",
+    attributes: &["imageName", "staticVolume", "pool", "clusterID"],
+    used,
+    deletion,
+    destroys: "the image, which goes to the trash of its pool and is removed later",
+    answers_ok: &["a pool that is gone", "an image without its entry in the pool's journal"],
+    refuses: &["an image that somebody has open", "a handle that was not composed by ceph-csi"],
+    snapshots: Snapshots::all(Fate::Independent, "they are images of their own"),
+    provisioner: Provisioner::csi(&["csi-rbdplugin-provisioner"], &["cephcsi"]),
+    sources: &[
+        "ceph/ceph-csi v3.12: internal/util/volid.go, internal/rbd/controllerserver.go DeleteVolume, docs/static-pvc.md",
+        "rook/rook v1.20: pkg/operator/ceph/csi/config.go",
+    ],
+    ..BLOCK
+};
+
+/// The space of images.
+const SPACE: &str = "RBD image";
+
+/// A handle `VVVV-LLLL-CLUSTER-POOL-UUID`, as ceph-csi composes it for images and subvolumes.
+pub(super) struct Composed<'a> {
+    /// The cluster of the handle.
+    pub(super) cluster: &'a str,
+    /// The pool or the file system, as 16 hexadecimal digits.
+    pub(super) location: &'a str,
+    /// The uuid of the object.
+    pub(super) uuid: &'a str,
+}
+
+impl<'a> Composed<'a> {
+    /// Reads it (`internal/util/volid.go`, `DecomposeCSIID`).
+    pub(super) fn read(handle: &'a str) -> Option<Self> {
+        let length = usize::from_str_radix(handle.get(5..9)?, 16).ok()?;
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let cluster = handle.get(10..10 + length)?;
+        let rest = handle.get(10 + length..)?.strip_prefix('-')?;
+        let (location, uuid) = (rest.get(..16)?, rest.get(16..)?.strip_prefix('-')?);
+        let whole = is_hex(handle.get(..4)?)
+            && handle.get(4..5)? == "-"
+            && handle.get(9..10)? == "-"
+            && is_hex(location)
+            && uuid.len() == 36;
+        whole.then_some(Self { cluster, location, uuid })
+    }
+}
+
+fn image<'a>(name: impl Into<Cow<'a, str>>, cluster: &'a str, pool: &'a str) -> Place<'a> {
+    Place::device(SPACE, name)
+        .letters(Letters::Unclear)
+        .of(Part::Named(cluster.into()))
+        .of(Part::Named(pool.into()))
+}
+
+fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    let cluster = reference.attribute("clusterID");
+    let pool = reference.attribute("pool");
+    let place = if reference.driver == "rbd" {
+        in_tree(reference)
+    } else if let Some(it) = Composed::read(reference.handle) {
+        let name = match reference.attribute("imageName") {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("csi-vol-{}", it.uuid)),
+        };
+        image(name, it.cluster, it.location)
+    } else if reference.attribute("staticVolume").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
+        image(reference.handle, cluster.unwrap_or_default(), pool.unwrap_or_default())
+    } else {
+        undecided(SPACE, reference)
+    };
+    vec![place]
+}
+
+/// Reads `MONITORS POOL/IMAGE` of the in-tree source `rbd`.
+fn in_tree<'a>(reference: &Reference<'a>) -> Place<'a> {
+    let split = reference.handle.rsplit_once(' ').and_then(|(monitors, rest)| {
+        let (pool, name) = rest.split_once('/')?;
+        Some((monitors, pool, name))
+    });
+    match split {
+        Some((monitors, pool, name)) if !name.is_empty() => image(name, monitors, pool),
+        _ => undecided(SPACE, reference),
+    }
+}
+
+fn deletion(deletion: &Deletion<'_>) -> Destruction {
+    let reference = &deletion.reference;
+    match Composed::read(reference.handle) {
+        Some(it) => {
+            let places = used(reference).into_iter().map(Place::into_owned).collect();
+            let name = reference.attribute("imageName").map_or_else(|| format!("csi-vol-{}", it.uuid), str::to_owned);
+            Destruction::Storage { places, what: format!("the RBD image {name}").into() }
+        }
+        None if reference.handle.contains("mig_mons-") => Destruction::Undecided(Cow::Borrowed(
+            "its handle was migrated from an in-tree volume, whose image other volumes may name differently",
+        )),
+        None => Destruction::Fails(Cow::Borrowed("ceph-csi did not compose its handle")),
+    }
+}

@@ -1,0 +1,86 @@
+//! What several families share: ids of devices, servers and paths.
+
+use std::borrow::Cow;
+
+use crate::drivers::{
+    Deletion, Destruction, Family, Fate, Letters, Part, Place, Provisioner, Reference, Snapshots,
+};
+
+/// What most families of block devices have in common. A family writes down everything that is its
+/// own: an empty sentence fails a test.
+pub(super) const BLOCK: Family = Family {
+    id: "",
+    title: "",
+    names: &[],
+    identity: "",
+    attributes: &[],
+    marks: &[],
+    used: |reference| {
+        let space = crate::drivers::own_space(reference.driver);
+        vec![Place::undecided(space, reference.handle, "nothing is known of its driver")]
+    },
+    deletion: |_| Destruction::Undecided(Cow::Borrowed("nothing is known of its driver")),
+    destroys: "",
+    answers_ok: &[],
+    refuses: &[],
+    class_parameters: &[],
+    reads_class: false,
+    snapshots: Snapshots::all(Fate::Unknown, ""),
+    clones: Fate::Independent,
+    object_dropped: None,
+    provisioner: Provisioner::NOBODY,
+    defects: &[],
+    sources: &[],
+};
+
+/// What most families of directories and shares have in common.
+pub(super) const SHARE: Family = Family { clones: Fate::Independent, ..BLOCK };
+
+/// A place that cannot be told, in a space.
+pub(super) fn undecided<'a>(space: &'static str, reference: &Reference<'a>) -> Place<'a> {
+    Place::undecided(space, reference.handle, "its handle does not tell what it names")
+}
+
+/// The device with this id, in a space whose ids have only lower case, or tell no case apart.
+pub(super) fn device<'a>(space: &'static str, id: impl Into<Cow<'a, str>>) -> Place<'a> {
+    Place::device(space, id).letters(Letters::Alike)
+}
+
+/// The space of everything that is reached through NFS, whichever driver mounts it.
+pub(super) const NFS: &str = "NFS";
+
+/// A path on an NFS server.
+pub(super) fn nfs<'a>(server: &'a str, path: &'a str) -> Place<'a> {
+    Place::directory(NFS, path).of(nfs_server(server))
+}
+
+/// A server: an EFS file system by its id, any other one by this address.
+pub(super) fn nfs_server(server: &str) -> Part<'_> {
+    let server = server.trim_matches(['[', ']']).trim_end_matches('.');
+    match server.split('.').collect::<Vec<_>>()[..] {
+        // fs-1.efs.eu-west-1.amazonaws.com, also eu-west-1a.fs-1.efs.eu-west-1.amazonaws.com
+        [.., id, "efs", _, "amazonaws", "com"] if id.starts_with("fs-") => {
+            let address = Some(Cow::Borrowed(server));
+            Part::Server { identity: Some(Cow::Owned(format!("EFS {id}"))), address }
+        }
+        _ => Part::Server { identity: None, address: Some(Cow::Borrowed(server)) },
+    }
+}
+
+/// Joins a share and a directory in it.
+pub(super) fn join(share: &str, directory: &str) -> String {
+    format!("{}/{directory}", share.trim_end_matches('/'))
+}
+
+/// What a driver destroys that deletes exactly what the volume uses.
+pub(super) fn what_it_uses(
+    deletion: &Deletion<'_>,
+    what: impl Into<Cow<'static, str>>,
+) -> Destruction {
+    let places = crate::drivers::used(&deletion.reference);
+    if let Some(why) = places.iter().find_map(Place::doubt) {
+        return Destruction::Undecided(Cow::Owned(why.to_owned()));
+    }
+    let places = places.into_iter().map(Place::into_owned).collect();
+    Destruction::Storage { places, what: what.into() }
+}

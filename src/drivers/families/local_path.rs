@@ -1,0 +1,52 @@
+//! local-path-provisioner of Rancher, also in k3s, RKE2 and kind: `rancher.io/local-path`.
+
+use std::borrow::Cow;
+
+use super::{common::SHARE, node_path};
+use crate::drivers::{
+    Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
+    Snapshots,
+};
+
+/// local-path-provisioner.
+pub static FAMILY: Family = Family {
+    id: "local-path",
+    title: "local-path-provisioner (k3s, RKE2, kind)",
+    names: &[Name::Is("rancher.io/local-path")],
+    identity: "the node and the path: with a pathPattern, paths repeat for a claim that is created \
+               again, and one may lie in another",
+    used: node_path::used,
+    deletion,
+    destroys: "the directory, by a pod on its node that runs the teardown script of its ConfigMap",
+    answers_ok: &[
+        "a node that no longer exists (from v0.0.33)",
+        "a teardown script that does nothing",
+    ],
+    refuses: &["a class that its configuration no longer has"],
+    reads_class: true,
+    snapshots: Snapshots::all(Fate::None, "there are none"),
+    object_dropped: Some(ObjectDropped::Notice(
+        "its provisioner sets no finalizer: the directory stays, and nothing names it",
+    )),
+    provisioner: Provisioner {
+        kind: ProvisionerKind::External {
+            configured_by: &["--provisioner-name"],
+            default_name: Some("rancher.io/local-path"),
+        },
+        workloads: &["local-path-provisioner"],
+        images: &["local-path-provisioner"],
+        elects_leader: false,
+        hidden: None,
+    },
+    sources: &[
+        "rancher/local-path-provisioner v0.0.37: provisioner.go, main.go; seen with v0.0.30",
+    ],
+    ..SHARE
+};
+
+fn deletion(deletion: &Deletion<'_>) -> Destruction {
+    let Some((path, _)) = deletion.reference.handle.rsplit_once('@') else {
+        return Destruction::Undecided(Cow::Borrowed("its path cannot be read"));
+    };
+    super::common::what_it_uses(deletion, format!("the directory {path} on its node"))
+}

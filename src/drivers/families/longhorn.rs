@@ -1,0 +1,50 @@
+//! Longhorn: `driver.longhorn.io`.
+
+use super::common::{BLOCK, device, undecided};
+use crate::drivers::{
+    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
+};
+
+/// Longhorn.
+pub static FAMILY: Family = Family {
+    id: "longhorn",
+    title: "Longhorn",
+    names: &[Name::Is("driver.longhorn.io")],
+    identity: "the name of the Longhorn Volume, which every object that names it shares",
+    used,
+    deletion,
+    destroys: "the Longhorn Volume with its replicas and its snapshots; Longhorn then also deletes the \
+               objects of the volume and its claim",
+    answers_ok: &["a Longhorn Volume that does not exist"],
+    snapshots: Snapshots {
+        fate: Fate::Unknown,
+        of_handle: Some(|handle| match handle.split_once("://")?.0 {
+            "snap" => Some(Fate::Dies),
+            "bak" | "bi" => Some(Fate::Independent),
+            _ => None,
+        }),
+        volume_of_handle: Some(|handle| handle.split_once("://")?.1.split('/').next()),
+        note: "snapshots of type snap die with the volume, while their VolumeSnapshot stays and says \
+               ready (longhorn/longhorn#11267); backups (bak) and backing images (bi) survive",
+    },
+    provisioner: Provisioner::csi(&["csi-provisioner"], &["longhorn-manager"]),
+    sources: &[
+        "longhorn/longhorn-manager v1.12.1: csi/controller_server.go DeleteVolume, controller/volume_controller.go",
+    ],
+    ..BLOCK
+};
+
+/// The space of Longhorn Volumes.
+const SPACE: &str = "Longhorn volume";
+
+fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    vec![match reference.handle {
+        "" => undecided(SPACE, reference),
+        name => device(SPACE, name),
+    }]
+}
+
+fn deletion(deletion: &Deletion<'_>) -> Destruction {
+    let name = deletion.reference.handle;
+    super::common::what_it_uses(deletion, format!("the Longhorn volume {name} with its snapshots"))
+}

@@ -1,0 +1,46 @@
+//! Paths on nodes: volumes and pods with the sources `hostPath` and `local`.
+
+use std::borrow::Cow;
+
+use super::common::{SHARE, undecided};
+use crate::drivers::{
+    Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
+};
+
+/// The sources `hostPath` and `local`.
+pub static FAMILY: Family = Family {
+    id: "node-path",
+    title: "Paths on nodes (hostPath, local) without a provisioner of their own",
+    names: &[Name::Is("hostPath"), Name::Is("local"), Name::Is("kubernetes.io/host-path")],
+    identity: "the path and the nodes that the node affinity allows; without one, every node",
+    used,
+    deletion,
+    destroys: "kube-controller-manager deletes paths beneath /tmp only, for its own test provisioner",
+    refuses: &["every path that is not beneath /tmp"],
+    snapshots: Snapshots::all(Fate::None, "there are none"),
+    provisioner: Provisioner::NOBODY,
+    sources: &["kubernetes v1.36.3: pkg/volume/hostpath/host_path.go newDeleter"],
+    ..SHARE
+};
+
+/// The space of the paths of nodes.
+pub(super) const SPACE: &str = "path";
+
+/// Reads `PATH@NODES`.
+pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    vec![match reference.handle.rsplit_once('@') {
+        Some((path, "?")) => {
+            Place::directory(SPACE, path).of(Part::Unknown("on which node it runs is not known"))
+        }
+        Some((path, nodes)) => Place::directory(SPACE, path).of(Part::Nodes(Cow::Borrowed(nodes))),
+        None => undecided(SPACE, reference),
+    }]
+}
+
+fn deletion(deletion: &Deletion<'_>) -> Destruction {
+    let path = deletion.reference.handle.rsplit_once('@').map(|(path, _)| path).unwrap_or_default();
+    if !path.starts_with("/tmp/") {
+        return Destruction::Fails(Cow::Borrowed("kube-controller-manager deletes paths beneath /tmp only"));
+    }
+    super::common::what_it_uses(deletion, format!("the directory {path}"))
+}

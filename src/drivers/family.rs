@@ -1,0 +1,270 @@
+//! What is known of a family of drivers.
+
+use std::borrow::Cow;
+
+use super::{Place, Reference};
+use crate::model::Text;
+
+/// What is known of the drivers that share one code: one file for each family, each fact with its
+/// source.
+#[derive(Debug)]
+pub struct Family {
+    /// Its name in documents and fixtures.
+    pub id: &'static str,
+    /// Its name as people know it.
+    pub title: &'static str,
+    /// The names of its drivers and provisioners.
+    pub names: &'static [Name],
+    /// What identifies storage, in a sentence.
+    pub identity: &'static str,
+    /// The `volumeAttributes` that decide what is mounted. They are kept only for volumes whose
+    /// handle does not show the same.
+    pub attributes: &'static [&'static str],
+    /// The `volumeAttributes` that deletion depends on, and that are always kept.
+    pub marks: &'static [&'static str],
+    /// What a volume uses: where its data is, as the node mounts it. Several places where one
+    /// volume is several disks.
+    pub used: for<'a> fn(&Reference<'a>) -> Vec<Place<'a>>,
+    /// What the driver deletes, as it reads the handle.
+    pub deletion: fn(&Deletion<'_>) -> Destruction,
+    /// What deletion destroys, in a sentence.
+    pub destroys: &'static str,
+    /// What it answers OK to without deleting, in sentences.
+    pub answers_ok: &'static [&'static str],
+    /// What it refuses to delete, in sentences.
+    pub refuses: &'static [&'static str],
+    /// The keys of `parameters` of a `StorageClass` that deletion reads.
+    pub class_parameters: &'static [&'static str],
+    /// Whether deletion needs the `StorageClass` as it was when the volume was made.
+    pub reads_class: bool,
+    /// What becomes of snapshots.
+    pub snapshots: Snapshots,
+    /// What becomes of clones.
+    pub clones: Fate,
+    /// What deleting the object of a volume does besides, where it is not harmless.
+    pub object_dropped: Option<ObjectDropped>,
+    /// How its provisioner is seen.
+    pub provisioner: Provisioner,
+    /// Known defects, each with the versions that have it.
+    pub defects: &'static [&'static str],
+    /// Where all this was read.
+    pub sources: &'static [&'static str],
+}
+
+/// The name of a driver or a provisioner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// Exactly this.
+    Is(&'static str),
+    /// This, also after a namespace and a dot, as Rook names its drivers.
+    EndsWith(&'static str),
+    /// This, with anything after it, such as the name of a node or of a Helm release.
+    BeginsWith(&'static str),
+}
+
+impl Name {
+    /// Whether it is the name of this driver.
+    pub fn is_of(self, driver: &str) -> bool {
+        match self {
+            Self::Is(name) => driver == name,
+            Self::EndsWith(name) => driver
+                .strip_suffix(name)
+                .is_some_and(|before| before.is_empty() || before.ends_with('.')),
+            Self::BeginsWith(name) => driver.starts_with(name),
+        }
+    }
+
+    /// As documents write it.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Is(name) => name.to_owned(),
+            Self::EndsWith(name) => format!("{name}, also as NAMESPACE.{name}"),
+            Self::BeginsWith(name) => format!("{name}…"),
+        }
+    }
+}
+
+/// A backend volume that is to be deleted, as its driver sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Deletion<'a> {
+    /// How its volume references it.
+    pub reference: Reference<'a>,
+    /// The driver or provisioner that deletes it.
+    pub owner: &'a str,
+    /// The name of the volume.
+    pub volume: &'a str,
+    /// The wanted parameters of its `StorageClass`; `None` where that was not read or is gone.
+    pub class: Option<&'a [(Text, Text)]>,
+    /// The arguments and the environment, as far as it is read, of the controller of the driver;
+    /// `None` where none was read.
+    pub arguments: Option<&'a [Text]>,
+    /// The images that run in the pods of its controller; `None` where none was read.
+    pub images: Option<&'a [Text]>,
+    /// Whether the provisioner will hand over a Secret.
+    pub has_secret: bool,
+}
+
+impl<'a> Deletion<'a> {
+    /// The value of a parameter of the class.
+    pub fn parameter(&self, key: &str) -> Option<&'a str> {
+        let mut parameters = self.class?.iter();
+        parameters.find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, value)| &**value)
+    }
+
+    /// The value of a flag of the controller: `Some("true")` for `--flag` alone. `None` where it is
+    /// not set; whether anything was read is in `arguments`.
+    pub fn flag(&self, name: &str) -> Option<&'a str> {
+        self.arguments?.iter().find_map(|argument| {
+            let rest = argument.trim_start_matches('-').strip_prefix(name)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some(value),
+                None => rest.is_empty().then_some("true"),
+            }
+        })
+    }
+}
+
+/// What a driver does when it is told to delete a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destruction {
+    /// It destroys the data at these places.
+    Storage {
+        /// Which places.
+        places: Vec<Place<'static>>,
+        /// What that is, in words that follow "deletes": `the EBS volume vol-1`.
+        what: Cow<'static, str>,
+    },
+    /// It takes the volume away and leaves the data: renamed, or without the access point.
+    Kept {
+        /// Which places are no longer what they were.
+        places: Vec<Place<'static>>,
+        /// What happens, in words that follow the driver: `renames the directory to archived-…`.
+        what: Cow<'static, str>,
+    },
+    /// It answers OK and does nothing, for this reason: the object would go, the storage stay.
+    Nothing(Cow<'static, str>),
+    /// It answers with an error, for this reason: the volume would stay Released.
+    Fails(Cow<'static, str>),
+    /// What it would destroy cannot be told, for this reason.
+    Undecided(Cow<'static, str>),
+}
+
+impl Destruction {
+    /// It destroys the data at one place.
+    pub fn of(place: Place<'static>, what: impl Into<Cow<'static, str>>) -> Self {
+        Self::Storage { places: vec![place], what: what.into() }
+    }
+}
+
+/// What becomes of snapshots when their volume is deleted.
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshots {
+    /// All of them, unless their handles tell them apart.
+    pub fate: Fate,
+    /// What the handle of one snapshot tells, where the family has several sorts.
+    pub of_handle: Option<fn(&str) -> Option<Fate>>,
+    /// The volume that the handle of a snapshot names, where it names one: its volume handle.
+    pub volume_of_handle: Option<fn(&str) -> Option<&str>>,
+    /// In a sentence.
+    pub note: &'static str,
+}
+
+impl Snapshots {
+    /// The same for all of them.
+    pub const fn all(fate: Fate, note: &'static str) -> Self {
+        Self { fate, of_handle: None, volume_of_handle: None, note }
+    }
+
+    /// What becomes of the snapshot with this handle.
+    pub fn fate_of(&self, handle: Option<&str>) -> Fate {
+        let told = self.of_handle.zip(handle).and_then(|(fate, handle)| fate(handle));
+        told.unwrap_or(self.fate)
+    }
+}
+
+/// What becomes of a snapshot or a clone when its volume is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// It does not need the volume.
+    Independent,
+    /// It is destroyed with it.
+    Dies,
+    /// While it exists, the driver refuses to delete the volume, or keeps it: the volume stays
+    /// Released.
+    Blocks,
+    /// There are none.
+    None,
+    /// Not known: it may be destroyed.
+    Unknown,
+}
+
+/// What deleting the object of a volume does to its storage, under any policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectDropped {
+    /// Destroys the data, as this sentence says.
+    Destroys(&'static str),
+    /// Does something that a user has to know before.
+    Notice(&'static str),
+}
+
+/// How the provisioner of a family is seen at work.
+#[derive(Debug, Clone, Copy)]
+pub struct Provisioner {
+    /// What runs it.
+    pub kind: ProvisionerKind,
+    /// The names of its Deployment, `StatefulSet` or `DaemonSet`.
+    pub workloads: &'static [&'static str],
+    /// The last parts of the names of its images: of the driver's controller, or of the
+    /// provisioner itself.
+    pub images: &'static [&'static str],
+    /// Whether it elects a leader by default, so that a Lease is to be expected.
+    pub elects_leader: bool,
+    /// Where the control plane hides it: which, and what is seen there all the same.
+    pub hidden: Option<&'static str>,
+}
+
+/// What runs the provisioner of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProvisionerKind {
+    /// csi-provisioner.
+    Csi,
+    /// A program of its own.
+    External {
+        /// Where its name is configured: an environment variable or a flag.
+        configured_by: &'static [&'static str],
+        /// Its name where nothing is configured.
+        default_name: Option<&'static str>,
+    },
+    /// One process for each node.
+    PerNode,
+    /// There is none: nobody makes or deletes such volumes.
+    Nobody,
+}
+
+impl Provisioner {
+    /// csi-provisioner in a workload that anybody can see, with leader election.
+    pub const fn csi(workloads: &'static [&'static str], images: &'static [&'static str]) -> Self {
+        Self { kind: ProvisionerKind::Csi, workloads, images, elects_leader: true, hidden: None }
+    }
+
+    /// The same without leader election.
+    #[must_use]
+    pub const fn without_leader(self) -> Self {
+        Self { elects_leader: false, ..self }
+    }
+
+    /// The same, hidden by some control planes.
+    #[must_use]
+    pub const fn hidden(self, by: &'static str) -> Self {
+        Self { hidden: Some(by), ..self }
+    }
+
+    /// Nobody.
+    pub const NOBODY: Self = Self {
+        kind: ProvisionerKind::Nobody,
+        workloads: &[],
+        images: &[],
+        elects_leader: false,
+        hidden: None,
+    };
+}

@@ -1,0 +1,101 @@
+//! Storage drivers: what is known of them, one file for each family.
+//!
+//! The rest of the crate asks three things: what storage a reference names ([`used`]), what the
+//! driver destroys when it is told to delete that ([`Family::deletion`]), and how its provisioner is
+//! seen ([`Family::provisioner`]). Places are compared across drivers: the same disk may be
+//! referenced by several drivers and by in-tree sources.
+//!
+//! To add a family: one file in `families/`, one line in [`FAMILIES`], one folder in
+//! `tests/drivers/`.
+
+mod families;
+mod family;
+mod place;
+mod reference;
+
+pub use families::{FAMILIES, UNKNOWN};
+pub use family::{
+    Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
+    Snapshots,
+};
+pub use place::{Extent, Letters, Overlap, Part, Place, PlaceKey, Relation, meeting};
+pub use reference::Reference;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use crate::model::{Attributes, BackendKey};
+
+/// Returns the family of a driver or a provisioner, or the one of unknown drivers.
+pub fn family(driver: &str) -> &'static Family {
+    static EXACT: LazyLock<HashMap<&'static str, &'static Family>> = LazyLock::new(|| {
+        let names = FAMILIES.iter().flat_map(|family| {
+            family.names.iter().filter_map(move |name| match name {
+                Name::Is(name) => Some((*name, *family)),
+                Name::EndsWith(_) | Name::BeginsWith(_) => None,
+            })
+        });
+        names.collect()
+    });
+    if let Some(family) = EXACT.get(driver) {
+        return family;
+    }
+    let known = FAMILIES.iter().find(|it| it.names.iter().any(|name| name.is_of(driver)));
+    known.copied().unwrap_or(&UNKNOWN)
+}
+
+/// Whether a key of `volumeAttributes` decides what any known driver mounts or deletes.
+pub fn is_attribute(key: &str) -> bool {
+    static KEYS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let keys = FAMILIES.iter().flat_map(|it| it.attributes.iter().chain(it.marks));
+        keys.map(|key| key.to_ascii_lowercase()).collect()
+    });
+    KEYS.contains(&key.to_ascii_lowercase())
+}
+
+/// Whether a key of a class's `parameters` decides what any known driver deletes.
+pub fn is_class_parameter(key: &str) -> bool {
+    FAMILIES.iter().flat_map(|it| it.class_parameters).any(|it| it.eq_ignore_ascii_case(key))
+}
+
+/// Whether nothing is known of a driver.
+pub fn is_unknown(family: &Family) -> bool {
+    family.id == UNKNOWN.id
+}
+
+/// Returns the places that a reference to storage names.
+pub fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    (family(reference.driver).used)(reference)
+}
+
+/// Returns the places that a handle names, where nothing else is known.
+pub fn by_handle(key: &BackendKey) -> Vec<Place<'static>> {
+    let attributes = Attributes::default();
+    used(&Reference::of(key, &attributes)).into_iter().map(Place::into_owned).collect()
+}
+
+/// The handle of a volume of a CSI driver that a pod describes itself: it has none, and only its
+/// attributes can say what it names.
+pub const INLINE: &str = "(inline)";
+
+/// Returns those attributes of a volume that decide what is known of it: none where its handle
+/// alone shows the same place.
+pub fn attributes_that_matter(key: &BackendKey, attributes: Attributes) -> Attributes {
+    let family = family(&key.driver);
+    let alone = Attributes::default();
+    let differs = used(&Reference::of(key, &attributes)) != used(&Reference::of(key, &alone));
+    let is_one_of = |keys: &[&str], key: &str| keys.iter().any(|it| it.eq_ignore_ascii_case(key));
+    attributes.filtered(|key| {
+        is_one_of(family.marks, key) || differs && is_one_of(family.attributes, key)
+    })
+}
+
+/// Returns the space of the places of a driver of which nothing is known.
+pub fn own_space(driver: &str) -> String {
+    format!("driver {driver}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+use super::*;
+
+fn key(driver: &str, handle: &str) -> BackendKey {
+    BackendKey { driver: driver.into(), handle: handle.into() }
+}
+
+fn attributes(pairs: &[(&str, &str)]) -> Attributes {
+    pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
+}
+
+#[test]
+fn names_with_a_namespace_before_them_are_found_at_a_dot() {
+    for (driver, id) in [
+        ("ebs.csi.aws.com", "aws-ebs"),
+        ("rbd.csi.ceph.com", "ceph-rbd"),
+        ("rook-ceph.rbd.csi.ceph.com", "ceph-rbd"),
+        ("notrbd.csi.ceph.com", "unknown"),
+        ("disk.example.com", "unknown"),
+        ("", "unknown"),
+    ] {
+        assert_eq!(family(driver).id, id, "{driver}");
+    }
+}
+
+#[test]
+fn every_family_says_what_a_user_has_to_know() {
+    let mut ids = HashSet::new();
+    for family in FAMILIES.iter().copied().chain([&UNKNOWN]) {
+        let id = family.id;
+        assert!(ids.insert(id), "{id} is there twice");
+        for text in [id, family.title, family.identity, family.destroys, family.snapshots.note] {
+            assert!(!text.is_empty(), "{id} leaves something out");
+        }
+        assert!(!family.sources.is_empty(), "{id} names no source");
+        assert!(id == "unknown" || !family.names.is_empty(), "{id} has no name");
+    }
+}
+
+#[test]
+fn no_handle_makes_a_family_panic() {
+    let long = "a/".repeat(5_000);
+    let odd = [
+        "",
+        " ",
+        "#",
+        "##",
+        "###",
+        "/",
+        "//",
+        "..",
+        "a/../b",
+        "#a#b",
+        "é",
+        "é#é#é",
+        "a@b",
+        "0001-0009-x",
+        &long,
+    ];
+    let none = Attributes::default();
+    for family in FAMILIES.iter().copied().chain([&UNKNOWN]) {
+        for name in family.names {
+            let (Name::Is(driver) | Name::EndsWith(driver) | Name::BeginsWith(driver)) = name;
+            for handle in odd {
+                let key = key(driver, handle);
+                let reference = Reference::of(&key, &none);
+                let places = used(&reference);
+                assert!(places.iter().all(|it| it.overlap(it).is_some()), "{driver} {handle:?}");
+                let deletion = Deletion {
+                    reference,
+                    owner: driver,
+                    volume: "pv-1",
+                    class: None,
+                    arguments: None,
+                    images: None,
+                    has_secret: false,
+                };
+                let _ = (family.deletion)(&deletion);
+            }
+        }
+    }
+}
+
+#[test]
+fn attributes_are_kept_only_where_the_handle_does_not_show_the_same() {
+    let handle = key("nfs.csi.k8s.io", "nas#export#team/pvc-1##");
+    let alike = attributes(&[("server", "nas"), ("share", "/export"), ("subdir", "team/pvc-1")]);
+    assert!(attributes_that_matter(&handle, alike).is_empty());
+    let other = attributes(&[("server", "nas"), ("share", "/export"), ("subdir", "team")]);
+    assert_eq!(attributes_that_matter(&handle, other.clone()), other);
+}

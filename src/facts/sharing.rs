@@ -1,0 +1,33 @@
+//! Volumes that share storage: one disk under several names, or one directory in another.
+
+use crate::cluster::{Cx, Placed, Seen};
+use crate::drivers::{Extent, Overlap, Place, Relation};
+use crate::model::Volume;
+
+/// Returns the other volumes that name storage of a volume: certainly, or a device that differs
+/// from its own in nothing that is known. Others that cannot be compared are left out: they are a
+/// reason to refuse, and none to warn.
+///
+/// # Errors
+/// When volumes were not read.
+pub fn sharing<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<(&'a Volume, Overlap)>> {
+    let places = volume.places();
+    let is_device = |place: &Place<'_>| matches!(place.extent, Extent::Device(_));
+    let of_devices = places.iter().all(is_device);
+    let others = cx.volumes_at(&places)?.into_iter();
+    let others = others.filter(|(other, _)| other.name() != volume.name());
+    let told = others.filter(|(other, overlap)| {
+        overlap.is_certain() || of_devices && other.places().iter().all(is_device)
+    });
+    Ok(told.collect())
+}
+
+/// How another volume lies to one, in words that follow its name.
+pub const fn lies(overlap: &Overlap) -> &'static str {
+    match (overlap.is_certain(), overlap.relation) {
+        (true, Relation::Equal) => "names the same backend volume",
+        (true, Relation::Inside) => "lies inside it",
+        (true, Relation::Around) => "contains it",
+        (false, _) => "may name the same backend volume",
+    }
+}
