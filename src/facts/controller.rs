@@ -5,15 +5,19 @@ mod lease;
 mod probes;
 mod sidecar_driver;
 mod sign_of_life;
+mod start;
 
 use std::time::Duration;
 
 use lease::LastLease;
 pub(crate) use lease::leases;
+use sidecar_driver::Host;
 use sign_of_life::SignOfLife;
+pub(crate) use start::deletes_since_its_start;
 
-use super::owner;
+use super::{Owner, owner};
 use crate::cluster::{Cx, Seen, Unseen};
+use crate::drivers::{self, ProvisionerKind};
 use crate::model::{
     ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Text, Threshold,
     Time, Volume,
@@ -71,27 +75,15 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
 
 /// Derives the state of a controller from the cluster as it is now.
 pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
-    ControllerSearch {
-        cx,
-        role,
-        driver,
-        probes: Vec::new(),
-        runs_in: Vec::new(),
-        scaled_to_zero: None,
-        alive: None,
-        last_sign: None,
-        lease: None,
-        has_fresh_lease: false,
-        pods_here: false,
-        objection: None,
-    }
-    .state()
+    ControllerSearch::new(cx, role, driver).state()
 }
 
 struct ControllerSearch<'a, 'b> {
     cx: &'b Cx<'a>,
     role: ControllerRole,
     driver: &'b Text,
+    /// Whether it is a provisioner that is not CSI.
+    external: bool,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
     scaled_to_zero: Option<ObjectRef>,
@@ -121,7 +113,25 @@ enum ProbeOutcome {
     Unseen(Unseen),
 }
 
-impl ControllerSearch<'_, '_> {
+impl<'a, 'b> ControllerSearch<'a, 'b> {
+    fn new(cx: &'b Cx<'a>, role: ControllerRole, driver: &'b Text) -> Self {
+        Self {
+            cx,
+            role,
+            driver,
+            external: role == ControllerRole::Provisioner && is_external(cx, driver),
+            probes: Vec::new(),
+            runs_in: Vec::new(),
+            scaled_to_zero: None,
+            alive: None,
+            last_sign: None,
+            lease: None,
+            has_fresh_lease: false,
+            pods_here: false,
+            objection: None,
+        }
+    }
+
     fn state(mut self) -> ControllerState {
         let outcomes = [
             self.lease(),
@@ -169,9 +179,10 @@ impl ControllerSearch<'_, '_> {
     fn not_seen_at_work(&self, all_negative: bool) -> (Liveness, String) {
         let settings = self.cx.settings();
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
-            // local-path, nfs-subdir…: they can run in pods that are not recognised
-            // (semantics#reclaiming-controller).
-            return (Liveness::Unknown, "no Lease, pod or event shows it".to_owned());
+            // It can run in pods that are not recognised (semantics#reclaiming-controller).
+            let because = self.stopped();
+            let because = because.unwrap_or_else(|| "no Lease, pod or event shows it".to_owned());
+            return (Liveness::Unknown, because);
         }
         if settings.absent_drivers.contains(self.name()) {
             return match &self.objection {
@@ -278,6 +289,16 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
         volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
     };
     cx.volumes_of_driver(driver).any(of_csi) || is_registered(cx, driver)
+}
+
+/// Whether there is evidence that this is a provisioner that is not CSI: it is known as one, or made
+/// volumes that are not CSI volumes.
+fn is_external(cx: &Cx, driver: &Text) -> bool {
+    let kind = drivers::family(driver).provisioner.kind;
+    let made = |volume: &Volume| owner(volume) == Owner::External(Text::clone(driver));
+    !is_csi(cx, driver)
+        && (matches!(kind, ProvisionerKind::External { .. })
+            || cx.volumes_of_driver(driver).any(made))
 }
 
 /// Whether a `CSIDriver` or a `CSINode` of this driver was read.

@@ -8,8 +8,10 @@ use super::{
     pod_volume::PodVolume,
     slim::slim,
 };
+use crate::drivers;
 use crate::model::{
-    self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, Row, Sidecars, Uid,
+    self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, REGISTRAR, Row, Sidecars, Uid,
+    image_name,
 };
 
 slim! {
@@ -141,11 +143,25 @@ impl PodSpec {
     /// Returns the storage sidecars, if there are any, with every text that may contain the name of
     /// their driver.
     pub(super) fn sidecars(&self, folder: &mut Folder) -> Option<Sidecars> {
+        self.sidecars_that(folder, Container::is_sidecar)
+    }
+
+    /// The same for the template of a `DaemonSet`, which may run the node plugin of a driver. Its
+    /// pods are as many as the nodes, and tell nothing else.
+    pub(super) fn sidecars_of_nodes(&self, folder: &mut Folder) -> Option<Sidecars> {
+        self.sidecars_that(folder, |it| it.is_sidecar() || it.is_registrar())
+    }
+
+    fn sidecars_that(
+        &self,
+        folder: &mut Folder,
+        is_sidecar: fn(&Container) -> bool,
+    ) -> Option<Sidecars> {
         let all = || self.init_containers.iter().chain(&self.containers);
-        if !all().any(Container::is_sidecar) {
+        if !all().any(is_sidecar) {
             return None;
         }
-        let containers = all().filter(|container| container.is_sidecar());
+        let containers = all().filter(|container| is_sidecar(container));
         let container = |container: &Container, folder: &mut Folder| model::SidecarContainer {
             name: folder.text(&container.name),
             image: folder.text(&container.image),
@@ -163,6 +179,7 @@ impl PodSpec {
         Some(Sidecars {
             containers: containers.map(|sidecar| container(sidecar, folder)).collect(),
             mentions: folder.texts(mentions),
+            others: folder.texts(all().filter(|it| !is_sidecar(it)).map(|it| &it.image)),
             service_account: folder.non_empty(&self.service_account_name),
         })
     }
@@ -181,6 +198,11 @@ impl Container {
         ControllerRole::ALL
             .into_iter()
             .any(|role| role.may_be_played_by(image) || role.is_called(name))
+            || drivers::external_provisioners(image).next().is_some()
+    }
+
+    fn is_registrar(&self) -> bool {
+        image_name(&self.image).ends_with(REGISTRAR) || self.name.ends_with(REGISTRAR)
     }
 }
 

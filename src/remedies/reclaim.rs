@@ -105,7 +105,21 @@ pub(super) fn owner_will_act(
         Owner::External(provisioner) => {
             let (who, name) = (format!("external provisioner {provisioner}"), &**provisioner);
             let state = facts::provisioner(cx, provisioner);
-            checks::alive(cx, &checks::Needed { who, name, state }, word)?
+            let needed = checks::Needed { who, name, state };
+            if let Err(reason) = checks::alive(cx, &needed, word)? {
+                return Ok(Err(reason));
+            }
+            match facts::deletes_since_its_start(cx, provisioner, volume) {
+                Some(true) => Ok(()),
+                Some(false) => Err(format!(
+                    "{} was started after the volume was made, and ignores such volumes for ever",
+                    needed.who
+                )),
+                None => Err(format!(
+                    "{} deletes only what it has made since it was started, and when that was is not known",
+                    needed.who
+                )),
+            }
         }
         Owner::InTree(plugin) => match facts::known_deletable(plugin, cx.server()) {
             Some(true) => {

@@ -1,6 +1,7 @@
 //! The last acts of a controller: writes to volumes, and events.
 
-use super::{ControllerSearch, ProbeOutcome, SignOfLife};
+use super::{ControllerSearch, Host, ProbeOutcome, SignOfLife};
+use crate::drivers::{self, ProvisionerKind};
 use crate::model::{ControllerRole, Event, Kind, Threshold, Time, Workload, format_time};
 
 /// The letters and digits of the random parts of the names of pods (apimachinery `rand.String`).
@@ -111,7 +112,15 @@ impl ControllerSearch<'_, '_> {
         }
         // Its workload is known: it is not one of those that a control plane hides.
         let idle = self.scaled_to_zero.as_ref().filter(|_| !self.pods_here && self.all_read());
-        idle.map(|workload| format!("{workload} has no replicas since"))
+        if let Some(workload) = idle {
+            return Some(format!("{workload} has no replicas since"));
+        }
+        let provisioner = drivers::family(self.driver).provisioner;
+        let visible = provisioner.kind == ProvisionerKind::Csi
+            && provisioner.hidden.is_none()
+            && !drivers::is_unknown(drivers::family(self.driver));
+        let gone = visible && self.role == ControllerRole::Provisioner && self.word_decides();
+        gone.then(|| "nothing that would run it is left".to_owned())
     }
 
     /// Whether only the user can know if the controller acts somewhere out of sight: it has no
@@ -131,9 +140,8 @@ impl ControllerSearch<'_, '_> {
             return false;
         }
         let mut workloads = self.cx.sidecar_workloads();
-        workloads.any(|it| {
-            it.sidecars.as_deref().is_some_and(|it| self.serves(it)) && names_pod(it, host)
-        })
+        workloads
+            .any(|it| Host::workload(it).is_some_and(|it| self.serves(it)) && names_pod(it, host))
     }
 
     /// Returns the host in the source of an event: `<driver>_<host>_<uuid>` (library,

@@ -1,25 +1,22 @@
 //! Probes for a controller: pods, workloads, registration.
 
-use super::{ControllerSearch, ProbeOutcome};
-use crate::model::{ControllerRole, Kind, ObjectRef, PodPhase, Sidecars, Workload};
+use super::{ControllerSearch, Host, ProbeOutcome};
+use crate::model::{ControllerRole, Kind, ObjectRef, PodPhase, Workload};
 
 impl ControllerSearch<'_, '_> {
     pub(super) fn pods(&mut self) -> ProbeOutcome {
         let mut waiting = None;
         for pod in self.cx.sidecar_pods() {
-            let Some(sidecars) = &pod.sidecars else { continue };
-            if !self.may_serve(sidecars) {
-                continue;
-            }
+            let Some(host) = Host::pod(pod).filter(|host| self.may_serve(*host)) else { continue };
             self.runs_in.push(pod.object());
             self.pods_here |= !pod.is_finished();
             if !pod.is_finished() && pod.deleting.is_none() {
                 self.objects_to_word(|| format!("{} may run it", pod.object()));
             }
             let runs = pod.phase == PodPhase::Running && pod.ready && pod.deleting.is_none();
-            if !runs || !self.serves(sidecars) {
+            if !runs || !self.serves(host) {
                 waiting = Some(format!("{} may run it, phase {}", pod.object(), pod.phase.name()));
-            } else if self.has_fresh_lease || self.elects_leader(sidecars) == Some(false) {
+            } else if self.has_fresh_lease || self.works_without_lease(host) {
                 let found = format!("{} is running and ready", pod.object());
                 return self.probe("pod", found, ProbeOutcome::Alive);
             } else {
@@ -37,12 +34,20 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
+    /// Whether a ready pod works without a Lease: it elects no leader, or, being no CSI provisioner,
+    /// holds a lock of another kind and no Lease is known.
+    fn works_without_lease(&self, host: Host) -> bool {
+        let other_lock =
+            || self.external && self.lease.is_none() && self.cx.all_of(Kind::Lease).is_ok();
+        self.elects_leader(host.sidecars) == Some(false) || other_lock()
+    }
+
     pub(super) fn workloads(&mut self) -> ProbeOutcome {
-        let served = |sidecars: &Sidecars| self.may_serve(sidecars);
+        let served = |host: Host| self.may_serve(host);
         let found: Vec<_> = self
             .cx
             .sidecar_workloads()
-            .filter(|workload| workload.sidecars.as_deref().is_some_and(served))
+            .filter(|workload| Host::workload(workload).is_some_and(served))
             .map(|workload| (workload.object(), workload.replicas))
             .collect();
         self.scaled_to_zero = self.scaled_to_zero();
@@ -68,7 +73,7 @@ impl ControllerSearch<'_, '_> {
     /// Returns the workload of the controller that was scaled to zero, unless another one runs it
     /// too. `ReplicaSet`s without replicas are earlier revisions.
     fn scaled_to_zero(&self) -> Option<ObjectRef> {
-        let names = |it: &&Workload| it.sidecars.as_deref().is_some_and(|it| self.serves(it));
+        let names = |it: &&Workload| Host::workload(it).is_some_and(|it| self.serves(it));
         let own = self.cx.sidecar_workloads().filter(names);
         let mut own = own.filter(|it| it.kind != Kind::ReplicaSet || it.replicas != Some(0));
         let first = own.next()?;

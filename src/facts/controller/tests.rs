@@ -6,8 +6,8 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, ObjectKey,
-    Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer, Sidecars, Sighting,
-    VolumeSource, Workload,
+    OwnerReference, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer,
+    Sidecars, Sighting, VolumeSource, Workload,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -75,6 +75,7 @@ fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
         }]
         .into(),
         mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
+        others: Box::default(),
         service_account: None,
     }
 }
@@ -617,6 +618,7 @@ fn the_latest_evidence_is_no_other_state() {
     assert!(!of(5).agrees_with(&of(HOUR)), "expired");
 }
 
+mod served;
 mod stopped;
 
 #[test]

@@ -31,6 +31,7 @@ fn workloads() {
             }]
             .into(),
             mentions: args,
+            others: Box::default(),
             service_account: account.map(Text::from),
         }
     };

@@ -213,6 +213,7 @@ fn pods() {
             ]
             .map(Text::from)
             .into(),
+            others: ["busybox".into(), "example.com/ebs:v1".into()].into(),
             service_account: Some("ebs".into()),
         })),
     };

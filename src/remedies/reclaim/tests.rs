@@ -375,9 +375,11 @@ fn scaled_to_zero() -> Row {
         finished: false,
         controller: None,
         claims: Box::default(),
+        inline: crate::model::InlineVolumes::default(),
         sidecars: Some(Box::new(Sidecars {
             containers: [container].into(),
             mentions: [Text::from(format!("--drivername={DRIVER}").as_str())].into(),
+            others: Box::default(),
             service_account: None,
         })),
         set: None,
