@@ -52,12 +52,9 @@ impl ControllerSearch<'_, '_> {
             .collect();
         self.scaled_to_zero = self.scaled_to_zero();
         if let Some((object, replicas)) = found.first() {
-            let wanted = replicas.filter(|wanted| *wanted > 0);
             let replicas = replicas.map_or(String::new(), |n| format!(", {n} replicas"));
             let text = format!("{object} would run it{replicas}");
-            if wanted.is_some() {
-                self.objects_to_word(|| text.clone());
-            }
+            self.objects_to_word(|| text.clone());
             self.runs_in.extend(found.into_iter().map(|(object, _)| object));
             return self.probe("workload", text, ProbeOutcome::Trace);
         }

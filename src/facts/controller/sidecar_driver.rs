@@ -69,7 +69,11 @@ impl ControllerSearch<'_, '_> {
             return false;
         }
         let mentioned = || host.sidecars.mentions.iter().any(|text| mentions(text, self.driver));
-        running > self.named(host.sidecars).len() || self.serves_all() || mentioned()
+        let mut named = self.named(host.sidecars);
+        if named.is_empty() {
+            named.extend(driver_of_family(host));
+        }
+        running > named.len() || named.contains(&**self.driver) || self.serves_all() || mentioned()
     }
 
     /// Whether one controller has the role for all drivers.
@@ -86,18 +90,9 @@ impl ControllerSearch<'_, '_> {
         named
     }
 
-    /// Whether sidecars that mention no driver are in the workload of the family of the driver, or
-    /// beside its controller. Only where the family has one driver, of one name.
+    /// Whether sidecars that mention no driver are those of the family of the driver.
     fn is_of_family(&self, host: Host) -> bool {
-        let family = drivers::family(self.driver);
-        if !matches!(family.names, [Name::Is(name)] if **name == **self.driver) {
-            return false;
-        }
-        let is_it = |found: Option<&drivers::Family>| found.is_some_and(|it| it.id == family.id);
-        // Longhorn, among others, calls its Deployment like the sidecar.
-        let generic = ControllerRole::ALL.into_iter().any(|role| role.is_called(host.workload));
-        !generic && is_it(drivers::family_of_workload(host.workload))
-            || host.sidecars.others.iter().any(|image| is_it(drivers::family_of_image(image)))
+        driver_of_family(host) == Some(&**self.driver)
     }
 
     /// Whether the one driver that node plugins register in the namespace is this one.
@@ -165,6 +160,21 @@ impl ControllerSearch<'_, '_> {
             }
         }
         elects
+    }
+}
+
+/// The driver of the family in whose workload sidecars are, or beside whose controller. Only where
+/// that family has one driver, of one name.
+fn driver_of_family(host: Host) -> Option<&'static str> {
+    // Longhorn, among others, calls its Deployment like the sidecar.
+    let generic = ControllerRole::ALL.into_iter().any(|role| role.is_called(host.workload));
+    let of_workload = (!generic).then(|| drivers::family_of_workload(host.workload)).flatten();
+    let of_images = host.sidecars.others.iter().filter_map(|it| drivers::family_of_image(it));
+    let mut names = of_workload.into_iter().chain(of_images).map(|family| family.names);
+    let first = names.next()?;
+    match (first, names.all(|it| it == first)) {
+        ([Name::Is(name)], true) => Some(name),
+        _ => None,
     }
 }
 

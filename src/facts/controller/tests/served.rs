@@ -69,6 +69,20 @@ fn a_provisioner_in_the_workload_of_a_family_or_beside_its_controller_is_the_fam
 }
 
 #[test]
+fn a_provisioner_of_another_family_serves_nobody_else() {
+    for (row, expected) in [
+        (pod_of("csi-nfs-controller", sidecars(PROVISIONER, &[])), Liveness::Absent),
+        (pod_of("x", beside("nfsplugin:v4.13.4", &[])), Liveness::Absent),
+        (pod_of("x", sidecars(PROVISIONER, &[])), Liveness::Unknown),
+    ] {
+        let case = format!("{row:?}");
+        let cluster = cluster([csi_volume(DRIVER), row], &[]);
+        let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
+        assert_eq!(state.liveness, expected, "{case}: {state:?}");
+    }
+}
+
+#[test]
 fn a_provisioner_beside_the_one_node_plugin_of_its_namespace_is_that_drivers() {
     let plugin = |name: &str, namespace: &str, mention: &str| {
         let row =

@@ -142,7 +142,12 @@ fn the_word_decides_when_nothing_fresh_speaks_against_it() {
         // Seen: uninstalled, and still called alive.
         (vec![held(11 * MINUTE), wrote(12 * MINUTE), registered(DRIVER)], Liveness::Absent, ""),
         (vec![registered(DRIVER), on_a_node(DRIVER)], Liveness::Absent, ""),
-        (vec![workload(Kind::Deployment, 0, own()), wrote(12 * MINUTE)], Liveness::Absent, ""),
+        // It may be scaled up again.
+        (
+            vec![workload(Kind::Deployment, 0, own()), wrote(12 * MINUTE)],
+            Liveness::Unknown,
+            "deploy/storage/controller would run it, 0 replicas, although --driver-absent is given",
+        ),
         (vec![held(5)], Liveness::Alive, "has not expired"),
         (vec![held(-DAY)], Liveness::Unknown, "not known to be past"),
         (vec![held(11 * MINUTE), wrote(MINUTE)], Liveness::Alive, "wrote"),
