@@ -48,8 +48,8 @@ pub fn controller_manager(cx: &Cx) -> ControllerState {
 
 fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     let key = FactKey::Controller(role, Text::clone(driver));
-    match &*cx.fact(key, || Fact::Controller(derive(cx, role, driver))) {
-        Fact::Controller(state) => state.clone(),
+    match &*cx.fact(key, || Fact::Controller(Box::new(derive(cx, role, driver)))) {
+        Fact::Controller(state) => ControllerState::clone(state),
         Fact::DeletionSecrets(_) | Fact::ProvisionerVersions(_) => derive(cx, role, driver),
     }
 }

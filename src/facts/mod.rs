@@ -113,7 +113,7 @@ pub(crate) use needs;
 pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
     match key {
         FactKey::Controller(role, driver) => {
-            Fact::Controller(controller::derive(cx, *role, driver))
+            Fact::Controller(Box::new(controller::derive(cx, *role, driver)))
         }
         FactKey::DeletionSecrets(driver) => {
             Fact::DeletionSecrets(deletion_secret::derive(cx, driver))
