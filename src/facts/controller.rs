@@ -50,7 +50,7 @@ fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     let key = FactKey::Controller(role, Text::clone(driver));
     match &*cx.fact(key, || Fact::Controller(Box::new(derive(cx, role, driver)))) {
         Fact::Controller(state) => ControllerState::clone(state),
-        Fact::DeletionSecrets(_) | Fact::ProvisionerVersions(_) => derive(cx, role, driver),
+        _ => derive(cx, role, driver),
     }
 }
 

@@ -11,8 +11,8 @@ pub struct Sidecars {
     /// Everything in the pod that may name a driver: arguments of all containers, paths of host
     /// folders, and as `NAME=value` the few environment variables that are read.
     pub mentions: Box<[Text]>,
-    /// The images of the other containers: of a CSI driver's controller, for one.
-    pub others: Box<[Text]>,
+    /// The images of all containers.
+    pub images: Box<[Text]>,
     /// `spec.serviceAccountName`.
     pub service_account: Option<Text>,
 }

@@ -9,7 +9,7 @@
 //! - `any`: the list of all kinds, and objects of any kind.
 //! - `slim`, `scalar`, `entries`, `environment`: how slim types are declared; times and quantities;
 //!   maps; environment variables.
-//! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `backend`: parts that
+//! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
 //!   kinds share.
 //! - One file for each kind or two.
 
@@ -18,6 +18,7 @@ mod attachment;
 mod backend;
 mod claim;
 mod class;
+mod csi_source;
 mod driver;
 mod entries;
 mod environment;

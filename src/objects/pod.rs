@@ -179,7 +179,7 @@ impl PodSpec {
         Some(Sidecars {
             containers: containers.map(|sidecar| container(sidecar, folder)).collect(),
             mentions: folder.texts(mentions),
-            others: folder.texts(all().filter(|it| !is_sidecar(it)).map(|it| &it.image)),
+            images: folder.texts(all().map(|container| &container.image)),
             service_account: folder.non_empty(&self.service_account_name),
         })
     }

@@ -6,7 +6,7 @@ use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
-        ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, object_name, scope,
+        ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, object_name, scope,
         threshold_candidates,
     },
     collect::collect,
@@ -59,6 +59,11 @@ pub struct GcArgs {
     /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
     provisioner_alive: Vec<String>,
+    /// Also volumes whose claim is gone and wanted by a workload
+    #[arg(long)]
+    include_wanted: bool,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// Destroy a named volume that is Available although it was used before
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
@@ -100,6 +105,8 @@ impl GcArgs {
         settings.destroy_data = self.destroy_data;
         settings.alive_provisioners =
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
+        settings.include_wanted = self.include_wanted;
+        self.storage.take_into(&mut settings);
         settings.recording =
             Recording { journal_only: self.journal_only, ..self.record.recording() };
         Ok(settings)

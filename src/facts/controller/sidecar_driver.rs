@@ -169,7 +169,7 @@ fn driver_of_family(host: Host) -> Option<&'static str> {
     // Longhorn, among others, calls its Deployment like the sidecar.
     let generic = ControllerRole::ALL.into_iter().any(|role| role.is_called(host.workload));
     let of_workload = (!generic).then(|| drivers::family_of_workload(host.workload)).flatten();
-    let of_images = host.sidecars.others.iter().filter_map(|it| drivers::family_of_image(it));
+    let of_images = host.sidecars.images.iter().filter_map(|it| drivers::family_of_image(it));
     let mut names = of_workload.into_iter().chain(of_images).map(|family| family.names);
     let first = names.next()?;
     match (first, names.all(|it| it == first)) {

@@ -11,7 +11,7 @@ use crate::model::{
     Time, Uid, VolumeSource, Workload,
 };
 
-const DRIVER: &str = "disk.csi.example.com";
+const DRIVER: &str = "ebs.csi.aws.com";
 const DAY: i64 = 24 * 3600;
 
 fn ago(seconds: i64) -> Time {
@@ -25,6 +25,7 @@ fn metadata(name: &str) -> Metadata {
 /// A volume that can be reclaimed.
 fn volume() -> Volume {
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             managers: [FieldOwner {
@@ -80,7 +81,7 @@ fn pinned(key: &str, values: &[&str]) -> Volume {
 
 fn node(name: &str, zone: &str, ready: bool, volumes: &[&str]) -> Row {
     let labels = [
-        ("disk.csi.example.com/node".into(), Text::from(name)),
+        ("ebs.csi.aws.com/node".into(), Text::from(name)),
         ("kubernetes.io/hostname".into(), Text::from(name)),
         ("zone".into(), Text::from(zone)),
     ];
@@ -159,7 +160,7 @@ fn claim() -> Row {
 
 /// Returns the notices or the refusal for a volume, with these rows and a running driver.
 fn verdict(volume: &Volume, rows: Vec<Row>, settings: &Settings) -> Result<Vec<String>, String> {
-    let rows = rows.into_iter().chain([lease("disk-csi-example-com", 1)]).collect();
+    let rows = rows.into_iter().chain([lease("ebs-csi-aws-com", 1)]).collect();
     proposed(volume, rows, &[], settings).map(|proposal| proposal.notices)
 }
 
@@ -227,8 +228,8 @@ fn a_volume_is_not_reclaimed_while_the_node_that_had_it_cannot_be_asked() {
         (pinned("metadata.name", &["well"]), vec![], Ok(())),
         (pinned("metadata.name", &["sick"]), vec![], Err(silent("sick"))),
         // Drivers choose the names of their nodes; what counts is that no other node matches.
-        (pinned("disk.csi.example.com/node", &["well"]), vec![], Ok(())),
-        (pinned("disk.csi.example.com/node", &["sick"]), vec![], Err(silent("sick"))),
+        (pinned("ebs.csi.aws.com/node", &["well"]), vec![], Ok(())),
+        (pinned("ebs.csi.aws.com/node", &["sick"]), vec![], Err(silent("sick"))),
         (pinned("zone", &["y"]), vec![], Err(silent("lonely"))),
         // Any node of the zone may have had it, and the others are Ready.
         (pinned("zone", &["z"]), vec![], Ok(())),
@@ -285,8 +286,8 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
 
 #[test]
 fn a_volume_is_not_reclaimed_while_a_node_says_that_it_has_it() {
-    let held = "kubernetes.io/csi/disk.csi.example.com^vol-1";
-    let other = "kubernetes.io/csi/disk.csi.example.com^vol-2";
+    let held = "kubernetes.io/csi/ebs.csi.aws.com^vol-1";
+    let other = "kubernetes.io/csi/ebs.csi.aws.com^vol-2";
     hold([
         (
             volume(),
@@ -379,7 +380,7 @@ fn scaled_to_zero() -> Row {
         sidecars: Some(Box::new(Sidecars {
             containers: [container].into(),
             mentions: [Text::from(format!("--drivername={DRIVER}").as_str())].into(),
-            others: Box::default(),
+            images: Box::default(),
             service_account: None,
         })),
         set: None,
@@ -415,8 +416,8 @@ fn the_word_that_a_provisioner_is_alive_beats_only_what_is_not_seen() {
     }
     for (rows, reason) in [
         (
-            vec![lease("disk-csi-example-com", 660)],
-            "is not running: lease/storage/disk-csi-example-com was not renewed since",
+            vec![lease("ebs-csi-aws-com", 660)],
+            "is not running: lease/storage/ebs-csi-aws-com was not renewed since",
         ),
         (vec![scaled_to_zero()], "is not running: deploy/storage/controller has no replicas"),
     ] {
@@ -425,7 +426,7 @@ fn the_word_that_a_provisioner_is_alive_beats_only_what_is_not_seen() {
         assert!(!refused.contains("--provisioner-alive"), "{refused}");
     }
     // Where it is seen at work, nothing relies on the word.
-    let rows = vec![lease("disk-csi-example-com", 1)];
+    let rows = vec![lease("ebs-csi-aws-com", 1)];
     let proposal = proposed(&volume(), rows, &[], &trusting(DRIVER)).expect("it is alive");
     assert!(proposal.relies_on.is_empty() && proposal.notices.is_empty(), "{proposal:?}");
 }

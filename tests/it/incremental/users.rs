@@ -83,6 +83,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         "--drivername=other.example",
     ];
     Sidecars {
+        images: boxed(dice.subset(&["r/nfsplugin:v4.13.4", "r/driver:v1"])),
         containers: Box::new([SidecarContainer {
             name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
@@ -91,7 +92,6 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
             ),
         }]),
         mentions: boxed(dice.subset(&mentions)),
-        others: boxed(dice.subset(&["r/nfsplugin:v4.13.4", "r/driver:v1"])),
         service_account: dice.some(|_| "sa".into()),
     }
 }
@@ -142,9 +142,9 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
 pub(super) fn served(dice: &mut Dice) -> Row {
     let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
     let sidecars = Sidecars {
+        images: [].into(),
         containers: Box::new([SidecarContainer { name: "c".into(), image, args: Box::default() }]),
         mentions: Box::new(["--drivername=d.example".into()]),
-        others: Box::default(),
         service_account: Some("sa".into()),
     };
     let (phase, ready) = (PodPhase::Running, true);

@@ -28,7 +28,7 @@ fn pod_of(deployment: &str, sidecars: Sidecars) -> Row {
 /// csi-provisioner without a name, beside a container with this image.
 fn beside(image: &str, mentions: &[&str]) -> Sidecars {
     let mut sidecars = sidecars(PROVISIONER, mentions);
-    sidecars.others = [image.into()].into();
+    sidecars.images = [image.into()].into();
     sidecars
 }
 
