@@ -216,11 +216,11 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
             let because = "nothing of it was found, now and for long enough";
             return (Liveness::Absent, because.to_owned());
         }
-        (
-            Liveness::Unknown,
+        let because = self.stopped().unwrap_or_else(|| {
             "nothing of it was found, but not for long enough: it may be half of a reinstall"
-                .to_owned(),
-        )
+                .to_owned()
+        });
+        (Liveness::Unknown, because)
     }
 
     /// Whether every pod and workload was read that would run it.

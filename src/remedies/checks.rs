@@ -200,7 +200,7 @@ pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) ->
         Liveness::Unknown => {}
     }
     if let Some(stopped) = &state.stopped {
-        return Ok(Err(format!("{who} is not running: {stopped}")));
+        return Ok(Err(format!("{who} is not running: {stopped}; start it first")));
     }
     let Some(relies_on) = word else {
         return match unseen(state) {

@@ -77,7 +77,6 @@ fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
         }]
         .into(),
         mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
-        images: Box::default(),
         service_account: None,
     }
 }
