@@ -2,6 +2,7 @@
 //! the objects that are read again for each step.
 
 mod answered;
+mod expired_leases;
 mod references;
 
 use std::cell::RefCell;
@@ -14,14 +15,15 @@ use crate::client::{ReadError, Reader};
 use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Seen, Subject};
 use crate::dump::{self, DumpError};
 use crate::model::{
-    BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
-    Settings, Text, Time, Volume,
+    BackendKey, Claim, ClaimKey, ControllerRole, Kind, ObjectKey, ObjectRef, Proposal, Question,
+    Recorded, Refusal, Settings, Text, Time, Volume,
 };
 use crate::objects;
 use crate::plan::Purpose;
 use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
+pub(super) use expired_leases::ExpiredLeases;
 pub(super) use references::claim_of;
 use references::references;
 
@@ -36,6 +38,8 @@ pub struct CurrentCluster {
     reader: Reader,
     settings: Settings,
     state: RefCell<TrackedState>,
+    /// The controllers whose expired Leases were read twice.
+    read_twice: RefCell<BTreeSet<(ControllerRole, Text)>>,
 }
 
 /// What was read so far, and what keeps it current.
@@ -104,7 +108,7 @@ impl CurrentCluster {
     ) -> Self {
         intake.witness_deletions(crate::facts::EXTERNAL_PROVISIONER);
         let state = TrackedState { intake, facts: RefCell::default(), watches };
-        Self { reader, settings, state: RefCell::new(state) }
+        Self { reader, settings, state: RefCell::new(state), read_twice: RefCell::default() }
     }
 
     /// Returns everything that was read.

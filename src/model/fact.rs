@@ -41,7 +41,7 @@ impl FactKey {
 /// A fact about a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    Controller(ControllerState),
+    Controller(Box<ControllerState>),
     DeletionSecrets(bool),
     ProvisionerVersions(Vec<ClaimedVersion>),
     FinalizerSupport(FinalizerSupport),

@@ -71,7 +71,7 @@ pub(crate) use row::{NamedRow, ObjectId};
 pub use server::Server;
 pub use settings::Settings;
 pub(crate) use settings::{Recording, Scope, SecretAssertion, Selector};
-pub use sidecar::{SidecarContainer, Sidecars};
+pub use sidecar::{REGISTRAR, SidecarContainer, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub(crate) use statefulset::split_ordinal;
 pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet};

@@ -61,7 +61,7 @@ fn check(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
-    relies_on: &mut released::ReliedFlags,
+    relies_on: &mut checks::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         is_free(cx, volume),
@@ -71,9 +71,10 @@ fn check(
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
         snapshots::allow_deletion(cx, volume, &facts::owner(volume), notices, relies_on)?,
-        reclaim::owner_will_act(cx, volume, &facts::owner(volume))?,
+        reclaim::owner_will_act(cx, volume, &facts::owner(volume), Some(relies_on))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );
+    reclaim::notice_word(relies_on, notices);
     Ok(exclusive::clearance(cx, volume, &facts::owner(volume), None)?.map(|clearance| {
         notices.extend(clearance.notices);
         relies_on.extend(clearance.relies_on);

@@ -11,7 +11,7 @@ use super::{
     tag_version,
 };
 use crate::cluster::Cx;
-use crate::facts::controller::may_run_provisioner;
+use crate::facts::controller::{pod_may_provision, workload_may_provision};
 use crate::facts::driver_names::sanitize;
 use crate::facts::owner::owner;
 use crate::model::{
@@ -73,7 +73,7 @@ pub(in crate::facts) fn derive(cx: &Cx, driver: &Text) -> FinalizerSupport {
         let Some(sidecars) = pod.sidecars.as_deref() else { continue };
         let leads = leaders.contains(&(Text::clone(&pod.namespace), sanitize(&pod.name)));
         let its_own = leads || names_driver(sidecars);
-        if pod.is_finished() || !(its_own || may_run_provisioner(cx, driver, sidecars)) {
+        if pod.is_finished() || !(its_own || pod_may_provision(cx, driver, pod)) {
             continue;
         }
         let provisioners = found.take(&pod.namespace, sidecars);
@@ -81,7 +81,7 @@ pub(in crate::facts) fn derive(cx: &Cx, driver: &Text) -> FinalizerSupport {
     }
     for workload in cx.sidecar_workloads().filter(|it| !is_earlier_revision(it)) {
         let Some(sidecars) = workload.sidecars.as_deref() else { continue };
-        if names_driver(sidecars) || may_run_provisioner(cx, driver, sidecars) {
+        if names_driver(sidecars) || workload_may_provision(cx, driver, workload) {
             found.take(&workload.namespace, sidecars);
         }
     }

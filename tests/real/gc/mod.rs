@@ -9,6 +9,7 @@ mod reclaimed;
 mod reserved;
 mod retained;
 mod saved;
+mod stopped;
 
 use std::thread::sleep;
 use std::time::Duration;

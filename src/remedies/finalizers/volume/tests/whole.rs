@@ -192,10 +192,8 @@ fn a_refusal_says_of_every_finalizer_who_should_remove_it_and_why_it_is_left() {
     let alive = Case { driver: Driver::Alive, attacher: Driver::Alive, finalizers, ..case() };
     let refused = whole(&alive).expect_err("everybody is there");
     for part in [
-        &*format!(
-            "{EXTERNAL_PROVISIONER}: csi-provisioner of {DRIVER} is alive and still deleting: "
-        ),
-        "leave it; ",
+        &*format!("{EXTERNAL_PROVISIONER}: csi-provisioner of {DRIVER} has not deleted it: "),
+        "; its controller is running and stuck; read its log, ",
         &*format!("{ATTACHER_OF_DRIVER}: external-attacher of {DRIVER} is alive"),
         &*format!("{BACKUP}: not Kubernetes' own"),
         &*format!("{PV_PROTECTION}: kube-controller-manager removes it by itself, and is alive"),
