@@ -16,9 +16,9 @@ use crate::model::{
     SecretAssertion, Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
 };
 
-const DRIVER: &str = "disk.csi.example.com";
+const DRIVER: &str = "ebs.csi.aws.com";
 const MIGRATED: &str = "ebs.csi.aws.com";
-const ATTACHER_OF_DRIVER: &str = "external-attacher/disk-csi-example-com";
+const ATTACHER_OF_DRIVER: &str = "external-attacher/ebs-csi-aws-com";
 const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
 
 /// The state of a sidecar of the driver.
@@ -100,6 +100,7 @@ fn volume(case: &Case) -> Volume {
     };
     let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
