@@ -82,7 +82,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             "the whole file system with its mount target",
         ),
         Some("filesystem") => Destruction::Nothing(Cow::Borrowed("deleteVolume is not true")),
-        _ => Destruction::Undecided(Cow::Borrowed("what it deletes with this volumeAs is not known")),
+        _ => Destruction::Fails(Cow::Borrowed("what it does with this volumeAs is not known")),
     }
 }
 
@@ -94,8 +94,8 @@ fn subpath(deletion: &Deletion<'_>, path: &str) -> Destruction {
             Destruction::Storage { places, what: format!("the directory {path}").into() }
         }
         (Some("true"), _) => Destruction::Kept { places, what: "archives the directory".into() },
-        _ => Destruction::Undecided(Cow::Borrowed(
-            "whether it deletes the directory depends on its environment variable ENABLE_NAS_SUBPATH_FINALIZER",
+        _ => Destruction::Nothing(Cow::Borrowed(
+            "it deletes directories only with ENABLE_NAS_SUBPATH_FINALIZER=true, which was not seen",
         )),
     }
 }
@@ -122,10 +122,10 @@ mod tests {
         let finalizer = ["ENABLE_NAS_SUBPATH_FINALIZER=true"];
         for (handle, volume_as, arguments, expected) in [
             ("pv-1", "subpath", &finalizer[..], "deletes the directory /pv-1"),
-            ("pv-1", "subpath", &[], "undecided"),
+            ("pv-1", "subpath", &[], "does nothing"),
             ("pv-1", "sharepath", &[], "does nothing"),
             ("pv-1", "filesystem", &[], "does nothing"),
-            ("pv-1", "", &[], "undecided"),
+            ("pv-1", "", &[], "fails"),
             ("pv-2", "subpath", &[], "fails"),
         ] {
             let told = answer(&Case {

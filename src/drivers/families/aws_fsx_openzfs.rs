@@ -71,7 +71,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let handle = deletion.reference.handle;
     if !is_id(handle) {
-        return Destruction::Undecided(Cow::Borrowed("its handle is no id of a file system or a volume"));
+        return Destruction::Fails(Cow::Borrowed("its handle is no id of a file system or a volume"));
     }
     let what = match handle.starts_with("fs-") {
         true => format!("the whole file system {handle} with its automatic backups"),
@@ -103,6 +103,6 @@ mod tests {
         let answer = |handle| answer(&Case { driver: DRIVER, handle, ..Case::default() });
         assert!(answer("fs-0a").starts_with("deletes the whole file system fs-0a"));
         assert!(answer("fsvol-1").starts_with("deletes the OpenZFS volume fsvol-1"));
-        assert!(answer("x").starts_with("undecided"));
+        assert!(answer("x").starts_with("fails"));
     }
 }

@@ -100,7 +100,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             )),
             what: format!("the whole container {container} of the storage account {account}").into(),
         },
-        Some(_) => Destruction::Undecided(Cow::Borrowed(
+        Some(_) => Destruction::Fails(Cow::Borrowed(
             "its handle lacks the storage account or the container",
         )),
         None => Destruction::Nothing(Cow::Borrowed("it cannot read the handle")),
@@ -137,6 +137,6 @@ mod tests {
         let answer = |handle| answer(&Case { driver: DRIVER, handle, ..Case::default() });
         assert_eq!(answer("g#acc#data#u"), "deletes the whole container data of the storage account acc");
         assert!(answer("any").starts_with("does nothing"));
-        assert!(answer("##").starts_with("undecided"));
+        assert!(answer("##").starts_with("fails"));
     }
 }

@@ -140,7 +140,8 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let (account, share) = match (reference.driver, read(reference.handle)) {
         ("azureFile", _) => match reference.handle.split_once('#') {
             Some((account, share)) if !account.starts_with("secret ") => (account, share),
-            _ => return Destruction::Undecided(Cow::Borrowed(SECRET)),
+            // Its name is taken for that of the account.
+            _ => return Destruction::Nothing(Cow::Borrowed(SECRET)),
         },
         (_, Some((account, share, _))) => (account, share),
         (_, None) => return Destruction::Nothing(Cow::Borrowed("it cannot read the handle")),
@@ -197,7 +198,7 @@ mod tests {
         let whole = "deletes the whole share share1 of the storage account acc with its snapshots";
         assert_eq!(answer(DRIVER, "group#acc#share1#a.vhd##"), whole);
         assert_eq!(answer("azureFile", "acc#share1"), whole);
-        assert!(answer("azureFile", "secret n/key#share1").starts_with("undecided"));
+        assert!(answer("azureFile", "secret n/key#share1").starts_with("does nothing"));
         assert!(answer(DRIVER, "any").starts_with("does nothing"));
         assert!(answer(DRIVER, "##").starts_with("fails"));
     }

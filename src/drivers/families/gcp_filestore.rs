@@ -77,9 +77,10 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     let ip = reference.attribute("ip").filter(|ip| !ip.is_empty());
     let volume = reference.attribute("volume").filter(|volume| !volume.is_empty());
     vec![match (Handle::read(reference.handle), ip) {
-        (Some(handle @ Handle::Pool { .. }), _) => Place::directory(NFS, "/")
-            .somewhere_within("the path of a share in a pool is not in its handle")
-            .of(handle.server(ip)),
+        (Some(handle @ Handle::Pool { .. }), _) => {
+            let why = "the path of a share in a pool is not in its handle";
+            Place::undecided(NFS, reference.handle, why).of(handle.server(ip))
+        }
         (Some(handle @ Handle::Instance { share, .. }), _) => {
             Place::directory(NFS, volume.unwrap_or(share)).of(handle.server(ip))
         }

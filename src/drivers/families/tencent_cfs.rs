@@ -66,7 +66,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             places: owned(places(&deletion.reference, "/")),
             what: format!("the whole file system {id}").into(),
         },
-        None => Destruction::Undecided(Cow::Borrowed("its handle is no id of a file system")),
+        None => Destruction::Fails(Cow::Borrowed("its handle is no id of a file system")),
     }
 }
 
@@ -92,6 +92,6 @@ mod tests {
         }
         let answer = |handle| answer(&Case { driver: DRIVER, handle, ..Case::default() });
         assert_eq!(answer("cfs-a"), "deletes the whole file system cfs-a");
-        assert!(answer("any").starts_with("undecided"));
+        assert!(answer("any").starts_with("fails"));
     }
 }

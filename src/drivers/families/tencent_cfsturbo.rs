@@ -74,7 +74,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             let place = Place::directory(LUSTRE, &path).of(server(format!("Tencent {id}"), None));
             Destruction::of(place.into_owned(), format!("the directory /{cluster}/{volume} of {id}"))
         }
-        Some(_) => Destruction::Undecided(Cow::Borrowed(
+        Some(_) => Destruction::Nothing(Cow::Borrowed(
             "its controller has another CLUSTER_ID than the handle, and looks in another directory",
         )),
         None => Destruction::Undecided(Cow::Borrowed(
@@ -106,7 +106,7 @@ mod tests {
             answer(&Case { driver: DRIVER, handle, arguments, ..Case::default() })
         };
         assert_eq!(answer(ONE, &["CLUSTER_ID=cls-1"]), "deletes the directory /cls-1/pvc-1 of ab12");
-        assert!(answer(ONE, &["CLUSTER_ID=cls-2"]).starts_with("undecided"));
+        assert!(answer(ONE, &["CLUSTER_ID=cls-2"]).starts_with("does nothing"));
         assert!(answer(ONE, &[]).starts_with("undecided"));
         assert!(answer("any", &[]).starts_with("undecided"));
     }
