@@ -26,15 +26,19 @@ pub static FAMILY: Family = Family {
         "a handle with fewer than three fields, as static volumes often have",
         "a share that does not exist, also because the resource group is missing in the handle",
     ],
-    snapshots: Snapshots::all(
-        Fate::Dies,
-        "Azure deletes share snapshots with their share by default; where the driver uses the account key, Azure refuses",
-    ),
+    snapshots: Snapshots {
+        fate: Fate::Dies,
+        of_handle: None,
+        // The handle of the volume, a time and the subscription: account and share are where they are
+        // in that of the volume.
+        volume_of_handle: Some(|handle| read(handle).map(|_| handle)),
+        note: "Azure deletes share snapshots with their share by default; where the driver uses the account key, Azure refuses",
+    },
     provisioner: Provisioner::csi(&["csi-azurefile-controller"], &["azurefile-csi"])
         .hidden("AKS: the pods are hidden, the Leases in kube-system are visible"),
     sources: &[
         "kubernetes-sigs/azurefile-csi-driver 7b5ae18e7: pkg/azurefile/azurefile.go GetFileShareInfo GetAccountInfo, \
-         pkg/azurefile/nodeserver.go NodeStageVolume, pkg/azurefile/controllerserver.go DeleteVolume",
+         pkg/azurefile/nodeserver.go NodeStageVolume, pkg/azurefile/controllerserver.go DeleteVolume CreateSnapshot",
         "kubernetes/csi-translation-lib plugins/azure_file.go",
     ],
     ..SHARE

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::disk,
-    common::{BLOCK, what_it_uses},
+    common::{BLOCK, undecided, what_it_uses},
 };
 use crate::drivers::{Deletion, Destruction, Family, Fate, Name, Provisioner, Snapshots};
 
@@ -14,7 +14,13 @@ pub static FAMILY: Family = Family {
     title: "Hetzner Cloud",
     names: &[Name::Is("csi.hetzner.cloud")],
     identity: "the number of the volume",
-    used: |reference| disk("Hetzner volume", reference),
+    // The driver reads a number, which may be written in several ways.
+    used: |reference| match reference.handle.parse::<i64>() {
+        Ok(number) if number.to_string() != reference.handle => {
+            vec![undecided(SPACE, reference)]
+        }
+        _ => disk(SPACE, reference),
+    },
     deletion,
     destroys: "the volume, which it first detaches from whichever server has it",
     answers_ok: &["a handle that is no number", "a volume that does not exist"],
@@ -27,6 +33,9 @@ pub static FAMILY: Family = Family {
     ],
     ..BLOCK
 };
+
+/// The space of volumes.
+const SPACE: &str = "Hetzner volume";
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let id = deletion.reference.handle;
@@ -46,5 +55,6 @@ mod tests {
             |handle| answer(&Case { driver: "csi.hetzner.cloud", handle, ..Case::default() });
         assert_eq!(answer("17"), "deletes the volume 17, which it first detaches from its server");
         assert_eq!(answer("pvc-17"), "does nothing: its handle is no number");
+        assert!(answer("017").starts_with("undecided"));
     }
 }
