@@ -69,7 +69,7 @@ pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use sharing::{lies, sharing};
 pub(crate) use storage::{
     Nearness, destruction, is_static, marks_of_others, neighbours, notable_neighbours,
-    provisioning_family, wishes_for,
+    provisioning_family, undecided_identity, wishes_for,
 };
 
 use crate::cluster::Cx;

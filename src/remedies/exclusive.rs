@@ -53,6 +53,9 @@ pub(super) fn clearance(
                 "{name} would answer OK and delete nothing, since {why}: the object would go, the storage stay. gc --keep-backend drops the object and records the storage"
             )));
         }
+        Destruction::Fails(why) if matches!(owner, Owner::StaticInTree(_)) => {
+            return Ok(Err(why.clone().into_owned()));
+        }
         Destruction::Fails(why) => {
             return Ok(Err(format!("{name} cannot delete it: {why}; it would stay Released")));
         }

@@ -203,7 +203,14 @@ fn pods() {
         ]
         .into(),
         sidecars: Some(Box::new(Sidecars {
-            images: [].into(),
+            images: [
+                "busybox",
+                "example.com/ebs:v1",
+                "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0",
+                "registry:5000/x/my-csi-attacher@sha256:00",
+            ]
+            .map(Text::from)
+            .into(),
             containers: [
                 model::SidecarContainer {
                     name: "provisioner".into(),

@@ -145,7 +145,8 @@ fn cluster(case: &Case) -> Cluster {
         let case = Case { origin, ..self::case() };
         let mut row = volume(&case);
         row.metadata.name = name.into();
-        row.backend = Some(BackendKey { driver: DRIVER.into(), handle: name.into() });
+        let handle = format!("vol-{}", name.replace('-', "")).into();
+        row.backend = Some(BackendKey { driver: DRIVER.into(), handle });
         Change::Seen(Row::Volume(Box::new(row)))
     };
     apply(sibling(Origin::Csi, "sibling-1"));
