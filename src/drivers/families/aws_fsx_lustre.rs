@@ -1,4 +1,4 @@
-//! Amazon FSx for Lustre: `fsx.csi.aws.com`.
+//! Amazon `FSx` for Lustre: `fsx.csi.aws.com`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
 
-/// FSx for Lustre.
+/// `FSx` for Lustre.
 pub static FAMILY: Family = Family {
     id: "aws-fsx-lustre",
     title: "Amazon FSx for Lustre",

@@ -1,4 +1,4 @@
-//! Amazon FSx for OpenZFS: `fsx.openzfs.csi.aws.com`.
+//! Amazon `FSx` for `OpenZFS`: `fsx.openzfs.csi.aws.com`.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
 
-/// FSx for OpenZFS.
+/// `FSx` for `OpenZFS`.
 pub static FAMILY: Family = Family {
     id: "aws-fsx-openzfs",
     title: "Amazon FSx for OpenZFS",

@@ -50,12 +50,17 @@ const SPACE: &str = "Azure file share";
 /// Why an account is not known.
 const SECRET: &str = "the storage account is in a Secret";
 
+/// Whether a name is that of a VHD, as the driver tells it.
+fn is_disk(name: &str) -> bool {
+    name.get(name.len().saturating_sub(4)..) == Some(".vhd")
+}
+
 /// The account and the share of a handle, and the VHD in the share.
 fn read(handle: &str) -> Option<(&str, &str, &str)> {
     let fields: Vec<&str> = handle.split('#').collect();
     match fields[..] {
         [_, account, share, ref rest @ ..] => {
-            let disk = rest.first().copied().filter(|it| it.ends_with(".vhd"));
+            let disk = rest.first().copied().filter(|it| is_disk(it));
             Some((account, share, disk.unwrap_or_default()))
         }
         _ => None,
@@ -126,7 +131,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
         return vec![undecided(SPACE, reference)];
     };
     let written = value("storageAccount").or(handle.map(|(account, ..)| account));
-    let disk = value("diskName").or(handle.map(|(.., disk)| disk)).filter(|it| it.ends_with(".vhd"));
+    let disk = value("diskName").or(handle.map(|(.., disk)| disk)).filter(|it| is_disk(it));
     let within = [value("folderName").unwrap_or_default(), disk.unwrap_or_default()].join("/");
     let account = account(value("server"), "file", written);
     places(account, value("server"), share, &within, value("protocol"))

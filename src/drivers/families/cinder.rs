@@ -1,4 +1,4 @@
-//! OpenStack Cinder: `cinder.csi.openstack.org`, and the in-tree volumes that were migrated to it.
+//! `OpenStack` Cinder: `cinder.csi.openstack.org`, and the in-tree volumes that were migrated to it.
 
 use super::{
     cloud::{deletes_disk, disk},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
 
-/// OpenStack Cinder.
+/// `OpenStack` Cinder.
 pub static FAMILY: Family = Family {
     id: "cinder",
     title: "OpenStack Cinder",

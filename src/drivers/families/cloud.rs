@@ -27,7 +27,7 @@ pub(super) fn deletes_disk(deletion: &Deletion<'_>, what: &str) -> Destruction {
 }
 
 /// A server that is known by an identity, and by the address at which it is mounted.
-pub(super) fn server<'a>(identity: String, address: Option<&'a str>) -> Part<'a> {
+pub(super) fn server(identity: String, address: Option<&str>) -> Part<'_> {
     Part::Server { identity: Some(Cow::Owned(identity)), address: address.map(Cow::Borrowed) }
 }
 

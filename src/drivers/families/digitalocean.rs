@@ -1,4 +1,4 @@
-//! DigitalOcean volumes: `dobs.csi.digitalocean.com`.
+//! `DigitalOcean` volumes: `dobs.csi.digitalocean.com`.
 
 use super::{
     cloud::{deletes_disk, disk},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
 
-/// DigitalOcean volumes.
+/// `DigitalOcean` volumes.
 pub static FAMILY: Family = Family {
     id: "digitalocean",
     title: "DigitalOcean volumes",

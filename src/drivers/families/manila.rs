@@ -1,4 +1,4 @@
-//! OpenStack Manila: `nfs.manila.csi.openstack.org`, `cephfs.manila.csi.openstack.org`.
+//! `OpenStack` Manila: `nfs.manila.csi.openstack.org`, `cephfs.manila.csi.openstack.org`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
 };
 
-/// OpenStack Manila.
+/// `OpenStack` Manila.
 pub static FAMILY: Family = Family {
     id: "manila",
     title: "OpenStack Manila",

@@ -43,7 +43,7 @@ const SPACE: &str = "vSphere volume";
 
 /// Whether a handle is the path of a disk.
 fn is_path(handle: &str) -> bool {
-    handle.ends_with(".vmdk") || handle.starts_with('[')
+    handle.to_ascii_lowercase().contains(".vmdk") || handle.starts_with('[')
 }
 
 /// Paths are told apart from each other, and not from ids: the path is the realm, which ids do not
