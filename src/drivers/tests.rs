@@ -16,6 +16,9 @@ fn names_with_a_namespace_before_them_are_found_at_a_dot() {
         ("rook-ceph.rbd.csi.ceph.com", "ceph-rbd"),
         ("notrbd.csi.ceph.com", "unknown"),
         ("disk.example.com", "unknown"),
+        ("cluster.local/nas-nfs-subdir-external-provisioner", "nfs-subdir"),
+        ("cluster.local/nfs-server-provisioner", "nfs-ganesha"),
+        ("cluster.local/other", "unknown"),
         ("", "unknown"),
     ] {
         assert_eq!(family(driver).id, id, "{driver}");
@@ -59,7 +62,10 @@ fn no_handle_makes_a_family_panic() {
     let none = Attributes::default();
     for family in FAMILIES.iter().copied().chain([&UNKNOWN]) {
         for name in family.names {
-            let (Name::Is(driver) | Name::EndsWith(driver) | Name::BeginsWith(driver)) = name;
+            let (Name::Is(driver)
+            | Name::EndsWith(driver)
+            | Name::BeginsWith(driver)
+            | Name::Chart(driver)) = name;
             for handle in odd {
                 let key = key(driver, handle);
                 let reference = Reference::of(&key, &none);
@@ -87,4 +93,97 @@ fn attributes_are_kept_only_where_the_handle_does_not_show_the_same() {
     assert!(attributes_that_matter(&handle, alike).is_empty());
     let other = attributes(&[("server", "nas"), ("share", "/export"), ("subdir", "team")]);
     assert_eq!(attributes_that_matter(&handle, other.clone()), other);
+}
+
+/// The places of a volume as its row has them.
+pub(super) fn places(driver: &str, handle: &str, pairs: &[(&str, &str)]) -> Vec<Place<'static>> {
+    let key = key(driver, handle);
+    let kept = attributes_that_matter(&key, attributes(pairs));
+    used(&Reference::of(&key, &kept)).into_iter().map(Place::into_owned).collect()
+}
+
+/// How the closest of some places lies to the closest of others, with a question mark where that
+/// is not certain.
+pub(super) fn lies(mine: &[Place<'_>], theirs: &[Place<'_>]) -> String {
+    meeting(mine, theirs).map_or_else(
+        || "apart".to_owned(),
+        |it| {
+            let doubt = if it.is_certain() { "" } else { "?" };
+            format!("{:?}{doubt}", it.relation).to_lowercase()
+        },
+    )
+}
+
+/// A volume that is to be deleted, called `pv-1`.
+#[derive(Default)]
+pub(super) struct Case<'a> {
+    pub(super) driver: &'a str,
+    /// The driver, if empty.
+    pub(super) owner: &'a str,
+    pub(super) handle: &'a str,
+    pub(super) attributes: &'a [(&'a str, &'a str)],
+    pub(super) class: Option<&'a [(&'a str, &'a str)]>,
+    pub(super) arguments: &'a [&'a str],
+    pub(super) images: Option<&'a [&'a str]>,
+    pub(super) has_secret: bool,
+}
+
+/// What its driver or provisioner does.
+pub(super) fn destruction(case: &Case<'_>) -> Destruction {
+    let texts = |texts: &[&str]| texts.iter().map(|&it| it.into()).collect::<Vec<_>>();
+    let owner = if case.owner.is_empty() { case.driver } else { case.owner };
+    let key = key(case.driver, case.handle);
+    let kept = attributes_that_matter(&key, attributes(case.attributes));
+    let class: Option<Vec<_>> = case
+        .class
+        .map(|it| it.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect());
+    let (arguments, images) = (texts(case.arguments), case.images.map(texts));
+    (family(owner).deletion)(&Deletion {
+        reference: Reference::of(&key, &kept),
+        owner,
+        volume: "pv-1",
+        class: class.as_deref(),
+        arguments: Some(&arguments),
+        images: images.as_deref(),
+        has_secret: case.has_secret,
+    })
+}
+
+/// The same in words.
+pub(super) fn answer(case: &Case<'_>) -> String {
+    match destruction(case) {
+        Destruction::Storage { places, what } => {
+            assert!(!places.is_empty(), "{what} is nowhere");
+            format!("deletes {what}")
+        }
+        Destruction::Kept { what, .. } => what.into_owned(),
+        Destruction::Nothing(why) => format!("does nothing: {why}"),
+        Destruction::Fails(why) => format!("fails: {why}"),
+        Destruction::Undecided(why) => format!("undecided: {why}"),
+    }
+}
+
+#[test]
+fn ids_name_devices_apart_and_as_one() {
+    for (driver, id, other, odd) in [
+        ("local.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("zfs.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("cstor.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("jiva.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("topolvm.io", "6a3b", "6a3c", ""),
+        ("directpv-min-io", "pvc-a", "pvc-b", ""),
+        ("hostpath.csi.k8s.io", "6a3b", "6a3c", ""),
+        ("csi.hpe.com", "0636a3b", "0636a3c", ""),
+        ("pxd.portworx.com", "1017", "1018", ""),
+        ("csi.trident.netapp.io", "pvc-a", "pvc-b", ""),
+        ("csi.san.synology.com", "6a3b", "6a3c", ""),
+    ] {
+        let mine = places(driver, id, &[]);
+        assert_eq!(lies(&mine, &places(driver, id, &[])), "equal", "{driver}");
+        assert_eq!(lies(&mine, &places(driver, &id.to_uppercase(), &[])), "equal", "{driver}");
+        assert_eq!(lies(&mine, &places(driver, other, &[])), "apart", "{driver}");
+        assert_eq!(lies(&mine, &places(driver, odd, &[])), "equal?", "{driver}");
+        let told = answer(&Case { driver, handle: id, ..Case::default() });
+        assert!(told.starts_with("deletes ") && told.ends_with(id), "{driver}: {told}");
+    }
 }

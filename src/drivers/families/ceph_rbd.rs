@@ -79,7 +79,12 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
         };
         image(name, it.cluster, it.location)
     } else if reference.attribute("staticVolume").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
-        image(reference.handle, cluster.unwrap_or_default(), pool.unwrap_or_default())
+        let part = |text: Option<&'a str>, why| {
+            text.map_or(Part::Unknown(why), |text| Part::Named(Cow::Borrowed(text)))
+        };
+        Place::device(SPACE, reference.handle)
+            .of(part(cluster, "one of them does not tell its Ceph cluster"))
+            .of(part(pool, "one of them does not tell its pool"))
     } else {
         undecided(SPACE, reference)
     };
@@ -106,9 +111,12 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             let name = reference.attribute("imageName").map_or_else(|| format!("csi-vol-{}", it.uuid), str::to_owned);
             Destruction::Storage { places, what: format!("the RBD image {name}").into() }
         }
-        None if reference.handle.contains("mig_mons-") => Destruction::Undecided(Cow::Borrowed(
-            "its handle was migrated from an in-tree volume, whose image other volumes may name differently",
-        )),
+        // csi-provisioner translates a migrated volume into a handle with mig_mons-.
+        None if reference.handle.contains("mig_mons-") || reference.driver == "rbd" => {
+            Destruction::Undecided(Cow::Borrowed(
+                "it is an in-tree volume, whose image other volumes may name differently",
+            ))
+        }
         None => Destruction::Fails(Cow::Borrowed("ceph-csi did not compose its handle")),
     }
 }

@@ -27,6 +27,8 @@ pub static FAMILY: Family = Family {
         note: "snapshots of type snap die with the volume, while their VolumeSnapshot stays and says \
                ready (longhorn/longhorn#11267); backups (bak) and backing images (bi) survive",
     },
+    // Whether a linked clone outlives its source was not checked.
+    clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["csi-provisioner"], &["longhorn-manager"]),
     sources: &[
         "longhorn/longhorn-manager v1.12.1: csi/controller_server.go DeleteVolume, controller/volume_controller.go",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{NFS, SHARE, join, nfs, undecided};
+use super::common::{NFS, OnDelete, SHARE, join, nfs, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -79,10 +79,13 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![place]
 }
 
-/// The directory of a share.
+/// The directory of a share; nodes fill in names of the claim where it has variables.
 fn directory_of<'a>(server: &'a str, share: &'a str, directory: &'a str) -> Place<'a> {
     match directory {
         "" => nfs(server, share),
+        filled if filled.contains("${") => {
+            nfs(server, share).somewhere_within("its subDir contains a variable")
+        }
         directory => nfs(server, &join(share, directory)).into_owned(),
     }
 }
@@ -91,25 +94,8 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let Some(handle) = Handle::read(deletion.reference.handle) else {
         return Destruction::Nothing(Cow::Borrowed("it cannot read the handle"));
     };
-    let Handle { server, share, directory, .. } = handle;
-    let (policy, sure) = match (handle.on_delete, deletion.arguments) {
-        ("", None) => ("delete", false),
-        ("", Some(_)) => (deletion.flag("default-ondelete-policy").unwrap_or("delete"), true),
-        (own, _) => (own, true),
-    };
-    let place = || directory_of(server, share, directory).into_owned();
-    match policy.to_ascii_lowercase().as_str() {
-        "retain" => Destruction::Nothing(Cow::Borrowed("onDelete is retain")),
-        "archive" => Destruction::Kept {
-            places: vec![place()],
-            what: format!("renames the directory to archived-{directory}").into(),
-        },
-        _ if directory.is_empty() => {
-            Destruction::of(place(), format!("everything on the share {server}:/{share}"))
-        }
-        _ if sure || deletion.arguments.is_none() => {
-            Destruction::of(place(), format!("the directory {directory} of {server}:/{share}"))
-        }
-        _ => Destruction::Undecided(Cow::Borrowed("what its onDelete means cannot be told")),
-    }
+    let Handle { server, share, directory, on_delete } = handle;
+    let place = directory_of(server, share, directory).into_owned();
+    let policy = OnDelete::of(on_delete, deletion);
+    policy.destruction(&format!("{server}:/{share}"), directory, place)
 }

@@ -21,7 +21,7 @@ pub static FAMILY: Family = Family {
 };
 
 /// Reads `SERVER:PATH`.
-fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     let place = match reference.handle.split_once(":/") {
         Some((server, path)) if !server.is_empty() => nfs(server, path),
         _ => undecided(NFS, reference),

@@ -37,10 +37,25 @@ pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     }]
 }
 
+/// The path in `PATH@NODES`.
+pub(super) fn path(handle: &str) -> &str {
+    handle.rsplit_once('@').map(|(path, _)| path).unwrap_or_default()
+}
+
+/// What a provisioner of directories on nodes destroys.
+pub(super) fn deletes_directory(deletion: &Deletion<'_>) -> Destruction {
+    let path = path(deletion.reference.handle);
+    super::common::what_it_uses(deletion, format!("the directory {path} on its node"))
+}
+
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
-    let path = deletion.reference.handle.rsplit_once('@').map(|(path, _)| path).unwrap_or_default();
+    if deletion.reference.driver == "local" {
+        return Destruction::Fails(Cow::Borrowed("no controller deletes volumes of source local"));
+    }
+    let path = path(deletion.reference.handle);
     if !path.starts_with("/tmp/") {
-        return Destruction::Fails(Cow::Borrowed("kube-controller-manager deletes paths beneath /tmp only"));
+        let why = "kube-controller-manager deletes paths beneath /tmp only";
+        return Destruction::Fails(Cow::Borrowed(why));
     }
     super::common::what_it_uses(deletion, format!("the directory {path}"))
 }
