@@ -50,3 +50,26 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let name = deletion.reference.handle;
     super::common::what_it_uses(deletion, format!("the Longhorn volume {name} with its snapshots"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drivers::tests::{lies, places};
+
+    #[test]
+    fn the_handle_of_a_snapshot_says_whether_it_dies() {
+        for (handle, volume, fate) in [
+            ("snap://pvc-a/s1", Some("pvc-a"), Fate::Dies),
+            ("bak://pvc-a/b1", Some("pvc-a"), Fate::Independent),
+            ("bi://image?x=y", Some("image?x=y"), Fate::Independent),
+            ("s1", None, Fate::Unknown),
+        ] {
+            assert_eq!(FAMILY.snapshots.fate_of(Some(handle)), fate, "{handle}");
+            let named = FAMILY.snapshots.volume_of_handle.and_then(|of| of(handle));
+            assert_eq!(named, volume, "{handle}");
+        }
+        let volume = |handle| places("driver.longhorn.io", handle, &[]);
+        assert_eq!(lies(&volume("pvc-a"), &volume("pvc-a")), "equal");
+        assert_eq!(lies(&volume("pvc-a"), &volume("pvc-ab")), "apart");
+    }
+}

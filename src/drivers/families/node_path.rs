@@ -59,3 +59,32 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     }
     super::common::what_it_uses(deletion, format!("the directory {path}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{Case, answer, lies, places};
+
+    #[test]
+    fn a_path_is_on_the_nodes_of_its_affinity() {
+        let on = |path: &str, node: &str| format!("{path}@kubernetes.io/hostname In [\"{node}\"]");
+        let mine = places("local", &on("/mnt/a", "a"), &[]);
+        for (driver, handle, expected) in [
+            ("hostPath", on("/mnt/a", "a"), "equal"),
+            ("hostPath", "/mnt/a@any".to_owned(), "equal"),
+            ("hostPath", "/mnt/a/b@?".to_owned(), "inside?"),
+            ("hostPath", "/@metadata.name In [\"a\"]".to_owned(), "around"),
+            ("local", on("/mnt/a", "b"), "apart"),
+            ("local", on("/mnt/ab", "a"), "apart"),
+        ] {
+            assert_eq!(lies(&mine, &places(driver, &handle, &[])), expected, "{handle}");
+        }
+        for (driver, handle, expected) in [
+            ("local", "/tmp/a@any", "fails: no controller deletes volumes of source local"),
+            ("hostPath", "/tmp/a@any", "deletes the directory /tmp/a"),
+            ("hostPath", "/srv/a@any", "fails: kube-controller-manager deletes paths beneath /tmp only"),
+        ] {
+            let owner = "kubernetes.io/host-path";
+            assert_eq!(answer(&Case { driver, owner, handle, ..Case::default() }), expected);
+        }
+    }
+}
