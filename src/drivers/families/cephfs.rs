@@ -59,15 +59,17 @@ pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     if reference.driver == "cephfs" {
         return vec![in_tree(reference)];
     }
-    let is_static =
-        reference.attribute("staticVolume").is_some_and(|it| it.eq_ignore_ascii_case("true"));
-    let key = if is_static { "rootPath" } else { "subvolumePath" };
+    let key = if is_static(reference) { "rootPath" } else { "subvolumePath" };
     let path = reference.attribute(key).filter(|path| !path.is_empty());
     match (Composed::read(reference.handle), path) {
         (Some(handle), path) => vec![subvolume(&handle), directory(reference, Some(&handle), path)],
         (None, Some(_)) => vec![directory(reference, None, path)],
         (None, None) => vec![undecided(SPACE, reference)],
     }
+}
+
+fn is_static(reference: &Reference<'_>) -> bool {
+    reference.attribute("staticVolume").is_some_and(|it| it.eq_ignore_ascii_case("true"))
 }
 
 fn subvolume<'a>(handle: &Composed<'a>) -> Place<'a> {
@@ -127,13 +129,19 @@ pub(super) fn destroyed(deletion: &Deletion<'_>, what: &str) -> Destruction {
                     other reference";
         return Destruction::of(subvolume(&handle).into_owned(), what);
     }
+    // What nodes mount of a static volume has nothing to do with its handle.
+    let path = reference.attribute("rootPath").unwrap_or_default();
+    if is_static(reference) && !path.contains(handle.uuid) {
+        let why = "it deletes the subvolume of the handle, which is not what nodes mount";
+        return Destruction::Undecided(Cow::Borrowed(why));
+    }
     let places = used(reference).into_iter().map(Place::into_owned).collect();
     Destruction::Storage { places, what: format!("{what} csi-vol-{}", handle.uuid).into() }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::drivers::tests::{lies, places};
+    use crate::drivers::tests::{Case, answer, lies, places};
 
     const ONE: &str =
         "0001-0009-rook-ceph-0000000000000001-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
@@ -168,5 +176,23 @@ mod tests {
         assert_eq!(lies(&dynamic, &places("cephfs", "10.0.0.1:6789:/home", &[])), "apart");
         let pathless = places(driver, ONE, &[]);
         assert_eq!(lies(&pathless, &fixed("shared", "myfs", "/volumes")), "around?");
+    }
+
+    #[test]
+    fn it_deletes_the_subvolume_of_the_handle() {
+        let fixed = |path| [("staticVolume", "true"), ("rootPath", path)];
+        let (copied, other) = (fixed(PATH), fixed("/"));
+        let uuid = "csi-vol-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
+        let deletes = format!("deletes the CephFS subvolume {uuid}");
+        for (handle, attributes, expected) in [
+            (ONE, &[("subvolumePath", PATH)][..], deletes.as_str()),
+            (ONE, &copied, deletes.as_str()),
+            (ONE, &other, "undecided: it deletes the subvolume of the handle, which is not what nodes mount"),
+            ("shared", &copied, "fails: ceph-csi did not compose its handle"),
+        ] {
+            let driver = "cephfs.csi.ceph.com";
+            let case = Case { driver, handle, attributes, ..Case::default() };
+            assert_eq!(answer(&case), expected, "{handle} {attributes:?}");
+        }
     }
 }

@@ -30,7 +30,7 @@ pub static FAMILY: Family = Family {
         },
         workloads: &["storage-provisioner"],
         images: &["storage-provisioner"],
-        elects_leader: true,
+        elects_leader: false,
         hidden: None,
     },
     sources: &[

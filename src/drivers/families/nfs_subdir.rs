@@ -45,7 +45,7 @@ pub static FAMILY: Family = Family {
         },
         workloads: &["nfs-subdir-external-provisioner", "nfs-client-provisioner"],
         images: &["nfs-subdir-external-provisioner", "nfs-client-provisioner"],
-        elects_leader: true,
+        elects_leader: false,
         hidden: None,
     },
     defects: &[
