@@ -27,17 +27,20 @@ pub static FAMILY: Family = Family {
     answers_ok: &["every volume, if its configuration has deleteStrategy: retain"],
     refuses: &["a dataset with clones elsewhere", "volumes of the driver node-manual"],
     snapshots: Snapshots {
+        of_handle: Some(|handle| handle.contains("snapshot_driver=").then_some(Fate::Independent)),
         volume_of_handle: Some(|handle| Some(handle.split_once('@')?.0)),
         ..Snapshots::all(
             Fate::Dies,
-            "the dataset is destroyed with its snapshots; only detached ones are datasets of their own",
+            "the dataset is destroyed with its snapshots; only detached ones, and those of directories, \
+             are copies",
         )
     },
     clones: Fate::Blocks,
     provisioner: Provisioner::csi(&[], &["democratic-csi"]).without_leader(),
     sources: &[
         "democratic-csi/democratic-csi v1.9.4: src/driver/controller-zfs/index.js, \
-         src/driver/controller-client-common/index.js, src/driver/node-manual/index.js; issues 456, 549",
+         src/driver/controller-client-common/index.js, src/driver/node-manual/index.js, examples; \
+         issues 456, 549",
     ],
     ..SHARE
 };

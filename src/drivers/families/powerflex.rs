@@ -20,10 +20,13 @@ pub static FAMILY: Family = Family {
     destroys: "the volume or the file system",
     answers_ok: &["a volume that does not exist", "an id that is not hexadecimal"],
     refuses: &["a volume that is mapped to a node", "a file system with snapshots or with clients"],
-    snapshots: Snapshots::all(
-        Fate::Blocks,
-        "the driver refuses to delete a file system with snapshots; those of block volumes survive",
-    ),
+    snapshots: Snapshots {
+        of_handle: Some(|handle| (!handle.contains('/')).then_some(Fate::Independent)),
+        ..Snapshots::all(
+            Fate::Blocks,
+            "the driver refuses to delete a file system with snapshots; those of block volumes survive",
+        )
+    },
     provisioner: Provisioner::csi(&["vxflexos-controller"], &["csi-vxflexos"]).without_leader(),
     sources: &["dell/csi-powerflex v2.16.1: service/controller.go"],
     ..BLOCK

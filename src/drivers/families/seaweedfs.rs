@@ -45,7 +45,7 @@ fn by_handle(handle: &str) -> Option<String> {
 }
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    let path = match reference.attribute("path") {
+    let path = match reference.attribute("path").filter(|path| !path.is_empty()) {
         Some(path) if !reference.handle.starts_with('/') => Some(path.to_owned()),
         _ => by_handle(reference.handle),
     };

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::common::{SHARE, undecided, what_it_uses};
+use super::{
+    block_in_tree,
+    common::{SHARE, nfs, undecided, what_it_uses},
+};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -12,7 +15,9 @@ pub static FAMILY: Family = Family {
     id: "truenas",
     title: "TrueNAS CSI driver",
     names: &[Name::Is("csi.truenas.io")],
-    identity: "the dataset POOL/PATH, which contains those beneath it",
+    identity: "the dataset POOL/PATH, which contains those beneath it; and the NFS share or the LUN \
+               that nodes mount",
+    attributes: &["nfsServer", "nfsPath", "targetPortal", "targetIQN", "lun"],
     used,
     deletion,
     destroys: "the iSCSI target or NFS share, and the dataset with its snapshots and everything beneath \
@@ -24,7 +29,7 @@ pub static FAMILY: Family = Family {
         ..Snapshots::all(Fate::Dies, "the dataset is destroyed with its snapshots")
     },
     clones: Fate::Blocks,
-    provisioner: Provisioner::csi(&["truenas-csi-controller"], &["truenas-csi"]),
+    provisioner: Provisioner::csi(&["truenas-csi-controller"], &["truenas-csi-driver"]),
     sources: &["truenas/truenas-csi 2026-02: pkg/driver/controller.go, deploy/truenas-csi-driver.yaml"],
     ..SHARE
 };
@@ -37,11 +42,19 @@ fn is_dataset(handle: &str) -> bool {
 }
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    vec![if is_dataset(reference.handle) {
+    let mut places = vec![if is_dataset(reference.handle) {
         Place::directory(SPACE, reference.handle)
     } else {
         undecided(SPACE, reference)
-    }]
+    }];
+    let attribute = |key| reference.attribute(key);
+    let share = attribute("nfsServer").zip(attribute("nfsPath"));
+    places.extend(share.map(|(server, path)| nfs(server, path)));
+    places.extend(attribute("targetIQN").map(|target| {
+        let portal = attribute("targetPortal").unwrap_or_default();
+        block_in_tree::lun(portal, target, attribute("lun").unwrap_or("0"))
+    }));
+    places
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
@@ -69,6 +82,9 @@ mod tests {
         ] {
             assert_eq!(lies(&mine, &places(driver, handle, &[])), expected, "{handle}");
         }
+        let pairs = [("nfsServer", "nas"), ("nfsPath", "/mnt/tank/k8s/pvc-a")];
+        let shared = places(driver, "tank/k8s/pvc-a", &pairs);
+        assert_eq!(lies(&shared, &places("nfs", "nas:/mnt/tank", &[])), "around");
         let odd = answer(&Case { driver, handle: "tank", ..Case::default() });
         assert_eq!(odd, "does nothing: it cannot read the handle");
     }
