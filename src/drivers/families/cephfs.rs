@@ -124,7 +124,10 @@ pub(super) fn destroyed(deletion: &Deletion<'_>, what: &str) -> Destruction {
     let Some(handle) = Composed::read(reference.handle) else {
         return Destruction::Fails(Cow::Borrowed("ceph-csi did not compose its handle"));
     };
-    if reference.attribute("backingSnapshot").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
+    let is_view = |path: &str| path.contains("/.snap/");
+    if reference.attribute("backingSnapshot").is_some_and(|it| it.eq_ignore_ascii_case("true"))
+        || reference.attribute("subvolumePath").is_some_and(is_view)
+    {
         let what = "its reference to a snapshot, and a snapshot that is deleted already and has no \
                     other reference";
         return Destruction::of(subvolume(&handle).into_owned(), what);
@@ -178,6 +181,9 @@ mod tests {
         assert_eq!(lies(&pathless, &fixed("shared", "myfs", "/volumes")), "around?");
     }
 
+    const VIEW: &str = "deletes its reference to a snapshot, and a snapshot that is deleted already \
+                        and has no other reference";
+
     #[test]
     fn it_deletes_the_subvolume_of_the_handle() {
         let fixed = |path| [("staticVolume", "true"), ("rootPath", path)];
@@ -187,6 +193,7 @@ mod tests {
         for (handle, attributes, expected) in [
             (ONE, &[("subvolumePath", PATH)][..], deletes.as_str()),
             (ONE, &copied, deletes.as_str()),
+            (ONE, &[("subvolumePath", "/volumes/csi/csi-vol-a/.snap/s/u")], VIEW),
             (ONE, &other, "undecided: it deletes the subvolume of the handle, which is not what nodes mount"),
             ("shared", &copied, "fails: ceph-csi did not compose its handle"),
         ] {
