@@ -44,7 +44,10 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::drivers::tests::{lies, places};
+    use crate::drivers::{
+        Destruction,
+        tests::{Case, destruction, lies, places},
+    };
 
     #[test]
     fn a_subvolume_is_one_through_nfs_and_through_cephfs() {
@@ -54,5 +57,9 @@ mod tests {
         assert_eq!(lies(&mine, &places("cephfs.csi.ceph.com", handle, &[])), "equal");
         assert_eq!(lies(&mine, &places("nfs", "rook-ceph-nfs-a:/exports", &[])), "around");
         assert_eq!(lies(&mine, &places("nfs", "rook-ceph-nfs-a:/exports/b", &[])), "apart");
+        let driver = "nfs.csi.ceph.com";
+        let case = Case { driver, handle, attributes: &export, ..Case::default() };
+        let Destruction::Storage { places, .. } = destruction(&case) else { panic!("it deletes it") };
+        assert_eq!(places, mine);
     }
 }

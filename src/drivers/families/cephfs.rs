@@ -138,7 +138,7 @@ pub(super) fn destroyed(deletion: &Deletion<'_>, what: &str) -> Destruction {
         let why = "it deletes the subvolume of the handle, which is not what nodes mount";
         return Destruction::Undecided(Cow::Borrowed(why));
     }
-    let places = used(reference).into_iter().map(Place::into_owned).collect();
+    let places = crate::drivers::used(reference).into_iter().map(Place::into_owned).collect();
     Destruction::Storage { places, what: format!("{what} csi-vol-{}", handle.uuid).into() }
 }
 
