@@ -97,6 +97,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l storage-class -d 'Only volumes of this storage class' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l driver -d 'Only volumes of this driver' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l record-namespace -d 'The namespace of the cluster\'s record of kept backends' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l backend-exclusive -d 'Your word that nobody else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l threshold -d 'Change a threshold, such as delete-wait=10m; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s f -l filename -d 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l taken-at -d 'When a dump was taken, if it does not tell' -r
@@ -134,6 +135,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l j
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-unknown-age -d 'Also volumes of which nothing trustworthy tells since when they have been Released'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-recreated -d 'Also volumes whose claim was deleted and created again'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l backend-verified -d 'Also volumes whose deletion was stopped half way: your word that the backend volume is whole'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-wanted -d 'Also volumes whose claim is gone and wanted by a workload'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l destroy-snapshots -d 'Also volumes whose snapshots are, or may be, destroyed with them'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l destroy-data -d 'Destroy a named volume that is Available although it was used before'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s y -l yes -d 'Answer the question with yes. Never stands in for a flag that names a danger'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l no-events -d 'Write no Events about what is done'
@@ -143,6 +146,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s h
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s n -l namespace -d 'Only claims of this namespace, and volumes whose claim was there; of named claims, the namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s l -l selector -d 'Only objects with these labels' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l driver-absent -d 'Your word that a driver, or kube-controller-manager, is gone for good; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l backend-exclusive -d 'Your word that nobody else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l remove-finalizer -d 'Remove this finalizer of somebody else from the one object that is named' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l from -d 'The manifest of the volume that a named attachment waits for: a file, or - for stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l secret -d 'The secret with which the driver deletes a volume, where nothing else tells' -r
@@ -182,6 +186,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l rolled-back -d 'Your word that `HonorPVReclaimPolicy` is off in kube-controller-manager'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l accept-leak -d 'Where a removal leaks the backend volume, leave it behind; our record names it from then on'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l reclaim -d 'Where a removal would leak the backend volume, have its driver delete it afterwards'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l destroy-snapshots -d 'Also volumes whose snapshots are, or may be, destroyed with them'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l keep-data -d 'Of a claim that is let go, keep the data: its volume is set to Retain first'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l destroy-data -d 'Of a claim that is let go, let the data be destroyed as its volume\'s policy says'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l no-secret -d 'Your word that the driver needs no secret to delete a volume'
@@ -290,6 +295,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l request-timeout -d 'How long to wait for one request: seconds or a duration; 0 means for ever' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l chunk-size -d 'Objects per request; 0 asks for everything at once' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l backend-exclusive -d 'Your word that no other cluster uses the backend of this driver'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l destroy-snapshots -d 'Also if its snapshots are, or may be, destroyed with it'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-secret -d 'Your word that the driver needs no secret to delete a volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s y -l yes -d 'Answer the question with yes. Never stands in for a flag that names a danger'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-events -d 'Write no Events about what is done'

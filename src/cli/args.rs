@@ -12,7 +12,9 @@ use clap_complete::ArgValueCandidates;
 use super::{Failure, complete};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
-    model::{Kind, Recording, Scope, Selector, Text, Threshold, escape_control, parse_duration},
+    model::{
+        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control, parse_duration,
+    },
     rules::REGISTRY,
 };
 
@@ -145,6 +147,41 @@ impl RecordArgs {
     /// Where it is; nothing is left to the journal alone.
     pub fn recording(&self) -> Recording {
         Recording { namespace: self.record_namespace.as_str().into(), ..Recording::default() }
+    }
+}
+
+/// The user's word about storage that a driver is to delete.
+#[derive(Debug, Args)]
+pub struct StorageArgs {
+    /// Your word that nobody else uses the storage of this volume (pv/NAME) or of all volumes of this
+    /// driver; can be repeated
+    #[arg(long, value_name = "pv/NAME|DRIVER", value_parser = volume_or_driver)]
+    backend_exclusive: Vec<String>,
+    /// Also volumes whose snapshots are, or may be, destroyed with them
+    #[arg(long)]
+    destroy_snapshots: bool,
+}
+
+impl StorageArgs {
+    /// Puts it into the settings.
+    pub fn take_into(&self, settings: &mut Settings) {
+        let exclusive = self.backend_exclusive.iter();
+        settings.backend_exclusive = exclusive.map(|it| it.as_str().into()).collect();
+        settings.destroy_snapshots = self.destroy_snapshots;
+    }
+}
+
+/// `pv/NAME`, under any of kubectl's names of the kind, or a driver or provisioner.
+fn volume_or_driver(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((kind, name)) if Kind::parse_resource(kind) == Some(Kind::PersistentVolume) => {
+            let name = plain_name(name).ok_or("no volume is called so")?;
+            Ok(format!("pv/{name}"))
+        }
+        _ if text.is_empty() || text.chars().any(char::is_whitespace) => {
+            Err("expected pv/NAME or the name of a driver".to_owned())
+        }
+        _ => Ok(text.to_owned()),
     }
 }
 

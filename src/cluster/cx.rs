@@ -67,6 +67,7 @@ pub enum Lookup {
     SetsOfStem(Text, Box<str>),
     ClaimsOfStem(Text, Box<str>),
     ClaimsFrom(ClaimKey),
+    ClaimsRestoredFrom(Text, Box<str>),
     ClasslessClaims,
     AutoscalersOf(Text, Box<str>),
     VolumeSnapshot(Text, Box<str>),

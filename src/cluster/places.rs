@@ -8,9 +8,10 @@ use super::{
     indexes::{EntryChange, Indexes},
     rows::Stored,
 };
-use crate::drivers::{Overlap, Place, Reference, by_handle, meeting, used};
+use crate::drivers::{Overlap, Place, Reference, by_handle, family, meeting, used};
 use crate::model::{
-    Attachment, BackendKey, KeptBackend, Node, ObjectId, PodUse, SnapshotContent, Volume, Workload,
+    Attachment, BackendKey, KeptBackend, Node, ObjectId, PodUse, SnapshotContent, SnapshotSource,
+    Volume, Workload,
 };
 
 /// Something that names storage.
@@ -55,6 +56,14 @@ impl Placed for Attachment {
 
 impl Placed for SnapshotContent {
     fn places(&self) -> Vec<Place<'_>> {
+        if self.source == SnapshotSource::Existing {
+            // Only its own handle may tell of which volume it is.
+            let volume_of = family(&self.driver).snapshots.volume_of_handle;
+            let handle = self.handle.as_deref().zip(volume_of).and_then(|(it, of)| of(it));
+            let key =
+                |handle: &str| BackendKey { driver: self.driver.clone(), handle: handle.into() };
+            return handle.map(|handle| by_handle(&key(handle))).unwrap_or_default();
+        }
         self.backends().flat_map(|key| by_handle(&key)).collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Cluster, Dirty, Subject, rows::Linked, store::object_key};
 use crate::model::{
-    Attachment, ClaimKey, Kind, ObjectId, ObjectKey, PodUse, Question, split_ordinal,
+    Attachment, ClaimKey, Kind, ObjectId, ObjectKey, PodUse, Question, Volume, split_ordinal,
 };
 
 impl Cluster {
@@ -163,6 +163,15 @@ impl Cluster {
         };
         let claims = self.tables.claims.iter().filter(|(_, claim)| of_set(claim));
         dirty.subjects.extend(claims.map(|(id, _)| Subject::Claim(id)));
+        // And volumes whose claim it would create again.
+        let wanted = |volume: &Volume| {
+            volume.claim_ref.as_ref().is_some_and(|claim| {
+                claim.key.namespace == set.namespace
+                    && split_ordinal(&claim.key.name).is_some_and(|(stem, _)| stem.ends_with(name))
+            })
+        };
+        let volumes = self.tables.volumes.iter().filter(|(_, volume)| wanted(volume));
+        dirty.subjects.extend(volumes.map(|(id, _)| Subject::Volume(id)));
     }
 
     /// Marks what references a node, whether or not that exists.
@@ -180,6 +189,15 @@ impl Cluster {
     pub(super) fn touch_contents_of(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
         let ids = self.indexes.contents_by_snapshot.candidates((namespace, name));
         dirty.subjects.extend(ids.map(Subject::Snapshot));
+    }
+
+    /// Marks the volumes of which a `VolumeSnapshot` was taken.
+    pub(super) fn touch_sources_of(&self, namespace: &str, name: &str, dirty: &mut Dirty) {
+        for id in self.indexes.contents_by_snapshot.candidates((namespace, name)) {
+            if let Some(content) = self.tables.snapshots.get(id) {
+                self.touch_places(content, dirty);
+            }
+        }
     }
 
     // --- anything by name ------------------------------------------------------------------

@@ -1,11 +1,12 @@
 //! Places: what a volume names at its storage backend, and whether two of them overlap
 //! (semantics#place).
 
-use std::{
-    borrow::Cow,
-    fmt,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+mod compare;
+mod keys;
+
+use std::{borrow::Cow, fmt};
+
+pub use keys::PlaceKey;
 
 /// More components than any real path has: what lies deeper is told apart by nothing.
 const DEEPEST: usize = 64;
@@ -193,61 +194,6 @@ impl<'a> Place<'a> {
         let relation = self.extent.relation(&other.extent, letters, &mut doubt)?;
         Some(Overlap { relation, doubt })
     }
-
-    /// The keys under which a place is found: itself, and each directory around it.
-    pub fn keys(&self) -> Vec<PlaceKey> {
-        let (whole, around) = self.hashes();
-        let mut keys = vec![PlaceKey::At(whole), PlaceKey::Space(self.space_hash())];
-        keys.extend(around.into_iter().map(PlaceKey::Beneath));
-        if matches!(self.extent, Extent::Undecided(..)) {
-            keys.push(PlaceKey::Undecided(self.space_hash()));
-        }
-        keys
-    }
-
-    /// The keys under which places are found that overlap with it, or may: those at the same place,
-    /// in it, and around it, and the undecided ones of its space. An undecided place may overlap with
-    /// everything in its space.
-    pub fn searches(&self) -> Vec<PlaceKey> {
-        if matches!(self.extent, Extent::Undecided(..)) {
-            return vec![PlaceKey::Space(self.space_hash())];
-        }
-        let (whole, around) = self.hashes();
-        let mut keys = vec![PlaceKey::At(whole)];
-        keys.extend(around.into_iter().map(PlaceKey::At));
-        if matches!(self.extent, Extent::Directory(_) | Extent::Within(..)) {
-            keys.push(PlaceKey::Beneath(whole));
-        }
-        keys.push(PlaceKey::Undecided(self.space_hash()));
-        keys
-    }
-
-    fn space_hash(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        self.space.hash(&mut hash);
-        hash.finish()
-    }
-
-    /// The hash of the place, and those of the directories around it. Names that are compared
-    /// loosely have one hash.
-    fn hashes(&self) -> (u64, Vec<u64>) {
-        let mut hash = DefaultHasher::new();
-        self.space.hash(&mut hash);
-        let mut step = |name: &str| {
-            loose(name).for_each(|byte| hash.write_u8(byte));
-            hash.write_u8(0xff);
-            hash.finish()
-        };
-        match &self.extent {
-            Extent::Device(name) | Extent::Undecided(name, _) => (step(name), Vec::new()),
-            Extent::Directory(path) | Extent::Within(path, _) => {
-                let mut around = vec![step("/")];
-                around.extend(path.iter().map(|name| step(name)));
-                let whole = around.pop().unwrap_or_default();
-                (whole, around)
-            }
-        }
-    }
 }
 
 /// How the closest of some places lies to the closest of others, if any of them overlap or may:
@@ -255,26 +201,6 @@ impl<'a> Place<'a> {
 pub fn meeting(mine: &[Place<'_>], theirs: &[Place<'_>]) -> Option<Overlap> {
     let pairs = mine.iter().flat_map(|mine| theirs.iter().filter_map(|it| mine.overlap(it)));
     pairs.min_by_key(|overlap| (!overlap.is_certain(), overlap.relation))
-}
-
-/// A key of the index of places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PlaceKey {
-    /// What is exactly here.
-    At(u64),
-    /// What is in this directory, at any depth.
-    Beneath(u64),
-    /// What is undecided in this space.
-    Undecided(u64),
-    /// Everything in this space.
-    Space(u64),
-}
-
-/// The bytes by which names are found that may be equal: in lower case, and a single one for every
-/// name with characters that Unicode writes in more than one form.
-fn loose(name: &str) -> impl Iterator<Item = u8> {
-    let plain = if name.is_ascii() { name } else { "\u{0}" };
-    plain.bytes().map(|byte| byte.to_ascii_lowercase())
 }
 
 /// Splits a path into its components.
@@ -290,175 +216,6 @@ fn components(path: &str) -> Extent<'_> {
         parts.push(Cow::Borrowed(part));
     }
     Extent::Directory(parts)
-}
-
-impl Extent<'_> {
-    fn relation(
-        &self,
-        other: &Self,
-        letters: Letters,
-        doubt: &mut Option<Cow<'static, str>>,
-    ) -> Option<Relation> {
-        let path = |extent: &Self| match extent {
-            Self::Directory(path) | Self::Within(path, _) => path.len(),
-            Self::Device(_) | Self::Undecided(..) => 0,
-        };
-        match (self, other) {
-            (Self::Undecided(mine, why), Self::Undecided(theirs, _)) if mine != theirs => {
-                doubt.get_or_insert_with(|| why.clone());
-                Some(Relation::Equal)
-            }
-            (Self::Undecided(..), Self::Undecided(..)) => Some(Relation::Equal),
-            (Self::Undecided(_, why), _) | (_, Self::Undecided(_, why)) => {
-                doubt.get_or_insert_with(|| why.clone());
-                Some(Relation::Equal)
-            }
-            (Self::Device(mine), Self::Device(theirs)) => {
-                same(mine, theirs, letters, doubt)?;
-                Some(Relation::Equal)
-            }
-            // A directory and a device of one space: a share, and a disk in it.
-            (Self::Device(_), _) | (_, Self::Device(_)) => None,
-            (
-                Self::Directory(mine) | Self::Within(mine, _),
-                Self::Directory(theirs) | Self::Within(theirs, _),
-            ) => {
-                for (mine, theirs) in mine.iter().zip(theirs) {
-                    same(mine, theirs, letters, doubt)?;
-                }
-                let (mine, theirs) = (path(self), path(other));
-                // Only a directory contains everything beneath it for certain.
-                let (outer, relation) = match mine.cmp(&theirs) {
-                    std::cmp::Ordering::Less => (self, Relation::Inside),
-                    std::cmp::Ordering::Greater => (other, Relation::Around),
-                    std::cmp::Ordering::Equal => match (self, other) {
-                        (Self::Within(..), Self::Directory(_)) => (other, Relation::Around),
-                        (Self::Directory(_), Self::Within(..)) => (self, Relation::Inside),
-                        _ => (self, Relation::Equal),
-                    },
-                };
-                if let Self::Within(_, why) = outer {
-                    doubt.get_or_insert(Cow::Borrowed(why));
-                }
-                Some(relation)
-            }
-        }
-    }
-}
-
-/// Whether two names are the same; adds a doubt where only loosely.
-fn same(
-    mine: &str,
-    theirs: &str,
-    letters: Letters,
-    doubt: &mut Option<Cow<'static, str>>,
-) -> Option<()> {
-    if mine == theirs {
-        return Some(());
-    }
-    if mine.eq_ignore_ascii_case(theirs) {
-        return match letters {
-            Letters::Alike => Some(()),
-            Letters::Distinct => None,
-            Letters::Unclear => {
-                doubt.get_or_insert(Cow::Borrowed("they differ only in upper and lower case"));
-                Some(())
-            }
-        };
-    }
-    if decomposed(mine) || decomposed(theirs) {
-        doubt.get_or_insert(Cow::Borrowed("Unicode may write the same name in both ways"));
-        return (!mine.is_ascii() && !theirs.is_ascii()).then_some(());
-    }
-    None
-}
-
-/// Whether a name contains characters that Unicode also has composed with the one before.
-fn decomposed(name: &str) -> bool {
-    name.chars().any(
-        |c| matches!(c, '\u{300}'..='\u{36f}' | '\u{1100}'..='\u{11ff}' | '\u{3099}' | '\u{309a}'),
-    )
-}
-
-impl<'a> Part<'a> {
-    fn into_owned(self) -> Part<'static> {
-        let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
-        match self {
-            Self::Is(text) => Part::Is(own(text)),
-            Self::Named(text) => Part::Named(own(text)),
-            Self::Nodes(text) => Part::Nodes(own(text)),
-            Self::Server { identity, address } => {
-                Part::Server { identity: identity.map(own), address: address.map(own) }
-            }
-            Self::Unknown(why) => Part::Unknown(why),
-        }
-    }
-
-    /// What it is called.
-    fn name(&self) -> &str {
-        match self {
-            Self::Is(text) | Self::Named(text) | Self::Nodes(text) => text,
-            Self::Server { identity, address } => {
-                address.as_ref().or(identity.as_ref()).map_or("", |text| text)
-            }
-            Self::Unknown(why) => why,
-        }
-    }
-
-    /// Whether two parts agree; adds a doubt where one of them is not known well enough.
-    fn agrees(&self, other: &Self, doubt: &mut Option<Cow<'static, str>>) -> Option<()> {
-        match (self, other) {
-            (Self::Unknown(why), _) | (_, Self::Unknown(why)) => {
-                doubt.get_or_insert(Cow::Borrowed(why));
-                Some(())
-            }
-            (Self::Nodes(mine), Self::Nodes(theirs)) => nodes_agree(mine, theirs, doubt),
-            (
-                Self::Server { identity: Some(mine), .. },
-                Self::Server { identity: Some(theirs), .. },
-            ) => (mine == theirs).then_some(()),
-            _ => {
-                let (mine, theirs) = (self.name(), other.name());
-                if mine.eq_ignore_ascii_case(theirs) {
-                    return Some(());
-                }
-                if matches!((self, other), (Self::Is(_), Self::Is(_))) {
-                    return None;
-                }
-                doubt.get_or_insert_with(|| {
-                    format!("{mine} and {theirs} may be two names of one thing").into()
-                });
-                Some(())
-            }
-        }
-    }
-}
-
-/// Whether two node affinities can lead to one node.
-fn nodes_agree(mine: &str, theirs: &str, doubt: &mut Option<Cow<'static, str>>) -> Option<()> {
-    if mine == theirs || mine == ANY_NODE || theirs == ANY_NODE {
-        return Some(());
-    }
-    if let (Some((label, mine)), Some((other, theirs))) = (values(mine), values(theirs)) {
-        let mut both = mine.split(", ").filter(|value| theirs.split(", ").any(|it| it == *value));
-        let (meet, one) = (both.next().is_some(), !mine.contains(", ") && !theirs.contains(", "));
-        // The label of a node mostly is its name, and need not be.
-        if meet && one {
-            return Some(());
-        }
-        if !meet && label == other {
-            return None;
-        }
-    }
-    doubt.get_or_insert(Cow::Borrowed("their node affinities may lead to one node"));
-    Some(())
-}
-
-/// Splits the canonical text `LABEL In ["a", "b"]` of one requirement.
-fn values(affinity: &str) -> Option<(&str, &str)> {
-    let one = !affinity.contains(" and ") && !affinity.contains(" or ");
-    let (label, rest) = affinity.split_once(" In [").filter(|_| one)?;
-    Some((label, rest.strip_suffix(']')?))
 }
 
 impl fmt::Display for Place<'_> {

@@ -42,7 +42,7 @@ fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     let key = FactKey::Controller(role, Text::clone(driver));
     match &*cx.fact(key, || Fact::Controller(derive(cx, role, driver))) {
         Fact::Controller(state) => state.clone(),
-        Fact::DeletionSecrets(_) | Fact::ProvisionerVersions(_) => derive(cx, role, driver),
+        _ => derive(cx, role, driver),
     }
 }
 

@@ -63,7 +63,7 @@ fn siblings_name_one(cx: &Cx, driver: &Text) -> bool {
     let key = FactKey::DeletionSecrets(Text::clone(driver));
     match &*cx.fact(key, || Fact::DeletionSecrets(derive(cx, driver))) {
         Fact::DeletionSecrets(any) => *any,
-        Fact::Controller(_) | Fact::ProvisionerVersions(_) => derive(cx, driver),
+        _ => derive(cx, driver),
     }
 }
 

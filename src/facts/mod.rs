@@ -19,6 +19,7 @@ mod protection;
 mod provisioner;
 mod released;
 mod sharing;
+mod storage;
 mod finalizer_controller;
 pub mod retention;
 
@@ -66,6 +67,10 @@ pub(crate) use provisioner::{
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use sharing::{lies, sharing};
+pub(crate) use storage::{
+    Nearness, destruction, is_static, marks_of_others, neighbours, notable_neighbours,
+    provisioning_family, undecided_identity, wishes_for,
+};
 
 use crate::cluster::Cx;
 use crate::model::{Fact, FactKey};
@@ -120,5 +125,9 @@ pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
         FactKey::ProvisionerVersions(driver) => {
             Fact::ProvisionerVersions(provisioner::derive(cx, driver))
         }
+        FactKey::ControllerSettings(driver) => {
+            Fact::ControllerSettings(storage::derive_controller_settings(cx, driver))
+        }
+        FactKey::Identity(driver) => Fact::Identity(storage::derive_identity(cx, driver)),
     }
 }

@@ -22,7 +22,7 @@ pub fn claimed_versions(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     let key = FactKey::ProvisionerVersions(Text::clone(driver));
     match &*cx.fact(key, || Fact::ProvisionerVersions(derive(cx, driver))) {
         Fact::ProvisionerVersions(versions) => versions.clone(),
-        Fact::DeletionSecrets(_) | Fact::Controller(_) => derive(cx, driver),
+        _ => derive(cx, driver),
     }
 }
 

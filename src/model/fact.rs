@@ -13,6 +13,10 @@ pub enum FactKey {
     DeletionSecrets(Text),
     /// The versions that run as csi-provisioner of a driver.
     ProvisionerVersions(Text),
+    /// How the controller of a driver was started.
+    ControllerSettings(Text),
+    /// Whether the handles of a driver of which nothing is known identify its volumes.
+    Identity(Text),
 }
 
 impl FactKey {
@@ -21,7 +25,9 @@ impl FactKey {
         match self {
             Self::Controller(_, driver)
             | Self::DeletionSecrets(driver)
-            | Self::ProvisionerVersions(driver) => driver,
+            | Self::ProvisionerVersions(driver)
+            | Self::ControllerSettings(driver)
+            | Self::Identity(driver) => driver,
         }
     }
 }
@@ -32,6 +38,19 @@ pub enum Fact {
     Controller(ControllerState),
     DeletionSecrets(bool),
     ProvisionerVersions(Vec<ClaimedVersion>),
+    /// `None` where no pod and no workload of it was found.
+    ControllerSettings(Option<ControllerSettings>),
+    /// Why they do not, or `None` if they do.
+    Identity(Option<String>),
+}
+
+/// How the controller of a driver was started: all its pods and workloads together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControllerSettings {
+    /// Arguments of all containers.
+    pub arguments: Vec<Text>,
+    /// Images of all containers.
+    pub images: Vec<Text>,
 }
 
 impl Fact {

@@ -50,7 +50,7 @@ pub(crate) use controller::{ControllerState, Liveness, Probe, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;
-pub(crate) use fact::{ClaimedVersion, Fact};
+pub(crate) use fact::{ClaimedVersion, ControllerSettings, Fact};
 pub(crate) use finding::{Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{Finding, Severity, VerdictState};
 pub use kept::{KeptBackend, Recorded};

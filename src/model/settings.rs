@@ -24,6 +24,12 @@ pub struct Settings {
     pub include_recreated: bool,
     /// The user asserts that a backend volume is intact although its deletion was stopped.
     pub backend_verified: bool,
+    /// The user asserts that nobody else uses the storage of these volumes (`pv/NAME`) or drivers.
+    pub backend_exclusive: BTreeSet<Text>,
+    /// Acting on a volume whose claim a workload still wants, although it is gone.
+    pub include_wanted: bool,
+    /// Destroying snapshots together with their volume.
+    pub destroy_snapshots: bool,
     /// Destroying the data of a volume that any claim can bind.
     pub destroy_data: bool,
     /// Leaking a backend volume on purpose.

@@ -10,6 +10,8 @@ pub struct Sidecars {
     /// Everything in the pod that may name a driver: arguments of all containers and paths of
     /// host folders. No environment variables.
     pub mentions: Box<[Text]>,
+    /// The images of all containers.
+    pub images: Box<[Text]>,
     /// `spec.serviceAccountName`.
     pub service_account: Option<Text>,
 }

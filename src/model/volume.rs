@@ -31,6 +31,9 @@ pub struct Volume {
     pub backend: Option<BackendKey>,
     /// The `volumeAttributes` that decide what it names, where its handle alone does not.
     pub attributes: Attributes,
+    /// Whether it is a file system that several nodes may mount at once: `spec.accessModes` has
+    /// `ReadWriteMany` or `ReadOnlyMany`, and `spec.volumeMode` is not `Block`.
+    pub is_shared: bool,
     /// `spec.storageClassName`.
     pub class: Option<Text>,
     /// `spec.volumeAttributesClassName`.
@@ -152,8 +155,9 @@ pub enum VolumeSource {
         driver: Text,
         /// `spec.csi.volumeHandle`.
         handle: Text,
-        /// `volumeAttributes` has `storage.kubernetes.io/csiProvisionerIdentity`, which
-        /// csi-provisioner always writes: proof of dynamic origin even without annotations.
+        /// `volumeAttributes` has `storage.kubernetes.io/csiProvisionerIdentity` of this driver, not
+        /// younger than the volume: csi-provisioner always writes it, and a copy of another volume
+        /// has one of another driver or of a later time.
         provisioner_identity: bool,
     },
     /// `spec.hostPath`.

@@ -7,7 +7,7 @@
 //!
 //! - `any`: the list of all kinds, and objects of any kind.
 //! - `slim`, `scalar`, `entries`: how slim types are declared; times and quantities; maps.
-//! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `backend`: parts that
+//! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
 //!   kinds share.
 //! - One file for each kind or two.
 
@@ -16,6 +16,7 @@ mod attachment;
 mod backend;
 mod claim;
 mod class;
+mod csi_source;
 mod driver;
 mod entries;
 mod event;

@@ -154,6 +154,7 @@ impl PodSpec {
         Some(Sidecars {
             containers: containers.map(|sidecar| container(sidecar, folder)).collect(),
             mentions: folder.texts(mentions),
+            images: folder.texts(all().map(|container| &container.image)),
             service_account: folder.non_empty(&self.service_account_name),
         })
     }

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Folder, ManagedMeta, backend,
+    csi_source::{Csi, InlineCsi},
     slim::{Present, is_default, or_default, slim},
     volume_source::{
-        AzureDisk, AzureFile, Cephfs, Csi, Fc, FlexVolume, GcePersistentDisk, Glusterfs, InlineCsi,
-        Iscsi, Nfs, NodePath, PersistentVolumeSource, PersistentVolumeSpec, Rbd, VolumeId,
-        VsphereVolume,
+        AzureDisk, AzureFile, Cephfs, Fc, FlexVolume, GcePersistentDisk, Glusterfs, Iscsi, Nfs,
+        NodePath, PersistentVolumeSource, PersistentVolumeSpec, Rbd, VolumeId, VsphereVolume,
     },
 };
 use crate::{

@@ -1,14 +1,17 @@
 //! `PersistentVolume`.
 
 use super::{
-    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend, meta,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend,
+    csi_source::PROVISIONER_IDENTITY,
+    meta,
     scalar::{Timestamp, storage},
     slim::slim,
     unshared,
-    volume_source::{PROVISIONER_IDENTITY, PersistentVolumeSource, PersistentVolumeSpec},
+    volume_source::{PersistentVolumeSource, PersistentVolumeSpec},
 };
 use crate::model::{
-    Attributes, BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Volume, VolumeSource,
+    Attributes, BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Time, Volume,
+    VolumeSource,
 };
 
 slim! {
@@ -49,7 +52,8 @@ impl SlimObject for PersistentVolume {
             |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
         let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
         let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
-        let source = source(&spec.source, folder);
+        let created = metadata.creation_timestamp.fold("metadata.creationTimestamp")?;
+        let source = source(&spec.source, created, folder);
         let backend = backend::key(metadata, spec, folder).map(|key| share_handle(key, &source));
         let attributes = match (&spec.source.csi, &backend) {
             (Some(csi), Some(backend)) => csi.attributes(backend, folder),
@@ -66,6 +70,8 @@ impl SlimObject for PersistentVolume {
             claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold_claim(folder)),
             backend,
             attributes,
+            is_shared: spec.volume_mode.as_deref() != Some("Block")
+                && spec.access_modes.iter().any(|it| it == "ReadWriteMany" || it == "ReadOnlyMany"),
             source,
             class: folder.non_empty(&spec.storage_class_name),
             attributes_class: spec
@@ -128,12 +134,19 @@ fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
 }
 
 /// Returns where the data of a volume is.
-fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource {
+fn source(
+    source: &PersistentVolumeSource,
+    created: Option<Time>,
+    folder: &mut Folder,
+) -> VolumeSource {
     if let Some(csi) = &source.csi {
         VolumeSource::Csi {
             driver: folder.text(&csi.driver),
             handle: csi.volume_handle.as_str().into(),
-            provisioner_identity: csi.volume_attributes.get(PROVISIONER_IDENTITY).is_some(),
+            provisioner_identity: csi
+                .volume_attributes
+                .get(PROVISIONER_IDENTITY)
+                .is_some_and(|it| is_of_its_own(it, &csi.driver, created)),
         }
     } else if let Some(path) = &source.host_path {
         VolumeSource::HostPath(path.path.as_str().into())
@@ -144,6 +157,19 @@ fn source(source: &PersistentVolumeSource, folder: &mut Folder) -> VolumeSource 
             .field()
             .map_or(VolumeSource::Unknown, |field| VolumeSource::InTree(folder.text(field)))
     }
+}
+
+/// Whether a provisioner of the driver wrote an identity, `MILLISECONDS-RANDOM-DRIVER` of its start,
+/// before the volume was created (external-provisioner `cmd/csi-provisioner`).
+fn is_of_its_own(identity: &str, driver: &str, created: Option<Time>) -> bool {
+    let of_driver = identity.strip_suffix(driver).is_some_and(|before| before.ends_with('-'));
+    let started = identity.split('-').next().and_then(|it| it.parse::<i64>().ok());
+    // The clock of a node may be ahead of the API server's.
+    let slack = chrono::Duration::minutes(5);
+    let younger = |created: Time| {
+        started.and_then(Time::from_timestamp_millis).is_some_and(|it| it > created + slack)
+    };
+    of_driver && !created.is_some_and(younger)
 }
 
 #[cfg(test)]

@@ -3,28 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use bytes::{Buf, BufMut};
-use prost::{
-    DecodeError, Message,
-    encoding::{DecodeContext, WireType, skip_field, string},
-};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Folder,
-    entries::{AllowList, Entries},
+    csi_source::Csi,
     node_affinity::VolumeNodeAffinity,
     object_reference::ObjectReference,
     scalar::Quantity,
     slim::{Present, is_default, or_default, slim},
 };
-use crate::{
-    drivers,
-    model::{Attributes, BackendKey},
-};
-
-/// The attribute that csi-provisioner sets on every volume that it provisions.
-pub(super) const PROVISIONER_IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
 
 /// Declares both forms of `spec` from one list of sources.
 macro_rules! sources {
@@ -64,6 +51,10 @@ macro_rules! sources {
             #[serde(skip_serializing_if = "is_default")]
             claim_ref: Option<ObjectReference>,
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            access_modes: Vec<String>,
+            #[serde(skip_serializing_if = "is_default")]
+            volume_mode: Option<String>,
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             persistent_volume_reclaim_policy: String,
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             storage_class_name: String,
@@ -78,6 +69,8 @@ macro_rules! sources {
                 Self {
                     capacity: flat.capacity,
                     source: PersistentVolumeSource { $($field: flat.$field,)* },
+                    access_modes: flat.access_modes,
+                    volume_mode: flat.volume_mode,
                     claim_ref: flat.claim_ref,
                     persistent_volume_reclaim_policy: flat.persistent_volume_reclaim_policy,
                     storage_class_name: flat.storage_class_name,
@@ -92,6 +85,8 @@ macro_rules! sources {
                 Self {
                     capacity: spec.capacity,
                     $($field: spec.source.$field,)*
+                    access_modes: spec.access_modes,
+                    volume_mode: spec.volume_mode,
                     claim_ref: spec.claim_ref,
                     persistent_volume_reclaim_policy: spec.persistent_volume_reclaim_policy,
                     storage_class_name: spec.storage_class_name,
@@ -138,6 +133,12 @@ pub struct PersistentVolumeSpec {
     /// Where its data is.
     #[prost(message, required, tag = "2")]
     pub source: PersistentVolumeSource,
+    /// How nodes may mount it.
+    #[prost(string, repeated, tag = "3")]
+    pub access_modes: Vec<String>,
+    /// `Block` or `Filesystem`, the default.
+    #[prost(string, optional, tag = "8")]
+    pub volume_mode: Option<String>,
     /// The claim that it is bound to, or reserved for.
     #[prost(message, optional, tag = "4")]
     pub claim_ref: Option<ObjectReference>,
@@ -281,129 +282,5 @@ slim! {
         /// The path of the disk.
         #[prost(string, tag = "1")]
         pub volume_path: String,
-    }
-}
-
-/// `csi`. Its protobuf form is written by hand, since most attributes are not stored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Csi {
-    /// The driver.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub driver: String,
-    /// The volume handle.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub volume_handle: String,
-    /// The attributes that prove dynamic provisioning or decide what is mounted.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub volume_attributes: Entries<VolumeAttributes>,
-}
-
-/// `csi` of a pod's volume, which has no handle.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct InlineCsi {
-    /// The driver.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub driver: String,
-    /// The attributes that decide what is mounted.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub volume_attributes: Entries<VolumeAttributes>,
-}
-
-/// Allows the attribute that proves dynamic provisioning, and those that decide what any known
-/// driver mounts. Others may hold what nobody should read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VolumeAttributes;
-
-impl AllowList for VolumeAttributes {
-    fn allows(key: &str) -> bool {
-        key == PROVISIONER_IDENTITY || drivers::is_attribute(key)
-    }
-}
-
-impl Csi {
-    /// Returns the attributes that decide what a volume names.
-    pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
-        deciding(&self.volume_attributes, backend, folder)
-    }
-}
-
-impl InlineCsi {
-    /// Returns the attributes that decide what a volume names.
-    pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
-        deciding(&self.volume_attributes, backend, folder)
-    }
-}
-
-fn deciding(
-    attributes: &Entries<VolumeAttributes>,
-    backend: &BackendKey,
-    folder: &mut Folder,
-) -> Attributes {
-    let pairs = attributes.iter().filter(|(key, _)| *key != PROVISIONER_IDENTITY);
-    let pairs = pairs.map(|(key, value)| (folder.text(key), value.into()));
-    drivers::attributes_that_matter(backend, pairs.collect())
-}
-
-impl Message for InlineCsi {
-    fn encode_raw(&self, buf: &mut impl BufMut) {
-        string::encode(1, &self.driver, buf);
-        self.volume_attributes.encode(4, buf);
-    }
-
-    fn merge_field(
-        &mut self,
-        tag: u32,
-        wire_type: WireType,
-        buf: &mut impl Buf,
-        ctx: DecodeContext,
-    ) -> Result<(), DecodeError> {
-        match tag {
-            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
-            4 => self.volume_attributes.merge(wire_type, buf, ctx),
-            _ => skip_field(wire_type, tag, buf, ctx),
-        }
-    }
-
-    fn encoded_len(&self) -> usize {
-        string::encoded_len(1, &self.driver) + self.volume_attributes.encoded_len(4)
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
-impl Message for Csi {
-    fn encode_raw(&self, buf: &mut impl BufMut) {
-        string::encode(1, &self.driver, buf);
-        string::encode(2, &self.volume_handle, buf);
-        self.volume_attributes.encode(5, buf);
-    }
-
-    fn merge_field(
-        &mut self,
-        tag: u32,
-        wire_type: WireType,
-        buf: &mut impl Buf,
-        ctx: DecodeContext,
-    ) -> Result<(), DecodeError> {
-        match tag {
-            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
-            2 => string::merge(wire_type, &mut self.volume_handle, buf, ctx),
-            5 => self.volume_attributes.merge(wire_type, buf, ctx),
-            _ => skip_field(wire_type, tag, buf, ctx),
-        }
-    }
-
-    fn encoded_len(&self) -> usize {
-        string::encoded_len(1, &self.driver)
-            + string::encoded_len(2, &self.volume_handle)
-            + self.volume_attributes.encoded_len(5)
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
     }
 }

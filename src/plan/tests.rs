@@ -14,7 +14,7 @@ use crate::model::{
     ReclaimPolicy, Row, Selector, SnapshotContent, SnapshotSource, StorageClass, Uid, VolumeSource,
 };
 
-const ALIVE: &str = "disk.csi.example.com";
+const ALIVE: &str = "ebs.csi.aws.com";
 const ABSENT: &str = "tape.csi.example.com";
 const DAY: i64 = 24 * 3600;
 /// Kinds without which no volume may be destroyed, whatever else is known.
@@ -175,6 +175,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     let secret = DeletionSecret { namespace: "s".into(), name: (&*name).into() };
     let asks_secret = matches!(against, A::SecretMissing | A::SecretForbidden);
     Volume {
+        is_shared: false,
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),
@@ -257,7 +258,7 @@ fn cluster(all: &[Traits]) -> Cluster {
 fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     let lease = Row::Lease(Box::new(Lease {
-        metadata: metadata("disk-csi-example-com"),
+        metadata: metadata("ebs-csi-aws-com"),
         namespace: "storage".into(),
         holder: Some("a".into()),
         renewed: Some(at(0)),

@@ -1,6 +1,7 @@
 //! Checks that several remedies make.
 
 use crate::cluster::{Cx, Placed, Seen, Unseen};
+use crate::drivers::Overlap;
 use crate::facts::{self, FinalizerOwner, Owner, SecretState};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Text,
@@ -54,26 +55,19 @@ fn parse_day(text: &str) -> Option<Time> {
     Some(day.succ_opt()?.and_hms_opt(0, 0, 0)?.and_utc())
 }
 
-/// Refuses where another volume references the same backend volume.
+/// Refuses where another volume names the same storage, as far as that can be told.
 pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    backend_is_only_of(cx, volume, None)
-}
-
-/// Refuses where another volume, apart from `besides`, references the same backend volume.
-pub(super) fn backend_is_only_of(cx: &Cx, volume: &Volume, besides: Option<&str>) -> Seen<Checked> {
-    let others: Vec<_> = cx
-        .volumes_at(&volume.places())?
-        .into_iter()
-        .map(|(other, _)| other)
-        .filter(|other| other.name() != volume.name() && Some(other.name()) != besides)
-        .map(|other| other.object().to_string())
-        .collect();
+    let others = facts::sharing(cx, volume)?;
+    let told = |(other, overlap): &(&Volume, Overlap)| {
+        format!("{} {}", other.object(), facts::lies(overlap))
+    };
+    let named: Vec<_> = others.iter().take(NAMED).map(told).collect();
+    let named = named.join(", ");
     // There may be thousands, each with such a reason.
-    let named = others.get(..NAMED).unwrap_or(&others).join(", ");
     Ok(match others.len() {
         0 => Ok(()),
-        1..=NAMED => Err(format!("{named} names the same backend volume")),
-        _ => Err(format!("{named} and others name the same backend volume")),
+        1..=NAMED => Err(named),
+        more => Err(format!("{named}, and {} more", more - NAMED)),
     })
 }
 
@@ -149,10 +143,7 @@ pub(super) fn no_snapshot_in_progress(
         if snapshot.in_progress() {
             return Ok(Err(format!("{} is being taken of it", snapshot.object())));
         }
-        notices.push(format!(
-            "{} was taken of it: a driver whose snapshots need their volume will refuse to delete it",
-            snapshot.object()
-        ));
+        notices.push(format!("{} was taken of it", snapshot.object()));
     }
     Ok(Ok(()))
 }

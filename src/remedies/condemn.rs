@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Remedy, checks, reclaim, released};
+use super::{Remedy, checks, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Action, Effect, Phase, Proposal, Refusal, Uid, Undo, Volume};
@@ -66,11 +66,14 @@ fn check(
         checks::backend_is_known(volume).map(drop),
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
-        checks::no_snapshot_in_progress(cx, volume, notices)?,
+        snapshots::allow_deletion(cx, volume, &facts::owner(volume), notices, relies_on)?,
         reclaim::owner_will_act(cx, volume, &facts::owner(volume))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );
-    Ok(Ok(()))
+    Ok(exclusive::clearance(cx, volume, &facts::owner(volume), None)?.map(|clearance| {
+        notices.extend(clearance.notices);
+        relies_on.extend(clearance.relies_on);
+    }))
 }
 
 /// Refuses unless it is Available, not reserved, and `--destroy-data` is given.

@@ -3,6 +3,8 @@
 
 use super::{Remedy, checks, released};
 use crate::cluster::{Cx, Seen};
+use crate::drivers::ObjectDropped;
+use crate::facts;
 use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
 
 /// `gc --keep-backend` (F01, alternative).
@@ -59,6 +61,14 @@ fn check(
     notices: &mut Vec<String>,
     relies_on: &mut released::ReliedFlags,
 ) -> Seen<checks::Checked> {
+    let owner = facts::owner(volume);
+    match facts::provisioning_family(&owner).object_dropped {
+        Some(ObjectDropped::Destroys(how)) => {
+            return Ok(Err(format!("dropping the object of a volume of {}: {how}", owner.name())));
+        }
+        Some(ObjectDropped::Notice(what)) => notices.push(what.to_owned()),
+        None => {}
+    }
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,
         released::is_detached(cx, volume)?,

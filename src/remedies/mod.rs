@@ -7,6 +7,7 @@
 
 mod checks;
 mod condemn;
+mod exclusive;
 pub(crate) mod finalizers;
 mod keep_backend;
 mod manifest;
@@ -17,6 +18,7 @@ mod released;
 mod reserve;
 mod retain;
 pub(crate) mod revert;
+mod snapshots;
 
 use std::fmt;
 

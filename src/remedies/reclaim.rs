@@ -1,7 +1,7 @@
 //! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
-use super::{Remedy, checks, released};
+use super::{Remedy, checks, exclusive, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
@@ -12,7 +12,7 @@ use crate::model::{
 /// P-POLICY from Retain to Delete, with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
-    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob],
     writes: &[("patch", "persistentvolumes")],
     command: |cx, volume| {
         let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
@@ -24,17 +24,19 @@ pub static REMEDY: Remedy = Remedy {
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
-    let effect = || Effect {
-        what: format!(
-            "sets the reclaim policy to Delete; then {} deletes the backend volume and the object",
-            owner.describe()
-        ),
+    let effect = |what: &str| Effect {
+        what: format!("sets the reclaim policy to Delete; then {} {what}", owner.describe()),
         risk: "the data is gone for good; Retain is often deliberate".to_owned(),
     };
+    let refuse = |reason| {
+        Ok(Err(Refusal { reason, effect: effect("deletes the backend volume and the object") }))
+    };
     let mut relies_on = Vec::new();
-    if let Err(reason) = check(cx, volume, &owner, &mut notices, &mut relies_on)? {
-        return Ok(Err(Refusal { reason, effect: effect() }));
-    }
+    let what = match check(cx, volume, &owner, &mut notices, &mut relies_on)? {
+        Ok(what) => what,
+        Err(reason) => return refuse(reason),
+    };
+    let effect = || effect(&format!("{what} and the object"));
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
@@ -50,19 +52,29 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     }))
 }
 
-/// Makes every check, cheapest first; the first that fails is the reason.
+/// Makes every check, cheapest first; the first that fails is the reason. Returns what the driver
+/// will do.
 fn check(
     cx: &Cx,
     volume: &Volume,
     owner: &Owner,
     notices: &mut Vec<String>,
     relies_on: &mut released::ReliedFlags,
-) -> Seen<checks::Checked> {
+) -> Seen<Result<String, String>> {
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,
         released::backend_can_go(cx, volume)?,
         released::pods_are_gone(cx, volume)?,
-        checks::no_snapshot_in_progress(cx, volume, notices)?,
+        released::nobody_wants_its_claim(cx, volume, notices, relies_on)?,
+    );
+    let clearance = match exclusive::clearance(cx, volume, owner, None)? {
+        Ok(clearance) => clearance,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    notices.extend(clearance.notices);
+    relies_on.extend(clearance.relies_on);
+    checks::all!(
+        snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
         owner_will_act(cx, volume, owner)?,
         checks::secret_is_there(cx, volume, owner)?,
     );
@@ -74,7 +86,7 @@ fn check(
     {
         notices.push(format!("driver {driver} attaches without a trace: no attachment could show that it is still mounted"));
     }
-    Ok(Ok(()))
+    Ok(Ok(clearance.what))
 }
 
 /// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with

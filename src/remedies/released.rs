@@ -27,14 +27,13 @@ pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags
     Ok(Ok(()))
 }
 
-/// Refuses unless no other volume and no node uses its backend volume, and a node can reach it to
+/// Refuses unless no node and no attachment uses its backend volume, and a node can reach it to
 /// delete it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
 pub(super) fn backend_can_go(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     checks::all!(
-        checks::backend_is_its_own(cx, volume)?,
         is_detached(cx, volume)?,
         checks::on_no_node(cx, volume)?,
         reachable(cx, volume)?,
@@ -87,6 +86,35 @@ fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Chec
         }
         Trust::Unknown => Err("nothing tells since when it has been Released".to_owned()),
     }
+}
+
+/// Refuses where something wants its claim back, which is gone (R-DRV-8).
+///
+/// # Errors
+/// When a kind of workloads was not read.
+pub(super) fn nobody_wants_its_claim(
+    cx: &Cx,
+    volume: &Volume,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    if facts::claim_state(cx, volume)? != ClaimState::Absent {
+        return Ok(Ok(()));
+    }
+    for wish in facts::wishes_for(cx, &claim.key)? {
+        let text = format!("{} {}", wish.object, wish.how);
+        match (wish.binding, cx.settings().include_wanted) {
+            (false, _) => notices.push(text),
+            (true, true) => relies_on.push("--include-wanted"),
+            (true, false) => {
+                return Ok(Err(format!(
+                    "{text}, and would miss its data; --include-wanted says that it need not"
+                )));
+            }
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Refuses unless its claim does not exist, or is bound to another volume.

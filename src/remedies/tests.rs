@@ -18,6 +18,7 @@ fn now() -> Time {
 fn volume() -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "orders".into() };
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
@@ -31,16 +32,16 @@ fn volume() -> Volume {
         reclaim_policy: ReclaimPolicy::Retain,
         claim_ref: Some(ClaimRef { key, uid: Uid::parse("gone") }),
         source: VolumeSource::Csi {
-            driver: "disk.csi.example.com".into(),
+            driver: "ebs.csi.aws.com".into(),
             handle: "vol-1".into(),
             provisioner_identity: true,
         },
-        backend: Some(BackendKey { driver: "disk.csi.example.com".into(), handle: "vol-1".into() }),
+        backend: Some(BackendKey { driver: "ebs.csi.aws.com".into(), handle: "vol-1".into() }),
         attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,
         node_affinity: None,
-        provisioned_by: Some("disk.csi.example.com".into()),
+        provisioned_by: Some("ebs.csi.aws.com".into()),
         migrated_to: None,
         bound_by_controller: true,
         deletion_secret: None,

@@ -263,6 +263,9 @@ fn see(
             format!("{:?}", cx.claims_of_stem(namespace, stem))
         }
         Lookup::ClaimsFrom(key) => format!("{:?}", cx.claims_from(key)),
+        Lookup::ClaimsRestoredFrom(namespace, name) => {
+            format!("{:?}", cx.claims_restored_from(namespace, name))
+        }
         Lookup::ClasslessClaims => format!("{:?}", cx.classless_claims()),
         Lookup::AutoscalersOf(namespace, set) => {
             format!("{:?}", cx.autoscalers_of(namespace, set))

@@ -102,6 +102,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         | Lookup::ClaimsNaming(_)
         | Lookup::ClaimsOfStem(..)
         | Lookup::ClaimsFrom(_)
+        | Lookup::ClaimsRestoredFrom(..)
         | Lookup::ClasslessClaims => vec![Kind::PersistentVolumeClaim],
         Lookup::PodsOf(_) | Lookup::PodsAt(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
             vec![Kind::Pod]
@@ -127,7 +128,8 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
         Lookup::Whole(kind) => vec![*kind],
         Lookup::Answer(question) => vec![question.kind()],
-        Lookup::Fact(FactKey::ProvisionerVersions(_)) => {
+        Lookup::Fact(FactKey::Identity(_)) => vec![Kind::PersistentVolume, Kind::CsiDriver],
+        Lookup::Fact(FactKey::ProvisionerVersions(_) | FactKey::ControllerSettings(_)) => {
             workloads.into_iter().chain([Kind::Pod]).collect()
         }
         Lookup::Fact(FactKey::Controller(role, _)) => {

@@ -8,7 +8,8 @@ use super::{Interrupt, SavedArgs, SecretArgs, WriteArgs, journal, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
-        ConnectionArgs, RecordArgs, ThresholdSetting, scope, threshold_candidates, typed_objects,
+        ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, scope, threshold_candidates,
+        typed_objects,
     },
     collect::{Collected, collect},
 };
@@ -50,6 +51,8 @@ pub struct FixFinalizersArgs {
     /// Where a removal would leak the backend volume, have its driver delete it afterwards
     #[arg(long, group = "leak")]
     reclaim: bool,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// Remove this finalizer of somebody else from the one object that is named
     #[arg(long, value_name = "FINALIZER", requires = "objects")]
     remove_finalizer: Option<String>,
@@ -142,6 +145,7 @@ impl FixFinalizersArgs {
         settings.rolled_back = self.rolled_back;
         settings.accept_leak = self.accept_leak;
         settings.reclaim = self.reclaim;
+        self.storage.take_into(&mut settings);
         settings.keep_data = self.keep_data;
         settings.destroy_data = self.destroy_data;
         settings.remove_finalizer = self.remove_finalizer.as_deref().map(Text::from);

@@ -6,7 +6,7 @@ use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{
-        ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, object_name, scope,
+        ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, object_name, scope,
         threshold_candidates,
     },
     collect::collect,
@@ -56,6 +56,11 @@ pub struct GcArgs {
     /// Also volumes whose deletion was stopped half way: your word that the backend volume is whole
     #[arg(long)]
     backend_verified: bool,
+    /// Also volumes whose claim is gone and wanted by a workload
+    #[arg(long)]
+    include_wanted: bool,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// Destroy a named volume that is Available although it was used before
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
@@ -95,6 +100,8 @@ impl GcArgs {
         settings.include_recreated = self.include_recreated;
         settings.backend_verified = self.backend_verified;
         settings.destroy_data = self.destroy_data;
+        settings.include_wanted = self.include_wanted;
+        self.storage.take_into(&mut settings);
         settings.recording =
             Recording { journal_only: self.journal_only, ..self.record.recording() };
         Ok(settings)

@@ -8,6 +8,7 @@ use crate::cli::{
     args::ConnectionArgs,
     collect::{ClusterSource, collect},
 };
+use crate::model::Text;
 use crate::plan::{self, OrphanSource};
 
 /// Arguments of `destroy-orphan`.
@@ -26,6 +27,9 @@ pub struct OrphanArgs {
     /// Your word that no other cluster uses the backend of this driver
     #[arg(long)]
     backend_exclusive: bool,
+    /// Also if its snapshots are, or may be, destroyed with it
+    #[arg(long)]
+    destroy_snapshots: bool,
     #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
@@ -50,7 +54,11 @@ impl OrphanArgs {
         let format = self.write.format()?;
         self.write.rests_on_the_journal("destroy-orphan")?;
         let (which, secret) = (self.which()?, self.secret.word()?);
-        let settings = self.write.settings();
+        let mut settings = self.write.settings();
+        settings.destroy_snapshots = self.destroy_snapshots;
+        if self.backend_exclusive {
+            settings.backend_exclusive.extend(self.driver.as_deref().map(Text::from));
+        }
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;

@@ -43,6 +43,23 @@ impl<'a> Cx<'a> {
         }))
     }
 
+    /// Returns the claims that have a `VolumeSnapshot` as their data source.
+    ///
+    /// # Errors
+    /// When claims were not read in every namespace: a source may be in another one.
+    pub fn claims_restored_from(&self, namespace: &Text, name: &str) -> Seen<Vec<&'a Claim>> {
+        self.note(|| Lookup::ClaimsRestoredFrom(Text::clone(namespace), name.into()));
+        self.all_of(Kind::PersistentVolumeClaim)?;
+        let kind = Kind::VolumeSnapshot.name();
+        let ids = self.cluster.indexes.claims_by_source.candidates((kind, &**namespace, name));
+        Ok(self.matching(ids, |claim: &Claim| {
+            claim.source.as_ref().is_some_and(|source| {
+                let place = source.namespace.as_ref().unwrap_or(&claim.namespace);
+                &*source.kind == kind && &*source.name == name && place == namespace
+            })
+        }))
+    }
+
     /// Returns the `VolumeSnapshot`s that are or were taken of a claim.
     ///
     /// # Errors

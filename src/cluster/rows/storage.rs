@@ -8,7 +8,7 @@ use crate::cluster::{
 };
 use crate::model::{
     Attachment, AttachmentSource, AttributesClass, Claim, ClaimKey, ClaimPhase, Kind, ObjectId,
-    SnapshotContent, StorageClass, Text, Volume, VolumeSnapshot, split_ordinal,
+    SnapshotContent, SnapshotSource, StorageClass, Text, Volume, VolumeSnapshot, split_ordinal,
 };
 
 impl Linked for Volume {
@@ -91,6 +91,12 @@ impl Linked for Claim {
             let key = ClaimKey { namespace: Text::clone(namespace), name: source.name.clone() };
             cluster.touch_claim_key(&key, dirty);
         }
+        if let Some(source) = &self.source
+            && &*source.kind == Kind::VolumeSnapshot.name()
+        {
+            let namespace = source.namespace.as_ref().unwrap_or(&self.namespace);
+            cluster.touch_sources_of(namespace, &source.name, dirty);
+        }
         if let Some((stem, _)) = split_ordinal(&self.metadata.name) {
             // Siblings show which set a claim without a set once belonged to.
             let siblings = cluster.indexes.claims_by_stem.candidates((&*self.namespace, stem));
@@ -172,5 +178,10 @@ impl Linked for SnapshotContent {
         dirty.subjects.insert(Subject::Snapshot(id));
         cluster.touch_places(self, dirty);
         dirty.drivers.insert(Text::clone(&self.driver));
+        if self.source == SnapshotSource::Existing {
+            // Its handle may not tell of which volume of the driver it is.
+            let ids = cluster.indexes.volumes_by_driver.candidates(&*self.driver);
+            dirty.subjects.extend(ids.map(Subject::Volume));
+        }
     }
 }

@@ -35,6 +35,7 @@ fn metadata(name: &str) -> Metadata {
 
 fn volume(driver: &str, source: VolumeSource) -> Volume {
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: metadata("pv-1"),
         phase: Phase::Bound,
@@ -68,6 +69,7 @@ fn csi_volume(driver: &str) -> Row {
 
 fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     Sidecars {
+        images: [].into(),
         containers: [SidecarContainer {
             name: "c".into(),
             image: image.into(),

@@ -16,6 +16,7 @@ fn volume(
     deleting: bool,
 ) -> Volume {
     Volume {
+        is_shared: false,
         metadata: Metadata {
             name: "v".into(),
             finalizers: finalizers.iter().map(|it| Text::from(*it)).collect(),

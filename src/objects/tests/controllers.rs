@@ -24,6 +24,7 @@ fn workloads() {
     let sidecars = |image: &str, args: &[&str], account: Option<&str>| {
         let args: Box<[Text]> = args.iter().map(|arg| Text::from(*arg)).collect();
         Sidecars {
+            images: [Text::from(image)].into(),
             containers: [model::SidecarContainer {
                 name: "c".into(),
                 image: image.into(),

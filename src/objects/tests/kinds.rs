@@ -18,6 +18,7 @@ fn volumes() {
     };
     let created = "2026-01-02T03:04:05Z";
     let expected = Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             resource_version: "42".into(),
@@ -98,6 +99,7 @@ fn volumes() {
 #[test]
 fn volumes_that_are_nearly_empty() {
     let expected = Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: metadata("static", ""),
         phase: Phase::Available,
@@ -173,7 +175,17 @@ fn claims() {
 fn pods() {
     let args = ["--csi-address=/csi/csi.sock", "--leader-election"];
     let expected = PodUse {
-        inline: crate::model::InlineVolumes::default(),
+        inline: [model::InlineVolume {
+            name: "socket".into(),
+            backend: BackendKey {
+                driver: "hostPath".into(),
+                handle: "/var/lib/kubelet/plugins/ebs.csi.aws.com@metadata.name In [\"node-1\"]"
+                    .into(),
+            },
+            attributes: model::Attributes::default(),
+        }]
+        .into_iter()
+        .collect(),
         controller: None,
         created: Some(time("2026-01-02T03:04:05Z")),
         forced: false,
@@ -191,6 +203,14 @@ fn pods() {
         ]
         .into(),
         sidecars: Some(Box::new(Sidecars {
+            images: [
+                "busybox",
+                "example.com/ebs:v1",
+                "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0",
+                "registry:5000/x/my-csi-attacher@sha256:00",
+            ]
+            .map(Text::from)
+            .into(),
             containers: [
                 model::SidecarContainer {
                     name: "provisioner".into(),

@@ -67,6 +67,15 @@ pub struct SavedSettings {
     pub include_recreated: bool,
     /// `--backend-verified`.
     pub backend_verified: bool,
+    /// `--backend-exclusive`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backend_exclusive: Vec<String>,
+    /// `--include-wanted`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub include_wanted: bool,
+    /// `--destroy-snapshots`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destroy_snapshots: bool,
     /// `--destroy-data`.
     pub destroy_data: bool,
     /// `--accept-leak`.
@@ -240,6 +249,9 @@ fn settings(settings: &Settings) -> SavedSettings {
         include_unknown_age: settings.include_unknown_age,
         include_recreated: settings.include_recreated,
         backend_verified: settings.backend_verified,
+        backend_exclusive: settings.backend_exclusive.iter().map(ToString::to_string).collect(),
+        include_wanted: settings.include_wanted,
+        destroy_snapshots: settings.destroy_snapshots,
         destroy_data: settings.destroy_data,
         accept_leak: settings.accept_leak,
         rolled_back: settings.rolled_back,

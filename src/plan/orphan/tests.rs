@@ -13,7 +13,7 @@ use crate::objects::{
     SlimObject, VolumeAttachment, VolumeSnapshotContent,
 };
 
-const DRIVER: &str = "disk.csi.example.com";
+const DRIVER: &str = "ebs.csi.aws.com";
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const SECRET: [&str; 2] = [
     "volume.kubernetes.io/provisioner-deletion-secret-namespace",
@@ -30,7 +30,7 @@ fn row<T: SlimObject>(value: Value) -> Row {
 
 fn lease() -> Row {
     row::<Lease>(json!({
-        "metadata": {"name": "disk-csi-example-com", "namespace": "storage", "uid": "l"},
+        "metadata": {"name": "ebs-csi-aws-com", "namespace": "storage", "uid": "l"},
         "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2027-01-15T07:59:59.000000Z"},
     }))
 }

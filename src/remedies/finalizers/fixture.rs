@@ -13,7 +13,7 @@ use crate::model::{
     Volume, VolumeSnapshot, VolumeSource, Workload,
 };
 
-pub(super) const DRIVER: &str = "disk.csi.example.com";
+pub(super) const DRIVER: &str = "ebs.csi.aws.com";
 
 /// Returns the time so many minutes ago.
 pub(super) fn ago(minutes: i64) -> Time {
@@ -54,6 +54,7 @@ pub(super) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
 pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
+        is_shared: false,
         metadata: metadata("pv-1", &[facts::PV_PROTECTION, facts::EXTERNAL_PROVISIONER], None),
         phase: Phase::Bound,
         message: None,
@@ -223,12 +224,12 @@ impl FinalizerFixture {
         apply(Change::Seen(Row::Volume(Box::new(sibling))));
         for (role, name, lease, liveness) in [
             (ControllerRole::ControllerManager, "", "kube-controller-manager", self.manager),
-            (ControllerRole::Provisioner, DRIVER, "disk-csi-example-com", self.provisioner),
+            (ControllerRole::Provisioner, DRIVER, "ebs-csi-aws-com", self.provisioner),
             (ControllerRole::Snapshotter, "", "snapshot-controller-leader", self.snapshotter),
             (
                 ControllerRole::Attacher,
                 DRIVER,
-                "external-attacher-leader-disk-csi-example-com",
+                "external-attacher-leader-ebs-csi-aws-com",
                 self.attacher,
             ),
         ] {

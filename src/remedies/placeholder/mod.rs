@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Manifest, checks, reclaim, released};
+use super::{Manifest, checks, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
@@ -128,7 +128,9 @@ pub(super) fn planned(
     if let Err(reason) = no_pod_may_write(cx, volume)? {
         return Ok(Err(reason));
     }
-    if let Err(reason) = check(cx, &candidate, &facts::owner(&placeholder), &mut notices)? {
+    if let Err(reason) =
+        check(cx, &candidate, &facts::owner(&placeholder), &mut notices, &mut relies_on)?
+    {
         return Ok(Err(reason));
     }
     Ok(Ok(PlannedPlaceholder { placeholder: placeholder.object(), notices, relies_on }))
@@ -203,14 +205,14 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         ),
         risk: "the data is gone for good".to_owned(),
     };
-    let mut notices = Vec::new();
+    let (mut notices, mut relies_on) = (Vec::new(), orphan.relies_on.clone());
     let candidate = OrphanedBackend {
         volume,
         elsewhere: &orphan.elsewhere,
         is_known: orphan.undoes.is_some(),
         instead_of: None,
     };
-    if let Err(reason) = check(cx, &candidate, &owner, &mut notices)? {
+    if let Err(reason) = check(cx, &candidate, &owner, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
     }
     Ok(Ok(Proposal {
@@ -221,7 +223,7 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         effect,
         undo: Undo::Never("the driver deletes the backend volume at once"),
         notices,
-        relies_on: orphan.relies_on.clone(),
+        relies_on,
         keeps_backend: false,
     }))
 }
@@ -231,6 +233,7 @@ fn check(
     orphan: &OrphanedBackend,
     owner: &Owner,
     notices: &mut Vec<String>,
+    relies_on: &mut Vec<&'static str>,
 ) -> Seen<checks::Checked> {
     let volume = orphan.volume;
     let backend = match checks::backend_is_known(volume) {
@@ -239,17 +242,23 @@ fn check(
     };
     checks::all!(
         none_but_ours(cx, volume, notices)?,
-        checks::backend_is_only_of(cx, volume, orphan.instead_of)?,
         no_attachment_may_be_its(cx, orphan, backend)?,
         no_claim_may_be_its(cx, orphan, backend, owner)?,
         checks::on_no_node(cx, volume)?,
         released::reachable(cx, volume)?,
         released::hosts_answer(cx, volume)?,
-        checks::no_snapshot_in_progress(cx, volume, notices)?,
+        snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
         reclaim::owner_will_act(cx, volume, owner)?,
         its_node_is_known(cx, volume, owner),
         checks::secret_is_there(cx, volume, owner)?,
     );
+    match exclusive::clearance(cx, volume, owner, orphan.instead_of)? {
+        Ok(clearance) => {
+            notices.extend(clearance.notices);
+            relies_on.extend(clearance.relies_on);
+        }
+        Err(reason) => return Ok(Err(reason)),
+    }
     if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {

@@ -10,7 +10,7 @@ use crate::model::{
     NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
 };
 
-const DRIVER: &str = "disk.csi.example.com";
+const DRIVER: &str = "ebs.csi.aws.com";
 const DAY: i64 = 24 * 3600;
 
 fn ago(seconds: i64) -> Time {
@@ -24,6 +24,7 @@ fn metadata(name: &str) -> Metadata {
 /// A volume that can be reclaimed.
 fn volume() -> Volume {
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             managers: [FieldOwner {
@@ -79,7 +80,7 @@ fn pinned(key: &str, values: &[&str]) -> Volume {
 
 fn node(name: &str, zone: &str, ready: bool, volumes: &[&str]) -> Row {
     let labels = [
-        ("disk.csi.example.com/node".into(), Text::from(name)),
+        ("ebs.csi.aws.com/node".into(), Text::from(name)),
         ("kubernetes.io/hostname".into(), Text::from(name)),
         ("zone".into(), Text::from(zone)),
     ];
@@ -161,7 +162,7 @@ fn verdict(volume: &Volume, rows: Vec<Row>, settings: &Settings) -> Result<Vec<S
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     cluster.apply(Change::Clock(ago(0)), &mut dirty);
     let lease = Row::Lease(Box::new(Lease {
-        metadata: metadata("disk-csi-example-com"),
+        metadata: metadata("ebs-csi-aws-com"),
         namespace: "storage".into(),
         holder: Some("a".into()),
         renewed: Some(ago(1)),
@@ -208,8 +209,8 @@ fn a_volume_is_not_reclaimed_while_the_node_that_had_it_cannot_be_asked() {
         (pinned("metadata.name", &["well"]), vec![], Ok(())),
         (pinned("metadata.name", &["sick"]), vec![], Err(silent("sick"))),
         // Drivers choose the names of their nodes; what counts is that no other node matches.
-        (pinned("disk.csi.example.com/node", &["well"]), vec![], Ok(())),
-        (pinned("disk.csi.example.com/node", &["sick"]), vec![], Err(silent("sick"))),
+        (pinned("ebs.csi.aws.com/node", &["well"]), vec![], Ok(())),
+        (pinned("ebs.csi.aws.com/node", &["sick"]), vec![], Err(silent("sick"))),
         (pinned("zone", &["y"]), vec![], Err(silent("lonely"))),
         // Any node of the zone may have had it, and the others are Ready.
         (pinned("zone", &["z"]), vec![], Ok(())),
@@ -266,8 +267,8 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
 
 #[test]
 fn a_volume_is_not_reclaimed_while_a_node_says_that_it_has_it() {
-    let held = "kubernetes.io/csi/disk.csi.example.com^vol-1";
-    let other = "kubernetes.io/csi/disk.csi.example.com^vol-2";
+    let held = "kubernetes.io/csi/ebs.csi.aws.com^vol-1";
+    let other = "kubernetes.io/csi/ebs.csi.aws.com^vol-2";
     hold([
         (
             volume(),

@@ -19,6 +19,7 @@ fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSourc
         uid: Uid::parse(name),
     };
     Row::Volume(Box::new(Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             name: name.into(),

@@ -69,6 +69,7 @@ mod tests {
             uid: uid.and_then(Uid::parse),
         });
         Volume {
+            is_shared: false,
             attributes: crate::model::Attributes::default(),
             attributes_class: None,
             metadata: Metadata { name: "data".into(), ..Metadata::default() },

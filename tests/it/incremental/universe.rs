@@ -348,6 +348,7 @@ fn volume(dice: &mut Dice) -> Volume {
         "rancher.io/local-path",
     ];
     Volume {
+        is_shared: false,
         attributes: kubectl_storage::model::Attributes::default(),
         attributes_class: dice.chance(6).then(|| "gold".into()),
         metadata: Metadata {

@@ -81,6 +81,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         "--drivername=other.example",
     ];
     Sidecars {
+        images: [].into(),
         containers: Box::new([SidecarContainer {
             name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
@@ -137,6 +138,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
 pub(super) fn served(dice: &mut Dice) -> Row {
     let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
     let sidecars = Sidecars {
+        images: [].into(),
         containers: Box::new([SidecarContainer { name: "c".into(), image, args: Box::default() }]),
         mentions: Box::new(["--drivername=d.example".into()]),
         service_account: Some("sa".into()),

@@ -1,12 +1,10 @@
 //! What is reclaimed, by which requests, and how that is known.
 
-use std::path::Path;
-
 use kubectl_storage::output::writing::{Plan, Receipt};
 use serde_json::{Value, json};
 
 use super::{Admin, left, policy, release};
-use crate::support::{PersistentVolume, Scenario, claim, eventually, shared};
+use crate::support::{PersistentVolume, Scenario, claim, shared};
 
 /// Reads what was printed as what it promises to be, and finds nothing else in it.
 fn keeps_to_its_shape(json: &Value) {
@@ -230,22 +228,4 @@ fn d_80_an_impossible_stamp_makes_nothing_old() {
     let told = admin.run(&args("1s")).ends(0);
     assert_eq!(told.outcomes("done"), [&*named[0], &*named[1]], "{:#}", told.json);
     assert!(typed[2..].iter().all(|name| shared().driver().has(name)));
-}
-
-/// In a cluster of its own home, nobody else's: the folder of an in-tree volume goes with it.
-#[test]
-fn an_in_tree_volume_is_reclaimed_by_the_controller_manager() {
-    let on = Scenario::on(shared());
-    let admin = Admin::of(&on);
-    let class = on.named("class");
-    on.create(&crate::support::host_path_class(&class, "Retain"));
-    on.create(&claim("data", &class));
-    let name = on.bound("data");
-    let folder = on.folder(&name);
-    assert!(folder.is_dir());
-    on.delete("pvc/data");
-    super::wait_released(&on, &[&format!("pv/{name}")]);
-    let told = admin.run(&["gc", "-n", &on.name, "--older-than", "1s", "--yes"]).ends(0);
-    assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
-    eventually("the folder is gone", || !Path::new(&folder).exists());
 }

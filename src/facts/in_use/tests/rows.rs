@@ -87,6 +87,7 @@ pub(super) fn shut_down(pod: PodUse) -> PodUse {
 
 pub(super) fn volume(policy: ReclaimPolicy, claim: &str, uid: Option<&str>) -> Row {
     Row::Volume(Box::new(Volume {
+        is_shared: false,
         metadata: Metadata { name: "pv".into(), ..Metadata::default() },
         phase: Phase::Bound,
         message: None,

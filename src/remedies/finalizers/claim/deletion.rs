@@ -1,6 +1,6 @@
 //! What the deletion of a claim does to its volume and its data.
 
-use super::super::super::checks;
+use super::super::super::{checks, exclusive};
 use super::finalizer::ClaimFinalizer;
 use super::table::{DataChoice, DataDecision, DataLoss, DataRefusal, decide_data};
 use crate::cluster::{Cx, Seen, Unseen};
@@ -66,7 +66,7 @@ impl<'a> ClaimDeletion<'a> {
             }
         }
         if decided == DataDecision::Destroyed
-            && let Err(reason) = checks::backend_is_its_own(cx, volume)?
+            && let Err(reason) = exclusive::clearance(cx, volume, &facts::owner(volume), None)?
         {
             return Ok(Err(format!("the data of {} is not its alone: {reason}", volume.object())));
         }

@@ -88,11 +88,7 @@ fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() 
 fn a_finalizer_is_left_to_its_controller_with_the_evidence_and_what_to_do() {
     for (finalizer, who, flag) in [
         (PVC_PROTECTION, "kube-controller-manager", "--driver-absent kube-controller-manager"),
-        (
-            CLONE_SOURCE,
-            "csi-provisioner of disk.csi.example.com",
-            "--driver-absent disk.csi.example.com",
-        ),
+        (CLONE_SOURCE, "csi-provisioner of ebs.csi.aws.com", "--driver-absent ebs.csi.aws.com"),
         (SNAPSHOT_SOURCE, "snapshot-controller", "--driver-absent snapshot-controller"),
     ] {
         for (liveness, words) in [
@@ -172,7 +168,7 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
         it.remove_finalizer = Some(PVC_PROTECTION.into());
         it.absent_drivers = ["kube-controller-manager".into(), DRIVER.into()].into();
     });
-    let mut going = attachment(&["external-attacher/disk-csi-example-com"], None);
+    let mut going = attachment(&["external-attacher/ebs-csi-aws-com"], None);
     going.attached = false;
     let resizing = crate::model::ClaimCondition {
         kind: "Resizing".into(),
@@ -321,7 +317,7 @@ fn a_volume_that_goes_with_the_claim_keeps_it() {
     going.reclaim_policy = ReclaimPolicy::Retain;
     refuses(
         ask(FinalizerFixture::default(), &[PVC_PROTECTION], &going),
-        &["nobody would know its backend volume, disk.csi.example.com"],
+        &["nobody would know its backend volume, ebs.csi.aws.com"],
     );
     let mut released = volume(ReclaimPolicy::Delete);
     released.phase = Phase::Released;
@@ -431,7 +427,7 @@ fn the_command_names_the_claim_and_the_flags_that_it_relies_on() {
         offer.and_then(|it| it.command).as_deref(),
         Some(
             "kubectl storage fix-finalizers pvc/data -n shop --destroy-data \
-             --driver-absent disk.csi.example.com --remove-finalizer example.com/backup"
+             --driver-absent ebs.csi.aws.com --remove-finalizer example.com/backup"
         )
     );
 }

@@ -16,9 +16,9 @@ use crate::model::{
     SecretAssertion, Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
 };
 
-const DRIVER: &str = "disk.csi.example.com";
+const DRIVER: &str = "ebs.csi.aws.com";
 const MIGRATED: &str = "ebs.csi.aws.com";
-const ATTACHER_OF_DRIVER: &str = "external-attacher/disk-csi-example-com";
+const ATTACHER_OF_DRIVER: &str = "external-attacher/ebs-csi-aws-com";
 const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
 
 /// The state of a sidecar of the driver.
@@ -100,6 +100,7 @@ fn volume(case: &Case) -> Volume {
     };
     let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
     Volume {
+        is_shared: false,
         attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
@@ -144,7 +145,8 @@ fn cluster(case: &Case) -> Cluster {
         let case = Case { origin, ..self::case() };
         let mut row = volume(&case);
         row.metadata.name = name.into();
-        row.backend = Some(BackendKey { driver: DRIVER.into(), handle: name.into() });
+        let handle = format!("vol-{}", name.replace('-', "")).into();
+        row.backend = Some(BackendKey { driver: DRIVER.into(), handle });
         Change::Seen(Row::Volume(Box::new(row)))
     };
     apply(sibling(Origin::Csi, "sibling-1"));

@@ -203,7 +203,7 @@ proptest! {
 #[test]
 fn all_kinds_of_steps_are_proposed_by_chance() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut removals, mut reclaimed) = ([0_usize; 5], 0_usize);
+    let (mut removals, mut reclaimed) = ([0_usize; 6], 0_usize);
     for _ in 0..12_000 {
         let case = cases().new_tree(&mut runner).expect("because it filters nothing").current();
         let Ok(proposal) = whole(&case) else { continue };

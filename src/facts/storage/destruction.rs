@@ -1,0 +1,77 @@
+//! What the controller of a volume destroys when it is told to delete it.
+
+use std::borrow::Cow;
+
+use super::{controller_settings::controller_settings, identity};
+use crate::cluster::{Cx, Seen};
+use crate::drivers::{self, Deletion, Destruction, Family, Reference};
+use crate::facts::{Owner, SecretState, deletion_secret};
+use crate::model::{StorageClass, Volume};
+
+/// Returns what is known of the driver or provisioner that deletes a volume.
+pub fn provisioning_family(owner: &Owner) -> &'static Family {
+    match owner {
+        Owner::Csi(name) | Owner::External(name) | Owner::InTree(name) => drivers::family(name),
+        Owner::StaticInTree(source) => drivers::family(source),
+    }
+}
+
+/// Returns what the controller of a volume destroys when it is told to delete it.
+///
+/// # Errors
+/// When its class was not read, and deletion depends on it.
+pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Destruction> {
+    let Some(backend) = &volume.backend else {
+        let why = "what it names at the storage backend cannot be told";
+        return Ok(Destruction::Undecided(Cow::Borrowed(why)));
+    };
+    let family = provisioning_family(owner);
+    let class = match class_of(cx, volume, family)? {
+        Ok(class) => class,
+        Err(why) => return Ok(Destruction::Undecided(why)),
+    };
+    if let Some(why) = identity::undecided(cx, owner.name()) {
+        return Ok(Destruction::Undecided(Cow::Owned(why)));
+    }
+    let settings = controller_settings(cx, owner.name());
+    let has_secret = volume.deletion_secret.is_some()
+        && matches!(deletion_secret(cx, volume, owner), Ok(SecretState::Present(_)));
+    Ok((family.deletion)(&Deletion {
+        reference: Reference::of(backend, &volume.attributes),
+        owner: owner.name(),
+        volume: volume.name(),
+        class: class.map(|class| &*class.parameters),
+        arguments: settings.as_ref().map(|it| &*it.arguments),
+        images: settings.as_ref().map(|it| &*it.images),
+        has_secret,
+    }))
+}
+
+/// The class of a volume, as it was when the volume was made; or why deletion, which reads it,
+/// cannot be foretold.
+fn class_of<'a>(
+    cx: &Cx<'a>,
+    volume: &Volume,
+    family: &Family,
+) -> Seen<Result<Option<&'a StorageClass>, Cow<'static, str>>> {
+    if !family.reads_class && family.class_parameters.is_empty() {
+        return Ok(Ok(None));
+    }
+    let Some(name) = volume.class.as_ref().filter(|name| !name.is_empty()) else {
+        return Ok(match family.reads_class {
+            true => Err(Cow::Borrowed("its provisioner reads its StorageClass, and it names none")),
+            false => Ok(None),
+        });
+    };
+    let class = cx.class(name)?;
+    let younger = class.is_some_and(|it| it.metadata.created > volume.metadata.created);
+    Ok(match class {
+        Some(_) if younger => Err(Cow::Owned(format!(
+            "its provisioner reads sc/{name}, which was created again after it"
+        ))),
+        None if family.reads_class => {
+            Err(Cow::Owned(format!("its provisioner reads sc/{name}, which is gone")))
+        }
+        found => Ok(found),
+    })
+}

@@ -1,0 +1,16 @@
+//! What a driver destroys when it deletes a volume, and what else names the same storage.
+
+mod controller_settings;
+mod destruction;
+mod identity;
+mod neighbours;
+mod origin;
+mod wanted;
+
+pub(super) use controller_settings::derive as derive_controller_settings;
+pub(crate) use destruction::{destruction, provisioning_family};
+pub(super) use identity::derive as derive_identity;
+pub(crate) use identity::undecided as undecided_identity;
+pub(crate) use neighbours::{Nearness, neighbours, notable_neighbours};
+pub(crate) use origin::{is_static, marks_of_others};
+pub(crate) use wanted::wishes_for;

@@ -1,0 +1,211 @@
+//! What else names the storage of a volume (R-DRV-1).
+
+use std::borrow::Cow;
+
+use super::identity;
+use crate::cluster::{Cx, Placed, Seen};
+use crate::drivers::{self, Extent, Overlap, Place, ProvisionerKind, Reference, Relation, meeting};
+use crate::facts::{Owner, driver_names::mentions, lies, owner};
+use crate::model::{InlineVolumes, Sidecars, Volume, VolumeSource, image_name};
+
+/// Something else that names storage of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// What it is, as reports name it.
+    pub who: String,
+    /// How it lies to the volume, in words that follow the name.
+    pub how: Cow<'static, str>,
+    /// How sure that is.
+    pub nearness: Nearness,
+}
+
+/// How sure it is that something else names storage of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nearness {
+    /// It does.
+    Proven,
+    /// It may: what would tell them apart is not known.
+    Possible,
+    /// It contains the volume's directory in a way that is usual for agents of nodes: worth saying.
+    Notable,
+}
+
+/// Returns everything else that names storage at places of a volume, or may: volumes, kept backend
+/// volumes, volumes that pods and templates describe themselves. The volume called `besides` is left
+/// out.
+///
+/// # Errors
+/// When a kind was not read.
+pub fn neighbours(
+    cx: &Cx,
+    volume: &Volume,
+    places: &[Place<'_>],
+    besides: Option<&str>,
+) -> Seen<Vec<Neighbour>> {
+    let mut found = Vec::new();
+    let is_other = |name: &str| name != volume.name() && Some(name) != besides;
+    for (other, overlap) in cx.volumes_at(places)? {
+        if is_other(other.name()) && !is_root_of_its_provisioner(cx, volume, other, &overlap)? {
+            found.push(neighbour(other.object().to_string(), &overlap, lies(&overlap)));
+        }
+    }
+    unknown_family(cx, volume, &is_other, &mut found);
+    for (kept, overlap) in cx.kept_at(places) {
+        if is_other(&kept.volume) {
+            let who = format!("the kept backend volume of {}", kept.object());
+            found.push(neighbour(who, &overlap, lies(&overlap)));
+        }
+    }
+    for (pod, _) in cx.pods_at(places)? {
+        let user = InlineUser {
+            who: pod.object().to_string(),
+            is_provisioner: is_its_provisioner(volume, pod.sidecars.as_deref()),
+        };
+        inline(volume, places, &pod.inline, &user, &mut found);
+    }
+    for (workload, _) in cx.workloads_at(places)? {
+        let user = InlineUser {
+            who: workload.object().to_string(),
+            is_provisioner: is_its_provisioner(volume, workload.sidecars.as_deref()),
+        };
+        inline(volume, places, &workload.inline, &user, &mut found);
+    }
+    found.sort_by(|a, b| (a.nearness, &a.who).cmp(&(b.nearness, &b.who)));
+    Ok(found)
+}
+
+/// Returns only what is worth a notice.
+pub fn notable_neighbours(neighbours: &[Neighbour]) -> impl Iterator<Item = &Neighbour> {
+    neighbours.iter().filter(|it| it.nearness == Nearness::Notable)
+}
+
+fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
+    match &overlap.doubt {
+        None => Neighbour { who, how: Cow::Borrowed(how), nearness: Nearness::Proven },
+        Some(why) => Neighbour {
+            who,
+            how: Cow::Owned(format!("may name the same storage: {why}")),
+            nearness: Nearness::Possible,
+        },
+    }
+}
+
+/// Adds another volume of a driver whose handles tell nothing apart.
+fn unknown_family(
+    cx: &Cx,
+    volume: &Volume,
+    is_other: &dyn Fn(&str) -> bool,
+    found: &mut Vec<Neighbour>,
+) {
+    let Some(backend) = &volume.backend else { return };
+    let Some(why) = identity::undecided(cx, &backend.driver) else { return };
+    let others = cx.volumes_of_driver(&backend.driver);
+    let known = |who: &str, found: &[Neighbour]| found.iter().any(|it| it.who == who);
+    for other in others.filter(|it| is_other(it.name())) {
+        let who = other.object().to_string();
+        if !known(&who, found) {
+            let how = Cow::Owned(format!("may name the same storage: {why}"));
+            found.push(Neighbour { who, how, nearness: Nearness::Possible });
+            return;
+        }
+    }
+}
+
+/// Whether another volume is the one in which the provisioner of a volume makes its directories:
+/// nfs-subdir mounts a volume of its own, which contains all that it makes. Only pods of the
+/// provisioner use it.
+fn is_root_of_its_provisioner(
+    cx: &Cx,
+    volume: &Volume,
+    other: &Volume,
+    overlap: &Overlap,
+) -> Seen<bool> {
+    let Some(claim) = &other.claim_ref else { return Ok(false) };
+    if overlap.relation != Relation::Around || !matches!(owner(volume), Owner::External(_)) {
+        return Ok(false);
+    }
+    let pods = cx.pods_of(&claim.key)?;
+    let workloads = cx.workloads_of(&claim.key)?;
+    let is_its = |sidecars: Option<&Sidecars>| is_its_provisioner(volume, sidecars);
+    Ok(pods.len() + workloads.len() > 0
+        && pods.iter().all(|it| is_its(it.sidecars.as_deref()))
+        && workloads.iter().all(|it| is_its(it.sidecars.as_deref())))
+}
+
+/// Whether containers are those of the provisioner of a volume: an image of its family, and its
+/// name in the arguments or the environment, or no name where the family has one of its own.
+fn is_its_provisioner(volume: &Volume, sidecars: Option<&Sidecars>) -> bool {
+    let (Owner::External(name), Some(sidecars)) = (owner(volume), sidecars) else { return false };
+    let evidence = &drivers::family(&name).provisioner;
+    let default = match evidence.kind {
+        ProvisionerKind::External { default_name, .. } => default_name,
+        ProvisionerKind::Csi | ProvisionerKind::PerNode | ProvisionerKind::Nobody => None,
+    };
+    sidecars.images.iter().any(|it| evidence.images.contains(&image_name(it)))
+        && (default == Some(&name) || sidecars.mentions.iter().any(|it| mentions(it, &name)))
+}
+
+/// A pod or a template that describes volumes itself.
+struct InlineUser {
+    who: String,
+    is_provisioner: bool,
+}
+
+/// Adds what a pod or a template describes itself.
+fn inline(
+    volume: &Volume,
+    places: &[Place<'_>],
+    volumes: &InlineVolumes,
+    user: &InlineUser,
+    found: &mut Vec<Neighbour>,
+) {
+    for it in volumes.iter() {
+        let theirs = drivers::used(&Reference::of(&it.backend, &it.attributes));
+        let Some(overlap) = meeting(places, &theirs) else { continue };
+        let who = format!("{} (volume {})", user.who, it.name);
+        let how = match overlap.relation {
+            Relation::Inside => "mounts a part of it without a claim",
+            Relation::Equal => "mounts it without a claim",
+            Relation::Around if user.is_provisioner => continue,
+            Relation::Around if &*it.backend.driver == "hostPath" => {
+                found.push(above(volume, &theirs, who));
+                continue;
+            }
+            Relation::Around => "mounts the directory around it without a claim",
+        };
+        found.push(neighbour(who, &overlap, how));
+    }
+}
+
+/// Something that mounts a directory of the node around the volume's: usual far above, as agents of
+/// nodes do; at the directory in which volumes are made, it may use any of them.
+fn above(volume: &Volume, theirs: &[Place<'_>], who: String) -> Neighbour {
+    let base = base_directory(volume);
+    let is_above = theirs.iter().any(|place| match &place.extent {
+        Extent::Directory(path) => path.len() < base,
+        Extent::Device(_) | Extent::Within(..) | Extent::Undecided(..) => false,
+    });
+    let (how, nearness) = match is_above || is_device(volume) {
+        true => ("mounts a directory of the node that contains it", Nearness::Notable),
+        false => (
+            "mounts the directory in which its provisioner makes volumes: it may use this one",
+            Nearness::Possible,
+        ),
+    };
+    Neighbour { who, how: Cow::Borrowed(how), nearness }
+}
+
+/// Whether it is a block device of a node, whose directory `/dev` every agent mounts.
+fn is_device(volume: &Volume) -> bool {
+    matches!(&volume.source, VolumeSource::Local(path) if path.starts_with("/dev/"))
+}
+
+/// How many components the path has in which the provisioner of a volume makes directories: its
+/// configuration is not read, so it is the parent of the volume's own.
+fn base_directory(volume: &Volume) -> usize {
+    let depth = volume.places().iter().find_map(|place| match &place.extent {
+        Extent::Directory(path) => Some(path.len()),
+        Extent::Device(_) | Extent::Within(..) | Extent::Undecided(..) => None,
+    });
+    depth.unwrap_or_default().saturating_sub(1)
+}

@@ -1,0 +1,48 @@
+//! Who made a volume, and who else may change it (R-DRV-9, R-DRV-10).
+
+use crate::model::{Volume, VolumeSource};
+
+/// Whether a CSI volume was made by hand: no annotation of a provisioner, or that of a copied
+/// volume. Sources other than CSI have an owner of their own for that.
+pub fn is_static(volume: &Volume) -> bool {
+    match &volume.source {
+        VolumeSource::Csi { provisioner_identity, .. } => {
+            !volume.is_dynamic() && !provisioner_identity
+        }
+        VolumeSource::HostPath(_)
+        | VolumeSource::Local(_)
+        | VolumeSource::InTree(_)
+        | VolumeSource::Unknown => !volume.is_dynamic(),
+    }
+}
+
+/// The label that Velero sets on what it restores.
+const VELERO: &str = "velero.io/restore-name";
+
+/// Labels of tools that keep objects as they were written down, with the name of the tool.
+const KEEPERS: [(&str, &str); 4] = [
+    ("kustomize.toolkit.fluxcd.io/name", "Flux"),
+    ("helm.toolkit.fluxcd.io/name", "Flux"),
+    ("argocd.argoproj.io/instance", "Argo CD"),
+    ("app.kubernetes.io/managed-by", ""),
+];
+
+/// The marks of others on a volume.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Velero restored it: another cluster may have an object of the same storage.
+    pub restored: bool,
+    /// Who may set its policy back, or create it again.
+    pub kept_by: Option<String>,
+}
+
+/// Returns the marks of others on a volume.
+pub fn marks_of_others(volume: &Volume) -> Marks {
+    let metadata = &volume.metadata;
+    let keeper = KEEPERS.iter().find_map(|(label, tool)| {
+        let value = metadata.label(label)?;
+        Some(if tool.is_empty() { value.to_owned() } else { (*tool).to_owned() })
+    });
+    let owner = metadata.owners.first().map(|it| format!("{} {}", it.kind, it.name));
+    Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper.or(owner) }
+}

@@ -1,0 +1,52 @@
+//! What wants a claim back that is gone (R-DRV-8).
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::Ordinals;
+use crate::model::{ClaimKey, Kind, ObjectRef, split_ordinal};
+
+/// Something that names a claim which does not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// What it is.
+    pub object: ObjectRef,
+    /// How it names the claim, in words that follow the object.
+    pub how: String,
+    /// Whether it would use the claim again; otherwise it is only worth a notice.
+    pub binding: bool,
+}
+
+/// Returns what wants a claim back that is gone: workloads that name it, at any number of replicas,
+/// and the set whose claim it was.
+///
+/// Not among them: finished Jobs, and `ReplicaSet`s that a Deployment controls.
+///
+/// # Errors
+/// When a kind of workloads was not read.
+pub fn wishes_for(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<Wish>> {
+    let mut wishes = Vec::new();
+    for workload in cx.workloads_of(claim)? {
+        let controlled = workload.kind == Kind::ReplicaSet && workload.controller.is_some();
+        if workload.finished || controlled {
+            continue;
+        }
+        let how = match workload.replicas {
+            Some(0) => "names its claim, at 0 replicas".to_owned(),
+            _ => "names its claim".to_owned(),
+        };
+        wishes.push(Wish { object: workload.object(), how, binding: true });
+    }
+    let Some((stem, ordinal)) = split_ordinal(&claim.name) else { return Ok(wishes) };
+    for (set, template) in cx.sets_of_stem(&claim.namespace, stem)? {
+        let paused = set.replicas == Some(0);
+        let in_range = Ordinals::of(set).contains(ordinal);
+        let how = match (paused, in_range) {
+            (true, _) => format!("is at 0 replicas, and its template {template} made the claim"),
+            (false, true) => format!("wants the claim of template {template} back"),
+            (false, false) => {
+                "has this claim out of its range: a scale-up makes a new, empty one".to_owned()
+            }
+        };
+        wishes.push(Wish { object: set.object(), how, binding: paused || in_range });
+    }
+    Ok(wishes)
+}

@@ -1,0 +1,193 @@
+//! Whether a driver may be told to delete a volume: what it would destroy, whether that is what the
+//! volume uses, and whether anything else uses it (R-DRV-1 to R-DRV-4, R-DRV-9, R-DRV-10).
+
+use super::checks::Checked;
+use crate::cluster::{Cx, Placed, Seen, doubt_of};
+use crate::drivers::{Destruction, Place, Relation, meeting};
+use crate::facts::{self, Nearness, Owner};
+use crate::model::Volume;
+
+/// How many objects a reason names at most.
+const NAMED: usize = 5;
+
+/// A driver that may be told to delete a volume.
+pub(super) struct Clearance {
+    /// What it will do, in words that follow its name.
+    pub(super) what: String,
+    /// What is worth saying before.
+    pub(super) notices: Vec<String>,
+    /// The danger flags on which this relies.
+    pub(super) relies_on: Vec<&'static str>,
+}
+
+/// The flag that is the user's word that nobody else uses the storage of a volume.
+const FLAG: &str = "--backend-exclusive";
+
+/// Refuses unless the driver of a volume would destroy the storage that the volume uses, and nothing
+/// that anything else uses. The volume called `besides` is on its way out.
+///
+/// # Errors
+/// When an object was not read on which this rests.
+pub(super) fn clearance(
+    cx: &Cx,
+    volume: &Volume,
+    owner: &Owner,
+    besides: Option<&str>,
+) -> Seen<Result<Clearance, String>> {
+    let word = Word::of(cx, volume, owner, besides);
+    let mut clearance =
+        Clearance { what: String::new(), notices: Vec::new(), relies_on: Vec::new() };
+    let name = owner.name();
+    let destruction = facts::destruction(cx, volume, owner)?;
+    let places = match &destruction {
+        Destruction::Storage { places, what } => {
+            clearance.what = format!("deletes {what}");
+            places.clone()
+        }
+        Destruction::Kept { places, what } => {
+            clearance.what = what.clone().into_owned();
+            places.clone()
+        }
+        Destruction::Nothing(why) => {
+            return Ok(Err(format!(
+                "{name} would answer OK and delete nothing, since {why}: the object would go, the storage stay. gc --keep-backend drops the object and records the storage"
+            )));
+        }
+        Destruction::Fails(why) if matches!(owner, Owner::StaticInTree(_)) => {
+            return Ok(Err(why.clone().into_owned()));
+        }
+        Destruction::Fails(why) => {
+            return Ok(Err(format!("{name} cannot delete it: {why}; it would stay Released")));
+        }
+        Destruction::Undecided(why) => {
+            let places: Vec<_> = volume.places().into_iter().map(Place::into_owned).collect();
+            clearance.what = "deletes what its handle names".to_owned();
+            // Alone in its space, it can be nobody else's.
+            let doubt = format!("what {name} would delete cannot be told: {why}");
+            if doubt_of(&places).is_some()
+                && let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on)
+            {
+                return Ok(Err(reason));
+            }
+            places
+        }
+    };
+    if facts::is_static(volume)
+        && let Err(reason) = word.stands_for_static(cx, &mut clearance.relies_on)
+    {
+        return Ok(Err(reason));
+    }
+    if let Err(reason) = same_storage(volume, &places, &clearance.what, name) {
+        return Ok(Err(reason));
+    }
+    let neighbours = facts::neighbours(cx, volume, &places, besides)?;
+    let listed = |nearness: Nearness| {
+        let mut near = neighbours.iter().filter(|it| it.nearness == nearness);
+        let named: Vec<_> =
+            near.by_ref().take(NAMED).map(|it| format!("{} {}", it.who, it.how)).collect();
+        let more = near.count();
+        let and = if more == 0 { String::new() } else { format!(", and {more} more") };
+        (!named.is_empty()).then(|| format!("{}{and}", named.join(", ")))
+    };
+    if let Some(others) = listed(Nearness::Proven) {
+        return Ok(Err(others));
+    }
+    if let Some(others) = listed(Nearness::Possible)
+        && let Err(reason) = word.stands_for(&others, &mut clearance.relies_on)
+    {
+        return Ok(Err(reason));
+    }
+    clearance
+        .notices
+        .extend(facts::notable_neighbours(&neighbours).map(|it| format!("{} {}", it.who, it.how)));
+    let marks = facts::marks_of_others(volume);
+    let restored =
+        "Velero restored it, so that another cluster may have an object of the same storage";
+    if marks.restored
+        && let Err(reason) = word.stands_for(restored, &mut clearance.relies_on)
+    {
+        return Ok(Err(reason));
+    }
+    if let Some(keeper) = marks.kept_by {
+        clearance.notices.push(format!(
+            "{keeper} manages the object, and may set its policy back or create it again"
+        ));
+    }
+    Ok(Ok(clearance))
+}
+
+/// Refuses where what a node mounts is not what the driver would delete (R-DRV-2): the driver is
+/// told the handle, the node the attributes.
+fn same_storage(volume: &Volume, destroyed: &[Place<'_>], what: &str, driver: &str) -> Checked {
+    let used = volume.places();
+    let covered = used.iter().all(|mine| {
+        let mine = std::slice::from_ref(mine);
+        let of_one_space = destroyed.iter().any(|it| it.space == mine[0].space);
+        // A second view of the same storage, such as the directory behind an access point.
+        !of_one_space
+            || meeting(mine, destroyed)
+                .is_some_and(|it| matches!(it.relation, Relation::Equal | Relation::Around))
+    });
+    let any = used.iter().any(|mine| destroyed.iter().any(|it| it.space == mine.space));
+    if covered && any || destroyed.is_empty() {
+        return Ok(());
+    }
+    let shown = |places: &[Place<'_>]| {
+        places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+    };
+    Err(format!("pods mount {}, but {driver} {what} ({})", shown(&used), shown(destroyed)))
+}
+
+/// What the user said about the storage of a volume.
+struct Word<'a> {
+    volume: &'a str,
+    driver: &'a str,
+    /// For this volume by name.
+    of_volume: bool,
+    /// For all volumes of its driver.
+    of_driver: bool,
+}
+
+impl<'a> Word<'a> {
+    fn of(cx: &Cx, volume: &'a Volume, owner: &'a Owner, besides: Option<&'a str>) -> Self {
+        let said = |name: &str| cx.settings().backend_exclusive.contains(name);
+        // A placeholder stands for the volume that it follows.
+        let name = besides.unwrap_or(volume.name());
+        Self {
+            volume: name,
+            driver: owner.name(),
+            of_volume: said(&format!("pv/{name}")),
+            of_driver: said(owner.name()),
+        }
+    }
+
+    /// Refuses for a reason that is no more than a doubt, unless the user said that nobody else uses
+    /// the storage.
+    fn stands_for(&self, doubt: &str, relies_on: &mut Vec<&'static str>) -> Checked {
+        if self.of_volume || self.of_driver {
+            relies_on.push(FLAG);
+            return Ok(());
+        }
+        let (volume, driver) = (self.volume, self.driver);
+        Err(format!(
+            "{doubt}; {FLAG} pv/{volume}, or {driver} for all its volumes, is your word that nobody else uses it"
+        ))
+    }
+
+    /// Refuses to destroy what the cluster did not make, unless the user said so of this volume by
+    /// name.
+    fn stands_for_static(&self, cx: &Cx, relies_on: &mut Vec<&'static str>) -> Checked {
+        if !self.of_volume {
+            let volume = self.volume;
+            return Err(format!(
+                "it was made by hand, for storage that this cluster may not have made; {FLAG} pv/{volume} is your word that nobody else uses it"
+            ));
+        }
+        // kubernetes#125767: before, kube-controller-manager may set it Failed first.
+        if cx.server().and_then(|server| server.at_least(1, 31)) != Some(true) {
+            return Err("before Kubernetes 1.31 a volume that was made by hand may become Failed instead of being deleted (kubernetes#125767)".to_owned());
+        }
+        relies_on.push(FLAG);
+        Ok(())
+    }
+}
