@@ -56,6 +56,7 @@ fn shown(name: Name) -> String {
         Name::Is(name) => name.to_owned(),
         Name::EndsWith(name) => format!("[NAMESPACE.]{name}"),
         Name::BeginsWith(name) => format!("{name}…"),
+        Name::Chart(chart) => format!("cluster.local/RELEASE-{chart}"),
     }
 }
 
