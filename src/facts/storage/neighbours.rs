@@ -51,7 +51,9 @@ pub fn neighbours(
     }
     unknown_family(cx, volume, &is_other, &mut found);
     for (kept, overlap) in cx.kept_at(places) {
-        if is_other(&kept.volume) {
+        // A record of this very backend volume: it was kept, and is deleted or adopted now.
+        let same = volume.backend.as_ref() == Some(&kept.backend);
+        if is_other(&kept.volume) && !same {
             let who = format!("the kept backend volume of {}", kept.object());
             found.push(neighbour(who, &overlap, lies(&overlap)));
         }
