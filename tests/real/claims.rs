@@ -43,7 +43,7 @@ fn named(on: &Scenario, claim: &str) -> String {
 #[test]
 fn d_41_a_claim_is_deleted_under_its_pod() {
     let on = Scenario::on(shared());
-    let driver = shared().driver();
+    let driver = shared().driver_without_attachments();
     on.create(&claim("data", &driver.class_delete));
     let volume = on.bound("data");
     let handle = on.handle(&volume);
@@ -252,7 +252,7 @@ fn d_49_nothing_protects_a_claim() {
         ..Options::COMPLETE
     });
     let on = Scenario::on(&cluster);
-    let driver = cluster.driver();
+    let driver = cluster.driver_without_attachments();
     for name in ["bare", "helped", "idle"] {
         on.create(&claim(name, &driver.class_delete));
     }

@@ -121,8 +121,8 @@ fn d_30_snapshot_of_the_volume() {
 
     ready(true);
     let report = on.audit(&soon);
-    report.finding(SNAPSHOT, &object).expect("info", "report-only").says(&[&content]);
-    report.finding(PAST, &object).expect("medium", "fixable");
+    report.finding(SNAPSHOT, &object).expect("medium", "report-only").says(&[&content]);
+    report.finding(PAST, &object).expect("medium", "blocked").says(&["--destroy-snapshots"]);
 
     shared().grant("user-2", &rights_without(&["volumesnapshotcontents"]));
     let report = shared().audit_as(&shared().kubeconfig_of("user-2"), &soon);

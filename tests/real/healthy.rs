@@ -100,7 +100,7 @@ fn nothing_is_wrong() {
     assert_eq!(report.json["summary"]["volumes"], 1);
     assert_eq!(report.json["summary"]["claims"], 1);
 
-    let driver = on.cluster.driver();
+    let driver = on.cluster.driver_without_attachments();
     for (name, class) in [("kept", &driver.class_retain), ("deleted", &driver.class_delete)] {
         on.create(&claim(name, class));
         on.bound(name);

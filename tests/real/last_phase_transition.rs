@@ -39,7 +39,7 @@ fn d_76_stamp_moves_with_the_phase() {
     let name = on.named("pv");
     let object = format!("pv/{name}");
     driver.make(&name);
-    on.create(&PersistentVolume::csi(&name, &driver.name, &name).0);
+    on.create(&PersistentVolume::csi(&name, &driver.name, &name).provisioned_by(&driver.name).0);
     on.wait_phase(&object, "Available");
     let available = stamp(&on, &object);
 

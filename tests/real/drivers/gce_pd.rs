@@ -83,11 +83,9 @@ fn gce_pd_released_volume_is_destroyed_and_its_snapshot_stays() {
     assert_eq!(cloud.operations_on(&taken), ["createSnapshot"]);
 }
 
-/// A disk that somebody made, and wrote a volume down for. The driver would delete it all the same; the tool does not know
-/// of which version the provisioner is that runs beside it, because nothing in their pod names the driver, and its
-/// leader calls itself after the node.
+/// A disk that somebody made, and wrote a volume down for. The driver would delete it all the same.
 #[test]
-fn gce_pd_static_volume_is_refused_while_the_provisioner_is_of_unknown_version() {
+fn gce_pd_static_volume_is_refused_without_a_word_for_it() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
     let (admin, cloud) = (Admin::of(&on), &world.gce_pd);
@@ -101,7 +99,8 @@ fn gce_pd_static_volume_is_refused_while_the_provisioner_is_of_unknown_version()
     release(&on, "data", &name);
 
     let told = admin.refused(5, &["gc", &name, "--older-than", "1s", "--yes"]);
-    assert!(told.reason(&name).contains("deletes static volumes is not known"), "{:#}", told.json);
+    let word = format!("--backend-exclusive pv/{name}");
+    assert!(told.reason(&name).contains(&word), "{:#}", told.json);
     assert!(cloud.has(&disk));
 
     on.set_policy(&name, "Delete");

@@ -23,7 +23,7 @@ const AGAINST: [(&str, &str); 18] = [
     ("shared", "names the same backend volume"),
     ("single", "lastPhaseTransitionTime alone"),
     ("snapshot", "is being taken of it"),
-    ("static", "no controller deletes static in-tree volumes"),
+    ("static", "kube-controller-manager deletes paths beneath /tmp only"),
     ("unknown", "nothing tells since when"),
 ];
 
@@ -297,9 +297,12 @@ fn d_30_a_snapshot_that_is_being_taken_is_waited_for() {
         let told = blind.refused(5, &args);
         assert_eq!(told.json["refusals"][0]["unseen"], true, "{:#}", told.json);
     }
-    let told = admin.refused(0, &[&args[..5], &["--dry-run=client"]].concat());
+    let told = admin.refused(0, &args);
+    assert!(told.reason(&name).contains("may die with it"), "{:#}", told.json);
+    let flag = "--destroy-snapshots";
+    let told = admin.refused(0, &[&args[..5], &["--dry-run=client", flag]].concat());
     assert!(told.json["changes"][0]["notices"].to_string().contains(&content), "{:#}", told.json);
-    assert_eq!(admin.run(&args).ends(0).outcomes("done"), [&*name]);
+    assert_eq!(admin.run(&[&args[..], &[flag]].concat()).ends(0).outcomes("done"), [&*name]);
     assert!(!shared().driver().has(&name));
     on.delete(&format!("volumesnapshotcontent/{content}"));
 }

@@ -25,11 +25,7 @@ fn provisioned(name: &str, driver: &str, policy: &str) -> PersistentVolume {
         (_, "Delete") => "fast",
         _ => "fast-retain",
     };
-    let mut volume =
-        by_hand(name, driver, &format!("vol-{name}"), policy).provisioned_by(driver).class(class);
-    volume.0["spec"]["csi"]["volumeAttributes"]["storage.kubernetes.io/csiProvisionerIdentity"] =
-        format!("1699862400000-81-{driver}").into();
-    volume
+    by_hand(name, driver, &format!("vol-{name}"), policy).provisioned_by(driver).class(class)
 }
 
 /// A volume that somebody wrote down.

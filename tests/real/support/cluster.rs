@@ -51,6 +51,7 @@ pub(crate) struct Cluster {
     api: Api,
     kubectl_cache: tempfile::TempDir,
     driver: OnceLock<Driver>,
+    unattached: OnceLock<Driver>,
     shared: bool,
 }
 
@@ -94,6 +95,7 @@ impl Cluster {
             reply,
             kubectl_cache: tempfile::tempdir().expect("because the temporary folder is writable"),
             driver: OnceLock::new(),
+            unattached: OnceLock::new(),
             shared: false,
         }
     }
@@ -156,6 +158,13 @@ impl Cluster {
     pub(crate) fn driver(&self) -> &Driver {
         self.driver
             .get_or_init(|| self.start_driver("shared.csi.example", &DriverOptions::default()))
+    }
+
+    /// A driver that attaches nothing: its volumes are deleted as soon as their claims are, whoever
+    /// has mounted them.
+    pub(crate) fn driver_without_attachments(&self) -> &Driver {
+        let options = DriverOptions { attach: false, ..DriverOptions::default() };
+        self.unattached.get_or_init(|| self.start_driver("mounts.csi.example", &options))
     }
 
     /// Installs a CSI driver and starts its processes, which end when the driver is dropped.

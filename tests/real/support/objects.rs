@@ -56,8 +56,13 @@ impl PersistentVolume {
         self
     }
 
-    /// As a provisioner would have made it.
-    pub(crate) fn provisioned_by(self, provisioner: &str) -> Self {
+    /// As a provisioner would have made it: csi-provisioner writes its identity into the attributes.
+    pub(crate) fn provisioned_by(mut self, provisioner: &str) -> Self {
+        if self.0["spec"]["csi"].is_object() {
+            self.0["spec"]["csi"]["volumeAttributes"] = json!({
+                "storage.kubernetes.io/csiProvisionerIdentity": format!("1699862400000-81-{provisioner}"),
+            });
+        }
         self.annotated("pv.kubernetes.io/provisioned-by", provisioner)
     }
 
