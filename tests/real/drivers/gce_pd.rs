@@ -99,8 +99,8 @@ fn gce_pd_static_volume_is_refused_without_a_word_for_it() {
     release(&on, "data", &name);
 
     let told = admin.refused(5, &["gc", &name, "--older-than", "1s", "--yes"]);
-    let word = format!("--backend-exclusive pv/{name}");
-    assert!(told.reason(&name).contains(&word), "{:#}", told.json);
+    let flag = format!("--backend-exclusive pv/{name}");
+    assert!(told.reason(&name).contains(&flag), "{:#}", told.json);
     assert!(cloud.has(&disk));
 
     on.set_policy(&name, "Delete");

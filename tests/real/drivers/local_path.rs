@@ -82,7 +82,7 @@ fn local_path_static_volume_is_refused() {
     assert!(folder.is_dir());
 }
 
-/// Deletion is what the scripts of its ConfigMap do, and they are anybody's to edit: the provisioner believes a helper pod
+/// Deletion is what the scripts of its `ConfigMap` do, and they are anybody's to edit: the provisioner believes a helper pod
 /// that reports success.
 #[test]
 fn local_path_teardown_that_does_nothing_is_believed() {
