@@ -1,0 +1,426 @@
+//! Clusters as documents, and the truth about each.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    background::background,
+    chance::Chance,
+    cloud, model,
+    model::{Names, Other, Ruling, Sort, Truth, World},
+    nodes,
+    nodes::UNKNOWN,
+    shares,
+    volumes::{Drawn, Room, Setting, fields, volume},
+};
+
+/// When everything was made that was always there.
+pub(super) const COMMON_AGE: &str = "2026-06-01T12:00:00Z";
+
+/// A cluster, and what has to become of the volumes in it that could be reclaimed.
+#[derive(Default)]
+pub(super) struct Universe {
+    pub objects: Vec<Value>,
+    pub rulings: Vec<(String, &'static str, Ruling)>,
+}
+
+/// What references storage, before anything is decided.
+#[derive(Default)]
+struct Draft {
+    objects: Vec<Value>,
+    volumes: Vec<(Drawn, bool)>,
+    others: Vec<Other>,
+    /// Volumes that must not be reclaimed, or need not be, whatever they name.
+    apart: Vec<(usize, Option<&'static str>)>,
+}
+
+fn setting(chance: &mut Chance) -> Setting {
+    Setting {
+        room: chance.pick(&Room::ALL),
+        efs_erases: chance.pick(&[Some(false), Some(false), Some(true), None]),
+        attach_required: !chance.one_in(4),
+        nfs_subdir_class: chance.pick(&[
+            json!({"archiveOnDelete": "false"}),
+            json!({"archiveOnDelete": "true"}),
+            json!({"onDelete": "delete"}),
+            json!({"onDelete": "retain"}),
+        ]),
+        nfs_subdir_root: chance
+            .pick(&[("nfs.example.com", "/srv/claims"), ("nfs.example.com", "/export")]),
+    }
+}
+
+/// Builds the cluster that chance decided on.
+pub(super) fn universe(of_all: &[u8], of_each: &[Vec<u8>]) -> Universe {
+    let setting = setting(&mut Chance::new(of_all));
+    let (objects, others) = background(&setting);
+    let mut draft = Draft { objects, others, ..Draft::default() };
+    for (index, bytes) in of_each.iter().enumerate() {
+        let chance = &mut Chance::new(bytes);
+        let room = if chance.one_in(6) { chance.pick(&Room::ALL) } else { setting.room };
+        match if index == 0 { 0 } else { chance.roll(12) } {
+            0..=5 => draft.volume(chance, &setting, room, index),
+            6 | 7 => draft.pod(chance, room, index),
+            8 => draft.template(chance, room, index),
+            9 => draft.record(chance, &setting, room, index),
+            10 => draft.snapshot(chance, index),
+            _ => draft.wanted_or_attached(chance, room, index),
+        }
+    }
+    draft.decide()
+}
+
+/// An object with what every object has.
+pub(super) fn object(version: &str, kind: &str, namespace: &str, name: &str, rest: Value) -> Value {
+    let mut object = fields(rest);
+    object.insert("apiVersion".to_owned(), version.into());
+    object.insert("kind".to_owned(), kind.into());
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    metadata["name"] = name.into();
+    if !namespace.is_empty() {
+        metadata["namespace"] = namespace.into();
+    }
+    metadata["uid"] = uid(kind, name).into();
+    metadata["resourceVersion"] = "4711".into();
+    if metadata.get("creationTimestamp").is_none() {
+        metadata["creationTimestamp"] = COMMON_AGE.into();
+    }
+    Value::Object(object)
+}
+
+/// A uid that is always the same.
+fn uid(kind: &str, name: &str) -> String {
+    let text = format!("{kind}/{name}")
+        .bytes()
+        .fold(7_u64, |sum, byte| sum.wrapping_mul(1_099_511_628_211).wrapping_add(u64::from(byte)));
+    format!("{:08x}-0000-4000-8000-{:012x}", text >> 32, text & 0xffff_ffff)
+}
+
+/// A workload whose pods are like this.
+pub(super) fn templated(kind: &str, name: &str, replicas: usize, spec: &Value) -> Value {
+    let labels = json!({"app": name});
+    let template = json!({"metadata": {"labels": labels}, "spec": spec});
+    let selector = json!({"matchLabels": labels});
+    match kind {
+        "CronJob" => object(
+            "batch/v1",
+            kind,
+            "shop",
+            name,
+            json!({
+                "spec": {"schedule": "0 3 * * *", "suspend": true,
+                    "jobTemplate": {"spec": {"template": template}}},
+            }),
+        ),
+        "Job" => object(
+            "batch/v1",
+            kind,
+            "shop",
+            name,
+            json!({
+                "spec": {"template": template},
+                "status": {"succeeded": 1, "completionTime": "2026-10-01T12:00:00Z",
+                    "conditions": [{"type": "Complete", "status": "True"}]},
+            }),
+        ),
+        "DaemonSet" => object(
+            "apps/v1",
+            kind,
+            "shop",
+            name,
+            json!({
+                "spec": {"selector": selector, "template": template},
+            }),
+        ),
+        _ => object(
+            "apps/v1",
+            kind,
+            "shop",
+            name,
+            json!({
+                "spec": {"replicas": replicas, "selector": selector, "template": template,
+                    "serviceName": name},
+                "status": {"replicas": replicas, "readyReplicas": replicas,
+                    "observedGeneration": 1},
+            }),
+        ),
+    }
+}
+
+/// What a container of somebody's is like, beside a volume.
+fn pod_spec(volume: (&str, Value)) -> Value {
+    let (kind, source) = volume;
+    let mut of_pod = Map::new();
+    of_pod.insert("name".to_owned(), "data".into());
+    of_pod.insert(kind.to_owned(), source);
+    json!({
+        "volumes": [of_pod],
+        "containers": [{"name": "main", "image": "registry.example.com/app:1"}],
+    })
+}
+
+/// An inline volume of a room: its type, its source, and what it names.
+fn inline(chance: &mut Chance, room: Room) -> (&'static str, Value, Names) {
+    match room {
+        Room::Aws => cloud::aws_inline(chance),
+        Room::Google => cloud::google_inline(chance),
+        Room::Azure => cloud::azure_inline(chance),
+        Room::Nfs => shares::nfs_inline(chance),
+        Room::Efs => shares::efs_inline(chance),
+        Room::Ceph => shares::ceph_inline(chance),
+        Room::Node | Room::Longhorn | Room::Unknown => nodes::inline(chance),
+    }
+}
+
+impl Draft {
+    fn volume(&mut self, chance: &mut Chance, setting: &Setting, room: Room, index: usize) {
+        let is_released = index == 0 || !chance.one_in(3);
+        let drawn = volume(chance, setting, room, index);
+        self.objects.push(persistent_volume(&drawn, is_released, index));
+        if !is_released {
+            self.objects.push(object(
+                "v1",
+                "PersistentVolumeClaim",
+                "shop",
+                &claim(index),
+                json!({
+                    "spec": {"volumeName": format!("pvc-{index}"), "accessModes": [drawn.access],
+                        "storageClassName": drawn.class,
+                        "resources": {"requests": {"storage": "10Gi"}}},
+                    "status": {"phase": "Bound"},
+                }),
+            ));
+        }
+        self.volumes.push((drawn, is_released));
+    }
+
+    /// A pod in whatever phase, with an inline volume.
+    fn pod(&mut self, chance: &mut Chance, room: Room, index: usize) {
+        let (kind, source, mut names) = inline(chance, room);
+        let phase = chance.pick(&["Running", "Succeeded", "Failed", "Pending"]);
+        let mut spec = pod_spec((kind, source));
+        if phase != "Pending" {
+            let on = chance.pick(&model::NODES);
+            spec["nodeName"] = on.into();
+            if let Names::Path { node, .. } = &mut names {
+                *node = Some(on.to_owned());
+            }
+        }
+        let status = json!({"phase": phase});
+        let rest = json!({"spec": spec, "status": status});
+        self.objects.push(object("v1", "Pod", "shop", &format!("app-{index}"), rest));
+        self.others.push(Other { names, sort: Sort::Inline });
+    }
+
+    /// A workload, with an inline volume in its template; it need not have pods.
+    fn template(&mut self, chance: &mut Chance, room: Room, index: usize) {
+        let (kind, source, names) = inline(chance, room);
+        let of = chance.pick(&["Deployment", "StatefulSet", "DaemonSet", "CronJob"]);
+        let spec = pod_spec((kind, source));
+        self.objects.push(templated(of, &format!("app-{index}"), 0, &spec));
+        self.others.push(Other { names, sort: Sort::Inline });
+    }
+
+    /// A record of a backend volume that was kept: nothing is left of it but its handle.
+    fn record(&mut self, chance: &mut Chance, setting: &Setting, room: Room, index: usize) {
+        let drawn = volume(chance, setting, room, index);
+        // What was mounted by a volume whose attributes said otherwise, nobody can know.
+        let Some((driver, handle)) = drawn.handle().filter(|_| !drawn.family.contains("mismatch"))
+        else {
+            return;
+        };
+        self.objects.push(json!({
+            "apiVersion": "storage.kubectl.dev/v1alpha1", "kind": "KeptBackend",
+            "driver": driver, "handle": handle, "volume": format!("kept-{index}"),
+            "uid": uid("kept", &index.to_string()), "recorded": "journal",
+            "since": "2026-09-01T12:00:00Z",
+        }));
+        self.others.push(Other { names: drawn.truth.mounts, sort: Sort::Volume });
+    }
+
+    /// A snapshot of one of the volumes.
+    fn snapshot(&mut self, chance: &mut Chance, index: usize) {
+        let of = chance.roll(self.volumes.len());
+        let (drawn, _) = &self.volumes[of];
+        let Some((driver, handle)) = drawn.handle() else { return };
+        let (ready, decoded) = (!chance.one_in(4), chance.one_in(3));
+        let is_longhorn = driver == "driver.longhorn.io";
+        let kind = chance.pick(&["snap", "bak"]);
+        let source = if is_longhorn && decoded {
+            json!({"snapshotHandle": format!("{kind}://{handle}/snapshot-{index}")})
+        } else {
+            json!({"volumeHandle": handle})
+        };
+        self.objects.push(object(
+            "snapshot.storage.k8s.io/v1",
+            "VolumeSnapshotContent",
+            "",
+            &format!("snapcontent-{index}"),
+            json!({
+                "spec": {"driver": driver, "deletionPolicy": "Delete", "source": source,
+                    "volumeSnapshotRef": {"apiVersion": "snapshot.storage.k8s.io/v1",
+                        "kind": "VolumeSnapshot", "namespace": "shop", "name": "nightly",
+                        "uid": uid("VolumeSnapshot", "nightly")}},
+                "status": {"readyToUse": ready, "snapshotHandle": format!("snap-{index}")},
+            }),
+        ));
+        let survives = match driver {
+            "driver.longhorn.io" => decoded && kind == "bak",
+            UNKNOWN | "file.csi.azure.com" => false,
+            _ => true,
+        };
+        let plainly = ["EBS", "EBS Auto", "PD", "Azure disk", "RBD"].contains(&drawn.family);
+        match (ready, survives) {
+            (true, true) if plainly => {}
+            (true, true) => self.apart.push((of, None)),
+            (true, false) => self.apart.push((of, Some("a snapshot dies with it"))),
+            (false, _) if is_longhorn && decoded => self.apart.push((of, None)),
+            (false, _) => self.apart.push((of, Some("a snapshot is not ready"))),
+        }
+    }
+
+    fn wanted_or_attached(&mut self, chance: &mut Chance, room: Room, index: usize) {
+        let translated = match inline(chance, room) {
+            ("awsElasticBlockStore", _, Names::Piece(piece)) => {
+                Some(("ebs.csi.aws.com", piece[1].clone(), Names::Piece(piece)))
+            }
+            ("gcePersistentDisk", source, names) => {
+                let name = source["pdName"].as_str().unwrap_or_default();
+                let handle = format!("projects/UNSPECIFIED/zones/UNSPECIFIED/disks/{name}");
+                Some(("pd.csi.storage.gke.io", handle, names))
+            }
+            ("azureDisk", source, names) => {
+                let id = source["diskURI"].as_str().unwrap_or_default().to_owned();
+                Some(("disk.csi.azure.com", id, names))
+            }
+            _ => None,
+        };
+        let Some((driver, handle, names)) = translated.filter(|_| chance.one_in(2)) else {
+            return self.wanted(chance, index);
+        };
+        let name = format!("csi-{index}");
+        let spec = json!({"accessModes": ["ReadWriteOnce"],
+            "csi": {"driver": driver, "volumeHandle": handle}});
+        self.objects.push(object(
+            "storage.k8s.io/v1",
+            "VolumeAttachment",
+            "",
+            &name,
+            json!({
+                "spec": {"attacher": driver, "nodeName": "node-1",
+                    "source": {"inlineVolumeSpec": spec}},
+                "status": {"attached": true},
+            }),
+        ));
+        self.others.push(Other { names, sort: Sort::Inline });
+    }
+
+    /// A workload that names a claim which is gone.
+    fn wanted(&mut self, chance: &mut Chance, index: usize) {
+        let of = chance.roll(self.volumes.len());
+        let number = self.numbers()[of];
+        let kind = chance.pick(&["Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job"]);
+        let spec = pod_spec(("persistentVolumeClaim", json!({"claimName": claim(number)})));
+        self.objects.push(templated(kind, &format!("wants-{index}"), 0, &spec));
+        if kind != "Job" {
+            self.apart.push((of, Some("a workload wants its claim back")));
+        }
+    }
+
+    /// The numbers that the volumes were drawn with.
+    fn numbers(&self) -> Vec<usize> {
+        let volumes = self.objects.iter().filter(|it| it["kind"] == "PersistentVolume");
+        let number =
+            |it: &Value| it["metadata"]["name"].as_str()?.strip_prefix("pvc-")?.parse().ok();
+        volumes.filter_map(number).collect()
+    }
+
+    fn decide(self) -> Universe {
+        let worlds = model::worlds(self.trusts_handles());
+        let numbers = self.numbers();
+        let mut rulings = Vec::new();
+        for (place, (drawn, is_released)) in self.volumes.iter().enumerate() {
+            if *is_released {
+                let ruling = self.ruling(place, &drawn.truth, &worlds);
+                rulings.push((format!("pvc-{}", numbers[place]), drawn.family, ruling));
+            }
+        }
+        Universe { objects: self.objects, rulings }
+    }
+
+    fn ruling(&self, place: usize, truth: &Truth, worlds: &[World]) -> Ruling {
+        let besides = self.volumes.iter().enumerate().filter(|(other, _)| *other != place);
+        let besides = besides
+            .map(|(_, (other, _))| Other { names: other.truth.mounts.clone(), sort: Sort::Volume });
+        let others: Vec<_> = besides.chain(self.others.iter().cloned()).collect();
+        let apart = self.apart.iter().filter(|(it, _)| *it == place).map(|(_, why)| *why);
+        let apart: Vec<_> = apart.collect();
+        if let Some(why) = apart.iter().flatten().next() {
+            return Ruling::Never((*why).to_owned());
+        }
+        match model::ruling(truth, &others, worlds) {
+            Ruling::Always if !apart.is_empty() => Ruling::Either,
+            ruling => ruling,
+        }
+    }
+
+    /// Whether handles of the unknown driver may be taken for names of disks.
+    fn trusts_handles(&self) -> bool {
+        let of_it = self.objects.iter().filter(|it| it["spec"]["csi"]["driver"] == UNKNOWN);
+        let handle = |it: &&Value| it["spec"]["csi"]["volumeHandle"].as_str().map(str::to_owned);
+        let handles: Vec<_> = of_it.clone().filter_map(|it| handle(&it)).collect();
+        let is_shared = of_it.clone().any(|it| it["spec"]["accessModes"][0] != "ReadWriteOnce");
+        let is_inside = |one: &String| {
+            let inside =
+                |it: &String| it.strip_prefix(&**one).is_some_and(|it| it.starts_with('/'));
+            handles.iter().any(inside)
+        };
+        let driver = self
+            .objects
+            .iter()
+            .find(|it| it["kind"] == "CSIDriver" && it["metadata"]["name"] == UNKNOWN);
+        let attached = driver.is_some_and(|it| it["spec"]["attachRequired"] == true);
+        attached && !is_shared && !handles.iter().any(is_inside)
+    }
+}
+
+fn claim(number: usize) -> String {
+    format!("claim-{number}")
+}
+
+/// The object of a volume.
+fn persistent_volume(drawn: &Drawn, is_released: bool, number: usize) -> Value {
+    let phase = if is_released { "Released" } else { "Bound" };
+    let since = "2026-10-01T12:00:00Z";
+    let mut spec = json!({
+        "accessModes": [drawn.access], "capacity": {"storage": "10Gi"},
+        "persistentVolumeReclaimPolicy": "Retain", "storageClassName": drawn.class,
+        "volumeMode": "Filesystem",
+        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "shop",
+            "name": claim(number), "uid": uid("PersistentVolumeClaim", &claim(number))},
+    });
+    let (kind, source) = &drawn.source;
+    spec[*kind] = source.clone();
+    if let Some(node) = &drawn.node {
+        let term = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
+        spec["nodeAffinity"] =
+            json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}});
+    }
+    object(
+        "v1",
+        "PersistentVolume",
+        "",
+        &format!("pvc-{number}"),
+        json!({
+            "metadata": {
+                "creationTimestamp": "2026-08-01T12:00:00Z",
+                "annotations": drawn.annotations, "labels": drawn.labels,
+                "finalizers": ["kubernetes.io/pv-protection"],
+                "managedFields": [{"apiVersion": "v1", "fieldsType": "FieldsV1", "operation": "Update",
+                    "manager": "kube-controller-manager", "subresource": "status", "time": since,
+                    "fieldsV1": {"f:status": {"f:phase": {}}}}],
+            },
+            "spec": spec,
+            "status": {"phase": phase, "lastPhaseTransitionTime": since},
+        }),
+    )
+}
