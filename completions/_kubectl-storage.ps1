@@ -112,6 +112,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--storage-class', '--storage-class', [CompletionResultType]::ParameterName, 'Only volumes of this storage class')
             [CompletionResult]::new('--driver', '--driver', [CompletionResultType]::ParameterName, 'Only volumes of this driver')
             [CompletionResult]::new('--record-namespace', '--record-namespace', [CompletionResultType]::ParameterName, 'The namespace of the cluster''s record of kept backends')
+            [CompletionResult]::new('--provisioner-alive', '--provisioner-alive', [CompletionResultType]::ParameterName, 'Assert that the provisioner of a driver is running although nothing shows it; can be repeated')
             [CompletionResult]::new('--backend-exclusive', '--backend-exclusive', [CompletionResultType]::ParameterName, 'Your word that nobody else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated')
             [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'Change a threshold, such as delete-wait=10m; can be repeated')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin')

@@ -97,6 +97,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l storage-class -d 'Only volumes of this storage class' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l driver -d 'Only volumes of this driver' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l record-namespace -d 'The namespace of the cluster\'s record of kept backends' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l provisioner-alive -d 'Assert that the provisioner of a driver is running although nothing shows it; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l backend-exclusive -d 'Your word that nobody else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l threshold -d 'Change a threshold, such as delete-wait=10m; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s f -l filename -d 'Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin' -r -F

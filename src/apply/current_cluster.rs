@@ -1,6 +1,8 @@
 //! The cluster as a run that writes sees it: the lists, what the watches have brought since, and
 //! the objects that are read again for each step.
 
+mod answered;
+mod expired_leases;
 mod references;
 
 use std::cell::RefCell;
@@ -13,14 +15,15 @@ use crate::client::{ReadError, Reader};
 use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Seen, Subject};
 use crate::dump::{self, DumpError};
 use crate::model::{
-    BackendKey, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded, Refusal,
-    Settings, Text, Time, Volume,
+    BackendKey, Claim, ClaimKey, ControllerRole, Kind, ObjectKey, ObjectRef, Proposal, Question,
+    Recorded, Refusal, Settings, Text, Time, Volume,
 };
 use crate::objects;
 use crate::plan::Purpose;
 use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
+pub(super) use expired_leases::ExpiredLeases;
 pub(super) use references::claim_of;
 use references::references;
 
@@ -35,6 +38,8 @@ pub struct CurrentCluster {
     reader: Reader,
     settings: Settings,
     state: RefCell<TrackedState>,
+    /// The controllers whose expired Leases were read twice.
+    read_twice: RefCell<BTreeSet<(ControllerRole, Text)>>,
 }
 
 /// What was read so far, and what keeps it current.
@@ -98,11 +103,12 @@ impl CurrentCluster {
     pub fn new(
         reader: Reader,
         settings: Settings,
-        intake: Intake,
+        mut intake: Intake,
         watches: Option<Watches>,
     ) -> Self {
+        intake.witness_deletions(crate::facts::EXTERNAL_PROVISIONER);
         let state = TrackedState { intake, facts: RefCell::default(), watches };
-        Self { reader, settings, state: RefCell::new(state) }
+        Self { reader, settings, state: RefCell::new(state), read_twice: RefCell::default() }
     }
 
     /// Returns everything that was read.

@@ -5,7 +5,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::model::{Action, Guard, Kind, ObjectKey, ObjectRef, ReclaimPolicy, Text};
+use crate::facts::EXTERNAL_PROVISIONER;
+use crate::model::{Action, FinalizerEdit, Guard, Kind, ObjectKey, ObjectRef, ReclaimPolicy, Text};
 
 /// A request that writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +39,7 @@ pub(crate) use crate::model::NO_CLAIM;
 /// When the object is not the one that the action was proposed for.
 pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObject> {
     match action {
-        Action::SetReclaimPolicy { volume, from, to, doubts_backend } => {
+        Action::SetReclaimPolicy { volume, from, to, doubts_backend, finalizer } => {
             let mut patch = Patch::on(volume, live)?;
             patch.phase_and_claim()?;
             patch.tests("/spec/persistentVolumeReclaimPolicy", &json!(from.to_string()))?;
@@ -48,9 +49,10 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
             if *doubts_backend {
                 patch.annotate(BACKEND_STATE, "unknown");
             }
+            patch.edit_protection(*finalizer)?;
             Ok(patch.request())
         }
-        Action::CondemnVolume { volume, from, claim } => {
+        Action::CondemnVolume { volume, from, claim, finalizer } => {
             let mut patch = Patch::on(volume, live)?;
             patch.tests("/status/phase", &json!("Available"))?;
             patch.tests("/spec/claimRef", &Value::Null)?;
@@ -66,6 +68,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
                     "namespace": NO_CLAIM.0, "name": NO_CLAIM.1, "uid": claim.to_string(),
                 },
             }));
+            patch.edit_protection(*finalizer)?;
             Ok(patch.request())
         }
         Action::ReserveVolume { volume } => reserve(volume, live),
@@ -127,9 +130,7 @@ fn remove_finalizer(
             Guard::NotTerminating => patch.tests("/metadata/deletionTimestamp", &Value::Null)?,
         }
     }
-    let place = patch.place_of(finalizer)?;
-    patch.tests(&place, &json!(&**finalizer))?;
-    patch.push(json!({"op": "remove", "path": place}));
+    patch.remove_finalizer(finalizer)?;
     Ok(patch.request())
 }
 
@@ -140,10 +141,7 @@ fn add_finalizer(
     live: &Value,
 ) -> Result<WriteRequest, UnfitObject> {
     let mut patch = Patch::on(object, live)?;
-    patch.push(match live.pointer("/metadata/finalizers") {
-        Some(_) => json!({"op": "add", "path": "/metadata/finalizers/-", "value": &**finalizer}),
-        None => json!({"op": "add", "path": "/metadata/finalizers", "value": [&**finalizer]}),
-    });
+    patch.add_finalizer(finalizer);
     Ok(patch.request())
 }
 
@@ -235,6 +233,41 @@ impl<'a> Patch<'a> {
             }
             None => json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}}),
         });
+    }
+
+    /// Adds or removes the deletion-protection finalizer, where the object is not Terminating: the
+    /// API server allows no new one then, and removing the last one releases the object.
+    fn edit_protection(&mut self, edit: FinalizerEdit) -> Result<(), UnfitObject> {
+        if edit == FinalizerEdit::Untouched {
+            return Ok(());
+        }
+        self.tests("/metadata/deletionTimestamp", &Value::Null)?;
+        match edit {
+            FinalizerEdit::Untouched => Ok(()),
+            FinalizerEdit::Removed => self.remove_finalizer(EXTERNAL_PROVISIONER),
+            FinalizerEdit::Added if self.place_of(EXTERNAL_PROVISIONER).is_ok() => {
+                Err(UnfitObject(format!("it has finalizer {EXTERNAL_PROVISIONER} already")))
+            }
+            FinalizerEdit::Added => {
+                self.add_finalizer(EXTERNAL_PROVISIONER);
+                Ok(())
+            }
+        }
+    }
+
+    fn add_finalizer(&mut self, finalizer: &str) {
+        self.push(match self.live.pointer("/metadata/finalizers") {
+            Some(_) => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
+            None => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
+        });
+    }
+
+    /// Removes a finalizer at its position, which is tested.
+    fn remove_finalizer(&mut self, finalizer: &str) -> Result<(), UnfitObject> {
+        let place = self.place_of(finalizer)?;
+        self.tests(&place, &json!(finalizer))?;
+        self.push(json!({"op": "remove", "path": place}));
+        Ok(())
     }
 
     fn place_of(&self, finalizer: &str) -> Result<String, UnfitObject> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::change_end::ChangeEnd;
-use super::current_cluster::CurrentCluster;
+use super::current_cluster::{CurrentCluster, ExpiredLeases};
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
@@ -159,7 +159,12 @@ impl ChangeExecutor<'_> {
                 return Err(ChangeEnd::new(Outcome::Stale, "it is gone"));
             };
             match proposed {
-                Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => return Ok(live),
+                Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => {
+                    match self.cluster.unconfirmed_leases(&change.purpose, &change.object) {
+                        None => return Ok(live),
+                        Some(leases) => self.read_leases_again(leases).await?,
+                    }
+                }
                 Ok(Ok(proposal)) => {
                     let detail = difference(confirmed, done, &proposal);
                     return Err(ChangeEnd::new(Outcome::Stale, detail));
@@ -169,6 +174,29 @@ impl ChangeExecutor<'_> {
                     return Err(ChangeEnd::new(Outcome::Refused, unseen.reason));
                 }
                 Err(_) => tokio::time::sleep(RETRY).await,
+            }
+        }
+    }
+
+    /// Waits for as long as expired Leases are valid, and reads them again: one that has changed
+    /// has a holder that is at work.
+    async fn read_leases_again(&self, leases: ExpiredLeases) -> Result<(), ChangeEnd> {
+        let began = Instant::now();
+        while began.elapsed() < leases.wait {
+            if (self.interrupted)() {
+                let detail = "interrupted before an expired Lease was read a second time";
+                return Err(ChangeEnd::new(Outcome::Refused, detail));
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+        let changed = self.cluster.confirm_leases(leases).await;
+        match changed.map_err(|error| ChangeEnd::unread(&error))? {
+            None => Ok(()),
+            Some(lease) => {
+                let detail = format!(
+                    "{lease} looked expired and has changed since: its holder is at work, with a clock that is wrong"
+                );
+                Err(ChangeEnd::new(Outcome::Stale, detail))
             }
         }
     }
@@ -257,6 +285,8 @@ impl ChangeExecutor<'_> {
             backend: backend(change),
             capacity: capacity.map(format_bytes),
             keeps: keeps(change, done),
+            adds_finalizer: action.added_finalizer().map(str::to_owned),
+            removes_finalizer: action.removed_finalizer().map(str::to_owned),
             undoes: change.purpose.undoes(),
         };
         self.log.begin(self.run, self.cluster.clock(), &intent).map_err(|error| {

@@ -14,6 +14,11 @@ use crate::model::{Action, ReclaimPolicy};
 use crate::plan::{ProposedChange, Purpose};
 use deletion::until_gone;
 
+/// The object was held by the deletion-protection finalizer until its driver had answered.
+const ANSWERED: &str = "the driver answered OK, and the object is gone";
+/// Anybody may have deleted the object before the driver was asked.
+const UNSEEN: &str = "the object is gone; whether the driver deleted the disk cannot be seen";
+
 /// Waits for the effect of a write that the API server has answered with `written`.
 pub(super) async fn verify(
     cluster: &CurrentCluster,
@@ -39,10 +44,16 @@ pub(super) async fn verify(
         }
         Action::CreateVolume { .. } => created::until_settled(cluster, change, wait).await,
         Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
-            let gone = "the object is gone, which its provisioner removes after the driver has answered DeleteVolume";
             // The watch may not have brought the write yet: Retain is then the earlier policy.
             let taken = cluster.take_in(&change.object.key, Some(written));
-            until_gone(cluster, &change.object, wait, gone, taken.is_ok()).await
+            let tracked = taken.is_ok();
+            let (outcome, detail) =
+                until_gone(cluster, &change.object, wait, UNSEEN, tracked).await;
+            if outcome == Outcome::Done && tracked && cluster.driver_answered(&change.object).await
+            {
+                return (outcome, ANSWERED.to_owned());
+            }
+            (outcome, detail)
         }
         Action::DeleteVolume { .. } => {
             let gone = "the object is gone; the backend volume was left alone";

@@ -12,7 +12,7 @@ use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::Progre
 use crate::{
     client::{self, Connection, Reader},
     dump::{DumpError, DumpWriter, Input, Replace},
-    journal::{self, Entry, kept_backend::CONFIG_MAP, sightings},
+    journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
@@ -151,6 +151,11 @@ impl Collected {
         let namespace = self.namespace.clone().unwrap_or_default();
         let url = self.server_url().to_owned();
         live::identify(reader, &url, &mut self.intake).await.map_err(live_failure)?;
+        if let Some(folder) = self.journal_folder()
+            && let Some(history) = self.history(&folder, "finalizers that it added stay")
+        {
+            self.recall_finalizers(&history)?;
+        }
         let named = objects
             .iter()
             .map(|(kind, name)| Question::Exists(ObjectKey::named(*kind, &namespace, name)));
@@ -236,30 +241,49 @@ impl Collected {
         Ok(())
     }
 
-    /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
-    fn recall_kept(&mut self, folder: &Path) -> Result<(), Failure> {
+    /// Reads the journal of this machine; where it cannot be read, notes what is missing then.
+    fn history(&mut self, folder: &Path, missing: &str) -> Option<History> {
         match journal::history(folder) {
-            Ok(history) => {
-                let kept = history.kept().into_iter().filter_map(Entry::kept_backend);
-                kept.into_iter().try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
-            }
+            Ok(history) => Some(history),
             Err(error) => {
-                self.notes.push(format!(
-                    "{:#}: backends that this machine kept are not listed",
-                    anyhow::Error::new(error)
-                ));
-                Ok(())
+                self.notes.push(format!("{:#}: {missing}", anyhow::Error::new(error)));
+                None
             }
         }
     }
 
+    /// Takes in the finalizers that this tool added, by the journal of this machine.
+    fn recall_finalizers(&mut self, history: &History) -> Result<(), Failure> {
+        let mut added = history.added_finalizers().into_iter();
+        added
+            .try_for_each(|(volume, finalizer)| {
+                self.intake.added_finalizer(volume.clone(), finalizer.into())
+            })
+            .map_err(dump_failure)
+    }
+
+    /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
+    fn recall_kept(&mut self, history: &History) -> Result<(), Failure> {
+        let mut kept = history.kept().into_iter().filter_map(Entry::kept_backend);
+        kept.try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
+    }
+
+    /// The folder of the cluster that was read; `None` where there is none.
+    fn journal_folder(&self) -> Option<PathBuf> {
+        let LiveConnection { connection, .. } = self.live.as_ref()?;
+        let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
+        journal::folder(uid.as_deref(), &connection.server, &connection.authority)
+    }
+
     /// Takes in what earlier runs recorded; `None` when there is no usable record.
     fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
-        let Some(LiveConnection { connection, .. }) = &self.live else { return Ok(None) };
-        let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
-        let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
-        let Some(folder) = folder else { return Ok(None) };
-        self.recall_kept(&folder)?;
+        let Some(folder) = self.journal_folder() else { return Ok(None) };
+        if let Some(history) =
+            self.history(&folder, "backends that this machine kept are not listed")
+        {
+            self.recall_finalizers(&history)?;
+            self.recall_kept(&history)?;
+        }
         let known = match sightings::read(&folder) {
             Ok(known) => known,
             Err(error) => {

@@ -30,7 +30,7 @@ impl DumpArgs {
         if let Some(count) = collected.saved {
             let file = self.file.display();
             terminal::note(&format!(
-                "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps but what ours says of kept backends, no environment variables"
+                "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps but what ours says of kept backends, of environment variables only a few that name a provisioner"
             ));
         }
         tell(&collected, "audit");

@@ -32,7 +32,8 @@ use crate::{
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The id of a finding, or an object: pv/NAME, pvc/NAME or sts/NAME; without one, lists all ids
+    /// The id of a finding, or an object: pv/NAME, pvc/NAME, sts/NAME or driver/NAME; `driver` lists
+    /// the drivers, and without one, all ids are listed
     #[arg(value_name = "ID|OBJECT", add = clap_complete::ArgValueCandidates::new(super::complete::rule_ids))]
     subject: Option<String>,
     /// The namespace of the object [default: that of the context]
@@ -53,6 +54,9 @@ impl ExplainArgs {
             terminal::print(list).map_err(Failure::error)?;
             return Ok(Exit::Done);
         };
+        if DRIVER.contains(&&**subject) {
+            return self.drivers(connection).await;
+        }
         if let Some((resource, name)) = subject.split_once('/') {
             return self.object(connection, resource, name, &format).await;
         }
@@ -89,28 +93,30 @@ impl ExplainArgs {
         format: &Format,
     ) -> Result<Exit, Failure> {
         let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::StatefulSet];
-        let Some(kind) = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind)) else {
+        let is_driver = DRIVER.contains(&resource);
+        let known = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind));
+        let Some(kind) = known.or(is_driver.then_some(Kind::CsiDriver)) else {
             let told = format!("{resource:?} is no kind that can be explained");
             return Err(Failure::usage(told).hint(Some(
-                "there are pv/NAME, pvc/NAME and sts/NAME, and ids of findings".to_owned(),
+                "there are pv/NAME, pvc/NAME, sts/NAME and driver/NAME, and ids of findings"
+                    .to_owned(),
             )));
         };
-        if name.is_empty() || name.contains('/') {
+        // Provisioners that are not CSI have a slash in their name: rancher.io/local-path.
+        if name.is_empty() || name.contains('/') && !is_driver {
             return Err(Failure::usage(format!("{resource}/{name} names no object"))
                 .hint(Some("the namespace goes into -n".to_owned())));
         }
-        let (from, source) = if self.filename.is_empty() {
-            (ClusterSource::Live { connection, namespace: self.namespace.as_deref() }, Source::Live)
-        } else {
-            let inputs = self.filename.iter().map(Input::parse).collect();
-            (
-                ClusterSource::Dumps { inputs, complete: BTreeSet::new(), taken_at: None },
-                Source::Dump,
-            )
-        };
+        let (from, source) = self.source(connection);
         let settings = Settings::default();
         let collected = collect(from, &settings, None).await?;
         let cluster = &collected.intake.cluster;
+        if is_driver {
+            let subject = Subject::Driver(name.into());
+            let explained = rules::explain(cluster, &settings, &subject);
+            let explained = explained.expect("because every driver can be explained");
+            return print(&collected, &settings, &subject, explained, format, source);
+        }
         let key = self.key(&collected, kind, name)?;
         let found = cluster.subject(&key);
         let explained = found.and_then(|subject| {
@@ -121,6 +127,29 @@ impl ExplainArgs {
             return Err(not_there(cluster, &key));
         };
         print(&collected, &settings, &subject, explained, format, source)
+    }
+
+    fn source<'a>(&'a self, connection: &'a ConnectionArgs) -> (ClusterSource<'a>, Source) {
+        if self.filename.is_empty() {
+            let namespace = self.namespace.as_deref();
+            return (ClusterSource::Live { connection, namespace }, Source::Live);
+        }
+        let inputs = self.filename.iter().map(Input::parse).collect();
+        let dumps = ClusterSource::Dumps { inputs, complete: BTreeSet::new(), taken_at: None };
+        (dumps, Source::Dump)
+    }
+
+    /// Lists the drivers that the cluster has, with what is known of them.
+    async fn drivers(&self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let (from, _) = self.source(connection);
+        let settings = Settings::default();
+        let collected = collect(from, &settings, None).await?;
+        let cluster = &collected.intake.cluster;
+        let rows: Vec<_> = rules::drivers(cluster, &settings);
+        terminal::print(|out| list_drivers(out, &rows)).map_err(Failure::error)?;
+        tell(&collected, "explain");
+        let unseen = cluster.gaps().next().is_some();
+        Ok(if unseen { Exit::Incomplete } else { Exit::Done })
     }
 
     /// Which object is meant. In a dump, a name that only one namespace has needs no `-n`.
@@ -193,6 +222,24 @@ fn not_there(cluster: &Cluster, key: &ObjectKey) -> Failure {
             Failure::error(io::Error::other(format!("{key} was not seen: {}", unseen.reason)))
         }
     }
+}
+
+/// The words for a driver or a provisioner.
+const DRIVER: [&str; 4] = ["driver", "drivers", "csidriver", "csidrivers"];
+
+fn list_drivers(out: &mut dyn Write, rows: &[rules::DriverLine]) -> io::Result<()> {
+    if rows.is_empty() {
+        return writeln!(out, "no driver and no provisioner was seen");
+    }
+    for row in rows {
+        let volumes = match row.volumes {
+            1 => "1 volume".to_owned(),
+            many => format!("{many} volumes"),
+        };
+        let name = escape_control(&row.name);
+        writeln!(out, "{name}: {}, {volumes}, provisioner {}", row.title, row.provisioner)?;
+    }
+    writeln!(out, "\n`kubectl storage explain driver/NAME` tells the rest.")
 }
 
 fn list(out: &mut dyn Write) -> io::Result<()> {

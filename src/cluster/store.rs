@@ -2,7 +2,7 @@
 
 mod access;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Change, Coverage, Dirty, Gap, Reach, Seen,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::model::{
     Answer, BackendKey, ControllerRole, KeptBackend, Kind, ObjectId, ObjectKey, Question, Row,
-    Server, Sighting, Text, Time, for_each_row,
+    Server, Sighting, Text, Time, Uid, for_each_row,
 };
 
 /// A cluster as far as it was read: rows, coverage, answers, and the server's clock.
@@ -23,6 +23,7 @@ pub struct Cluster {
     pub(super) answers: BTreeMap<Question, Answer>,
     pub(super) sightings: BTreeMap<(ControllerRole, Text), Time>,
     pub(super) kept: BTreeMap<BackendKey, KeptBackend>,
+    pub(super) added_finalizers: BTreeSet<(Uid, Text)>,
     pub(super) coverages: Coverages,
     pub(super) server: Option<Server>,
     clock: Option<Time>,
@@ -159,6 +160,11 @@ impl Cluster {
                         }
                     }
                     Row::Kept(row) => self.keep(*row, dirty),
+                    Row::AddedFinalizer(volume, finalizer) => {
+                        // They are recalled once, before anything is judged.
+                        dirty.everything = true;
+                        self.added_finalizers.insert((volume, finalizer));
+                    }
                     Row::Sighting(sighting) => {
                         let Sighting { role, driver, absent_since } = sighting;
                         dirty.drivers.insert(Text::clone(&driver));

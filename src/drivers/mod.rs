@@ -11,6 +11,7 @@
 mod families;
 mod family;
 mod place;
+mod recognised;
 mod reference;
 
 pub use families::{FAMILIES, UNKNOWN};
@@ -19,6 +20,7 @@ pub use family::{
     Snapshots,
 };
 pub use place::{Extent, Letters, Overlap, Part, Place, PlaceKey, Relation, meeting};
+pub use recognised::{external_provisioners, family_of_image, family_of_workload};
 pub use reference::Reference;
 
 use std::{

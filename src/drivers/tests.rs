@@ -88,3 +88,71 @@ fn attributes_are_kept_only_where_the_handle_does_not_show_the_same() {
     let other = attributes(&[("server", "nas"), ("share", "/export"), ("subdir", "team")]);
     assert_eq!(attributes_that_matter(&handle, other.clone()), other);
 }
+
+/// The places of a volume as its row has them.
+pub(super) fn places(driver: &str, handle: &str, pairs: &[(&str, &str)]) -> Vec<Place<'static>> {
+    let key = key(driver, handle);
+    let kept = attributes_that_matter(&key, attributes(pairs));
+    used(&Reference::of(&key, &kept)).into_iter().map(Place::into_owned).collect()
+}
+
+/// How the closest of some places lies to the closest of others, with a question mark where that
+/// is not certain.
+pub(super) fn lies(mine: &[Place<'_>], theirs: &[Place<'_>]) -> String {
+    meeting(mine, theirs).map_or_else(
+        || "apart".to_owned(),
+        |it| {
+            let doubt = if it.is_certain() { "" } else { "?" };
+            format!("{:?}{doubt}", it.relation).to_lowercase()
+        },
+    )
+}
+
+/// A volume that is to be deleted, called `pv-1`.
+#[derive(Default)]
+pub(super) struct Case<'a> {
+    pub(super) driver: &'a str,
+    /// The driver, if empty.
+    pub(super) owner: &'a str,
+    pub(super) handle: &'a str,
+    pub(super) attributes: &'a [(&'a str, &'a str)],
+    pub(super) class: Option<&'a [(&'a str, &'a str)]>,
+    pub(super) arguments: &'a [&'a str],
+    pub(super) images: Option<&'a [&'a str]>,
+    pub(super) has_secret: bool,
+}
+
+/// What its driver or provisioner does.
+pub(super) fn destruction(case: &Case<'_>) -> Destruction {
+    let texts = |texts: &[&str]| texts.iter().map(|&it| it.into()).collect::<Vec<_>>();
+    let owner = if case.owner.is_empty() { case.driver } else { case.owner };
+    let key = key(case.driver, case.handle);
+    let kept = attributes_that_matter(&key, attributes(case.attributes));
+    let class: Option<Vec<_>> = case
+        .class
+        .map(|it| it.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect());
+    let (arguments, images) = (texts(case.arguments), case.images.map(texts));
+    (family(owner).deletion)(&Deletion {
+        reference: Reference::of(&key, &kept),
+        owner,
+        volume: "pv-1",
+        class: class.as_deref(),
+        arguments: Some(&arguments),
+        images: images.as_deref(),
+        has_secret: case.has_secret,
+    })
+}
+
+/// The same in words.
+pub(super) fn answer(case: &Case<'_>) -> String {
+    match destruction(case) {
+        Destruction::Storage { places, what } => {
+            assert!(!places.is_empty(), "{what} is nowhere");
+            format!("deletes {what}")
+        }
+        Destruction::Kept { what, .. } => what.into_owned(),
+        Destruction::Nothing(why) => format!("does nothing: {why}"),
+        Destruction::Fails(why) => format!("fails: {why}"),
+        Destruction::Undecided(why) => format!("undecided: {why}"),
+    }
+}

@@ -1,18 +1,26 @@
 //! The state of a controller: running, absent, or unknown (semantics#controller-state).
 
+mod action;
+mod lease;
 mod probes;
 mod sidecar_driver;
 mod sign_of_life;
+mod start;
 
 use std::time::Duration;
 
+use lease::LastLease;
+pub(crate) use lease::leases;
+use sidecar_driver::Host;
 use sign_of_life::SignOfLife;
+pub(crate) use start::deletes_since_its_start;
 
-use super::owner;
+use super::{Owner, owner};
 use crate::cluster::{Cx, Seen, Unseen};
+use crate::drivers::{self, ProvisionerKind};
 use crate::model::{
-    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, Probe, Text, Threshold,
-    Time, Volume,
+    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, PodUse, Probe, Text,
+    Threshold, Time, Volume, Workload,
 };
 
 /// Returns the state of a driver's provisioner.
@@ -40,8 +48,8 @@ pub fn controller_manager(cx: &Cx) -> ControllerState {
 
 fn state(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
     let key = FactKey::Controller(role, Text::clone(driver));
-    match &*cx.fact(key, || Fact::Controller(derive(cx, role, driver))) {
-        Fact::Controller(state) => state.clone(),
+    match &*cx.fact(key, || Fact::Controller(Box::new(derive(cx, role, driver)))) {
+        Fact::Controller(state) => ControllerState::clone(state),
         _ => derive(cx, role, driver),
     }
 }
@@ -65,26 +73,29 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
     }
 }
 
+/// Whether a pod may run the provisioner of a driver: it names it, or no other.
+pub(super) fn pod_may_provision(cx: &Cx, driver: &Text, pod: &PodUse) -> bool {
+    let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
+    Host::pod(pod).is_some_and(|host| search.may_serve(host))
+}
+
+/// Whether the pods of a workload may run the provisioner of a driver.
+pub(super) fn workload_may_provision(cx: &Cx, driver: &Text, workload: &Workload) -> bool {
+    let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
+    Host::workload(workload).is_some_and(|host| search.may_serve(host))
+}
+
 /// Derives the state of a controller from the cluster as it is now.
 pub(super) fn derive(cx: &Cx, role: ControllerRole, driver: &Text) -> ControllerState {
-    ControllerSearch {
-        cx,
-        role,
-        driver,
-        probes: Vec::new(),
-        runs_in: Vec::new(),
-        scaled_to_zero: None,
-        alive: None,
-        last_sign: None,
-        lease: false,
-    }
-    .state()
+    ControllerSearch::new(cx, role, driver).state()
 }
 
 struct ControllerSearch<'a, 'b> {
     cx: &'b Cx<'a>,
     role: ControllerRole,
     driver: &'b Text,
+    /// Whether it is a provisioner that is not CSI.
+    external: bool,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
     scaled_to_zero: Option<ObjectRef>,
@@ -92,8 +103,14 @@ struct ControllerSearch<'a, 'b> {
     alive: Option<Probe>,
     /// The latest sign of life of any age.
     last_sign: Option<Time>,
-    /// Whether it has a Lease, however old.
-    lease: bool,
+    /// Its youngest Lease, if that is not fresh.
+    lease: Option<LastLease>,
+    /// Whether a Lease of it is held and was renewed in time.
+    has_fresh_lease: bool,
+    /// Whether a pod that has not finished may run it.
+    pods_here: bool,
+    /// What contradicts `--driver-absent`.
+    objection: Option<String>,
 }
 
 /// The outcome of one probe.
@@ -108,7 +125,25 @@ enum ProbeOutcome {
     Unseen(Unseen),
 }
 
-impl ControllerSearch<'_, '_> {
+impl<'a, 'b> ControllerSearch<'a, 'b> {
+    fn new(cx: &'b Cx<'a>, role: ControllerRole, driver: &'b Text) -> Self {
+        Self {
+            cx,
+            role,
+            driver,
+            external: role == ControllerRole::Provisioner && is_external(cx, driver),
+            probes: Vec::new(),
+            runs_in: Vec::new(),
+            scaled_to_zero: None,
+            alive: None,
+            last_sign: None,
+            lease: None,
+            has_fresh_lease: false,
+            pods_here: false,
+            objection: None,
+        }
+    }
+
     fn state(mut self) -> ControllerState {
         let outcomes = [
             self.lease(),
@@ -119,13 +154,11 @@ impl ControllerSearch<'_, '_> {
         ];
         let all_negative = outcomes.iter().all(|outcome| matches!(outcome, ProbeOutcome::Nothing));
         let (liveness, because) = if self.alive.is_some() {
-            (Liveness::Alive, "")
+            (Liveness::Alive, String::new())
         } else if outcomes.iter().any(|outcome| matches!(outcome, ProbeOutcome::Unseen(_))) {
-            (Liveness::Unknown, "not everything that would show it was seen")
-        } else if all_negative {
-            self.absent()
+            (Liveness::Unknown, "not everything that would show it was seen".to_owned())
         } else {
-            (Liveness::Unknown, "it is installed, or half removed, but was not seen at work")
+            self.not_seen_at_work(all_negative)
         };
         let unseen = outcomes.into_iter().find_map(|outcome| match outcome {
             ProbeOutcome::Unseen(unseen) if liveness == Liveness::Unknown => {
@@ -133,12 +166,16 @@ impl ControllerSearch<'_, '_> {
             }
             _ => None,
         });
+        let stopped = self.stopped();
+        let expired_lease = self.lease.as_ref().filter(|it| it.held).map(|it| it.duration);
         let (because, latest) = match self.alive {
             Some(probe) => (probe.found, probe.latest),
-            None => (because.to_owned(), None),
+            None => (because, None),
         };
         ControllerState {
             unseen,
+            stopped: stopped.filter(|_| liveness != Liveness::Alive),
+            expired_lease: expired_lease.filter(|_| liveness == Liveness::Absent),
             liveness,
             because,
             latest,
@@ -149,40 +186,81 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// Returns the state of a controller of which no probe found a trace.
-    fn absent(&self) -> (Liveness, &'static str) {
+    /// Returns the state of a controller that no probe found at work, with the reason; everything
+    /// was read.
+    fn not_seen_at_work(&self, all_negative: bool) -> (Liveness, String) {
         let settings = self.cx.settings();
-        let name = match self.role {
-            ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
-            ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
-            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
-        };
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
-            // local-path, nfs-subdir…: their pods cannot be distinguished from other pods
-            // (semantics#reclaiming-controller).
-            return (Liveness::Unknown, "it is no CSI driver: nothing would show it");
+            // It can run in pods that are not recognised (semantics#reclaiming-controller).
+            let because = self.stopped();
+            let because = because.unwrap_or_else(|| "no Lease, pod or event shows it".to_owned());
+            return (Liveness::Unknown, because);
         }
-        if settings.absent_drivers.contains(name) {
-            return (Liveness::Absent, "nothing of it was found, and --driver-absent says so");
+        if settings.absent_drivers.contains(self.name()) {
+            return match &self.objection {
+                None => (
+                    Liveness::Absent,
+                    "nothing shows it at work, and --driver-absent says that it is gone".to_owned(),
+                ),
+                Some(objection) => {
+                    (Liveness::Unknown, format!("{objection}, although --driver-absent is given"))
+                }
+            };
+        }
+        if !all_negative {
+            let because = self.stopped().unwrap_or_else(|| {
+                "it is installed, or half removed, but was not seen at work".to_owned()
+            });
+            return (Liveness::Unknown, because);
         }
         if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
-            && !self.lease
+            && self.lease.is_none()
         {
             // It can run without a Lease and outside the cluster, without visible pods: then it
             // leaves no trace.
-            return (Liveness::Unknown, "it keeps no Lease that was seen");
+            return (Liveness::Unknown, "it keeps no Lease that was seen".to_owned());
         }
         // A sign of life after an earlier run found no trace restarts the wait.
         let since = self.cx.sighting(self.role, self.driver).max(self.last_sign);
         let seen_before = self.cx.sighting(self.role, self.driver).is_some();
         let wait = settings.thresholds.get(Threshold::DriverAbsent);
         if seen_before && since.is_some_and(|since| self.cx.passed(since, wait)) {
-            return (Liveness::Absent, "nothing of it was found, now and for long enough");
+            let because = "nothing of it was found, now and for long enough";
+            return (Liveness::Absent, because.to_owned());
         }
-        (
-            Liveness::Unknown,
-            "nothing of it was found, but not for long enough: it may be half of a reinstall",
-        )
+        let because = self.stopped().unwrap_or_else(|| {
+            "nothing of it was found, but not for long enough: it may be half of a reinstall"
+                .to_owned()
+        });
+        (Liveness::Unknown, because)
+    }
+
+    /// Whether every pod and workload was read that would run it.
+    fn all_read(&self) -> bool {
+        super::provisioners_seen(self.cx).is_ok()
+    }
+
+    /// Its name for `--driver-absent`.
+    fn name(&self) -> &str {
+        match self.role {
+            ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
+            ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
+            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
+        }
+    }
+
+    /// Returns what was read and shows that it is not at work, rather than that nothing shows it.
+    fn stopped(&self) -> Option<String> {
+        let expired = self.lease.as_ref().filter(|it| it.expired());
+        expired.map(LastLease::describe).or_else(|| {
+            let workload = self.scaled_to_zero.as_ref().filter(|_| !self.pods_here)?;
+            Some(format!("{workload} has no replicas"))
+        })
+    }
+
+    /// Records what contradicts `--driver-absent`; the first counts.
+    fn objects_to_word(&mut self, objection: impl FnOnce() -> String) {
+        self.objection.get_or_insert_with(objection);
     }
 
     fn probe(
@@ -223,6 +301,16 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
         volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
     };
     cx.volumes_of_driver(driver).any(of_csi) || is_registered(cx, driver)
+}
+
+/// Whether there is evidence that this is a provisioner that is not CSI: it is known as one, or made
+/// volumes that are not CSI volumes.
+fn is_external(cx: &Cx, driver: &Text) -> bool {
+    let kind = drivers::family(driver).provisioner.kind;
+    let made = |volume: &Volume| owner(volume) == Owner::External(Text::clone(driver));
+    !is_csi(cx, driver)
+        && (matches!(kind, ProvisionerKind::External { .. })
+            || cx.volumes_of_driver(driver).any(made))
 }
 
 /// Whether a `CSIDriver` or a `CSINode` of this driver was read.

@@ -42,7 +42,14 @@ pub(super) fn mentions(text: &str, driver: &str) -> bool {
 /// drivers.
 pub(super) fn named_driver(text: &str) -> Option<&str> {
     let flag = text.trim_start_matches('-');
-    for name in ["drivername=", "driver-name=", "driver_name="] {
+    for name in [
+        "drivername=",
+        "driver-name=",
+        "driver_name=",
+        "DRIVER_NAME=",
+        "CSI_DRIVER_NAME=",
+        "PROVISIONER_NAME=",
+    ] {
         if let Some(driver) = flag.strip_prefix(name) {
             return (!driver.contains('$') && !driver.is_empty()).then_some(driver);
         }

@@ -1,10 +1,10 @@
 //! Finalizers, and the controllers that set and remove them (semantics#finalizers).
 
 use super::driver_names::sanitize;
-use crate::model::{Metadata, Text, Volume};
+use crate::model::{DELETION_PROTECTION, Metadata, Text, Volume};
 
 /// Set and removed by csi-provisioner on volumes whose backend volume it would delete.
-pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+pub const EXTERNAL_PROVISIONER: &str = DELETION_PROTECTION;
 /// Set and removed by kube-controller-manager on in-tree volumes whose backend volume it would
 /// delete.
 pub const IN_TREE: &str = "kubernetes.io/pv-controller";

@@ -31,7 +31,8 @@ pub(crate) use blocking_finalizer::{
 };
 pub(crate) use columns::columns;
 pub(crate) use controller::{
-    SNAPSHOT_CONTROLLER, attacher, controller_manager, is_absent, is_csi, provisioner, snapshotter,
+    SNAPSHOT_CONTROLLER, attacher, controller_manager, deletes_since_its_start, is_absent, is_csi,
+    leases, provisioner, snapshotter,
 };
 pub(crate) use deletion_effect::{
     DataEffect, DeletionEffect, data_effect_without_claim, when_claim_is_deleted,
@@ -54,7 +55,7 @@ pub(crate) use in_use::{
     data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use node::{node_gone, node_problem, unready_host};
-pub(crate) use obstacle::{Obstacle, obstacle};
+pub(crate) use obstacle::{ALIVE_AND_STUCK, Obstacle, obstacle};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
 pub(crate) use owner::{Owner, known_deletable, owner};
 pub(crate) use protection::{
@@ -62,14 +63,15 @@ pub(crate) use protection::{
     looks_rolled_back, server_version,
 };
 pub(crate) use provisioner::{
-    Defect, claimed_versions, defect, deletes_static_volumes, honors_reclaim_policy,
-    may_patch_volumes, provisioners_seen, surely_deletes_static_volumes,
+    Defect, claimed_versions, defect, deletes_static_volumes, every_provisioner_honors_finalizer,
+    finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen,
+    surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use sharing::{lies, sharing};
 pub(crate) use storage::{
     Nearness, destruction, is_static, marks_of_others, neighbours, notable_neighbours,
-    provisioning_family, wishes_for,
+    provisioning_family, undecided_identity, wishes_for,
 };
 
 use crate::cluster::Cx;
@@ -117,13 +119,16 @@ pub(crate) use needs;
 pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
     match key {
         FactKey::Controller(role, driver) => {
-            Fact::Controller(controller::derive(cx, *role, driver))
+            Fact::Controller(Box::new(controller::derive(cx, *role, driver)))
         }
         FactKey::DeletionSecrets(driver) => {
             Fact::DeletionSecrets(deletion_secret::derive(cx, driver))
         }
         FactKey::ProvisionerVersions(driver) => {
             Fact::ProvisionerVersions(provisioner::derive(cx, driver))
+        }
+        FactKey::FinalizerSupport(driver) => {
+            Fact::FinalizerSupport(provisioner::derive_finalizer_support(cx, driver))
         }
         FactKey::ControllerSettings(driver) => {
             Fact::ControllerSettings(storage::derive_controller_settings(cx, driver))

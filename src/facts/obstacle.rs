@@ -71,6 +71,10 @@ impl Obstacle {
     }
 }
 
+/// What to do about a controller that is running, and makes no progress for so long that it will
+/// not by itself.
+pub const ALIVE_AND_STUCK: &str = "its controller is running and stuck; read its log, fix what it reports, and restart it if it still makes no progress";
+
 /// Returns the first cause of F05 that prevents the deletion of a volume. `Ok(None)`
 /// means that everything was read, and that no cause was found.
 ///

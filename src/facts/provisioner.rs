@@ -1,6 +1,8 @@
 //! Versions of the running csi-provisioner by image tag, and what is known of these versions
 //! (semantics#reclaim-policy, semantics#feature-gates).
 
+mod honored_finalizer;
+
 use std::collections::BTreeSet;
 
 use semver::Version;
@@ -11,6 +13,9 @@ use crate::model::{
     Answer, ClaimedVersion, ControllerRole, Fact, FactKey, Kind, ObjectRef, Question,
     SidecarContainer, Sidecars, Text, image_name,
 };
+
+pub(super) use honored_finalizer::derive as derive_finalizer_support;
+pub use honored_finalizer::{every_provisioner_honors_finalizer, finalizer_driver};
 
 /// Returns the claimed version of every pod and workload that runs the csi-provisioner of a driver.
 ///
@@ -55,14 +60,16 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     versions
 }
 
+/// The kinds that may run a csi-provisioner.
+const RUNNERS: [Kind; 5] =
+    [Kind::Pod, Kind::StatefulSet, Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet];
+
 /// Whether everything that may run a csi-provisioner was read.
 ///
 /// # Errors
 /// What was not read.
 pub fn provisioners_seen(cx: &Cx) -> Seen<()> {
-    [Kind::Pod, Kind::StatefulSet, Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet]
-        .into_iter()
-        .try_for_each(|kind| cx.all_of(kind))
+    RUNNERS.into_iter().try_for_each(|kind| cx.all_of(kind))
 }
 
 /// Returns the pods that hold the driver's Lease, by namespace and sanitised name: the Lease shows
@@ -90,15 +97,18 @@ fn claimed(
     if !container.plays(ControllerRole::Provisioner) {
         return None;
     }
-    let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
-    let account = named.unwrap_or_else(|| "default".into());
     Some(ClaimedVersion {
         object,
         image: Text::clone(&container.image),
         version: tag_version(&container.image),
         honor_flag: honor_flag(&container.args),
-        service_account: Some((Text::clone(namespace), account)),
+        service_account: Some(service_account(namespace, sidecars)),
     })
+}
+
+fn service_account(namespace: &Text, sidecars: &Sidecars) -> (Text, Text) {
+    let named = sidecars.service_account.clone().filter(|account| !account.is_empty());
+    (Text::clone(namespace), named.unwrap_or_else(|| "default".into()))
 }
 
 fn tag_version(image: &str) -> Option<Version> {
@@ -167,10 +177,13 @@ pub enum Defect {
 
 /// Returns the known defect of a claimed version.
 pub fn defect(claimed: &ClaimedVersion) -> Option<Defect> {
-    let version = claimed.version.as_ref()?;
+    defect_of(claimed.version.as_ref()?, claimed.honor_flag)
+}
+
+fn defect_of(version: &Version, honor_flag: Option<bool>) -> Option<Defect> {
     match (version.major, version.minor, version.patch) {
         (5, 0, 0 | 1) => Some(Defect::EmptyPatch),
-        (3, 1.., _) | (4, ..) if claimed.honor_flag != Some(true) => Some(Defect::Unprotected),
+        (3, 1.., _) | (4, ..) if honor_flag != Some(true) => Some(Defect::Unprotected),
         (0..=2, ..) | (3, 0, _) => Some(Defect::TooOld),
         _ => None,
     }

@@ -5,7 +5,7 @@
 //! it cannot show that for the last lines.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs::{self, File, TryLockError},
     io::{self, BufRead as _, BufReader, Read as _},
     path::Path,
@@ -20,7 +20,7 @@ use super::{
     Backend, Intent, JOURNAL, JournalConsequence, JournalError, Outcome,
     line::{self, JournalLine, LineBody, ParsedLine},
 };
-use crate::model::{Time, escape_control, format_time};
+use crate::model::{Time, Uid, escape_control, format_time};
 
 /// How often the lock is tried while another run appends, and the pause between tries. A reader
 /// never waits for a suspended run.
@@ -75,6 +75,17 @@ impl Entry {
         self.last() == Some(Outcome::Pending)
     }
 
+    /// Whether the API server has carried it out, whatever its effect.
+    pub fn wrote(&self) -> bool {
+        let written = [Outcome::Sent, Outcome::Done, Outcome::Pending];
+        self.outcomes.iter().any(|ended| written.contains(&ended.outcome))
+    }
+
+    /// Whether the API server has carried it out, or may have.
+    pub fn may_have_written(&self) -> bool {
+        self.wrote() || self.is_open()
+    }
+
     /// Whether its effect is verified.
     pub fn is_done(&self) -> bool {
         self.last() == Some(Outcome::Done)
@@ -119,6 +130,26 @@ impl History {
             .collect();
         kept.reverse();
         kept
+    }
+
+    /// Returns the finalizers that entries added, or may have added, and no later one removed, each
+    /// with the uid of its object.
+    pub fn added_finalizers(&self) -> BTreeSet<(&Uid, &str)> {
+        let mut added = BTreeSet::new();
+        for entry in &self.entries {
+            let Some(uid) = &entry.intent.object.uid else { continue };
+            if let Some(finalizer) = entry.intent.adds_finalizer.as_deref()
+                && entry.may_have_written()
+            {
+                added.insert((uid, finalizer));
+            }
+            if let Some(finalizer) = entry.intent.removes_finalizer.as_deref()
+                && entry.wrote()
+            {
+                added.remove(&(uid, finalizer));
+            }
+        }
+        added
     }
 
     /// Returns the sequences of the entries that a later, verified entry has undone.

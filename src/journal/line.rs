@@ -53,6 +53,12 @@ pub struct Intent {
     /// `--accept-leak`).
     #[serde(default)]
     pub keeps: bool,
+    /// The finalizer that the request adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adds_finalizer: Option<String>,
+    /// The finalizer that the request removes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removes_finalizer: Option<String>,
     /// The sequence of the entry that this one undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,

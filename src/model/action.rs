@@ -7,6 +7,9 @@ use super::{ObjectRef, Phase, ReclaimPolicy, Text, Uid};
 /// P-TOMBSTONE).
 pub const NO_CLAIM: (&str, &str) = ("default", "kubectl-storage-reclaimed");
 
+/// Set and removed by csi-provisioner on volumes whose backend volume it would delete.
+pub const DELETION_PROTECTION: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
@@ -18,6 +21,8 @@ pub enum Action {
         /// Whether the same patch annotates `storage.kubectl.dev/backend-state: unknown`: a
         /// provisioner may have begun to delete the backend volume (T31).
         doubts_backend: bool,
+        /// What the same patch does about the deletion-protection finalizer.
+        finalizer: FinalizerEdit,
     },
     /// P-RESERVE: drops the dead uid from claimRef and keeps the claim's name.
     ReserveVolume { volume: ObjectRef },
@@ -35,7 +40,13 @@ pub enum Action {
     DeleteVolume { volume: ObjectRef },
     /// Has an Available volume count as Released by a claim that never was, with the policy Delete:
     /// its provisioner deletes the backend volume then (F11, D-31).
-    CondemnVolume { volume: ObjectRef, from: ReclaimPolicy, claim: Uid },
+    CondemnVolume {
+        volume: ObjectRef,
+        from: ReclaimPolicy,
+        claim: Uid,
+        /// What the same patch does about the deletion-protection finalizer.
+        finalizer: FinalizerEdit,
+    },
     /// P-TOMBSTONE and P-RECREATE-PV: creates a volume object.
     CreateVolume { volume: ObjectRef, manifest: serde_json::Value },
     /// P-TOMBSTONE for a volume object that an earlier step deleted: what is created is rendered
@@ -61,6 +72,29 @@ impl Action {
         }
     }
 
+    /// The finalizer that it adds.
+    pub fn added_finalizer(&self) -> Option<&str> {
+        match self {
+            Self::SetReclaimPolicy { finalizer: FinalizerEdit::Added, .. }
+            | Self::CondemnVolume { finalizer: FinalizerEdit::Added, .. } => {
+                Some(DELETION_PROTECTION)
+            }
+            Self::AddFinalizer { finalizer, .. } => Some(finalizer),
+            _ => None,
+        }
+    }
+
+    /// The finalizer that it removes.
+    pub fn removed_finalizer(&self) -> Option<&str> {
+        match self {
+            Self::SetReclaimPolicy { finalizer: FinalizerEdit::Removed, .. } => {
+                Some(DELETION_PROTECTION)
+            }
+            Self::RemoveFinalizer { finalizer, .. } => Some(finalizer),
+            _ => None,
+        }
+    }
+
     /// The object that it is about.
     pub const fn object(&self) -> &ObjectRef {
         match self {
@@ -74,6 +108,19 @@ impl Action {
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
         }
     }
+}
+
+/// What a patch of the reclaim policy does about csi-provisioner's deletion-protection finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinalizerEdit {
+    /// Nothing.
+    Untouched,
+    /// It adds it, so that nobody's deletion of the object comes before that of the backend volume
+    /// (R-2644-11).
+    Added,
+    /// It removes it: this tool had added it, and with the policy Retain it would block the deletion
+    /// of the object where no csi-provisioner runs.
+    Removed,
 }
 
 /// What a patch tests, because the decision rested on it.

@@ -1,6 +1,6 @@
 //! Controllers that serve storage: roles, how sidecars are recognised, and whether one is running.
 
-use std::sync::LazyLock;
+use std::{sync::LazyLock, time::Duration};
 
 use memchr::memmem::Finder;
 
@@ -155,6 +155,12 @@ pub struct ControllerState {
     pub runs_in: Vec<ObjectRef>,
     /// The only workload that runs it, if that is scaled to zero.
     pub scaled_to_zero: Option<ObjectRef>,
+    /// What was read and shows that it is not at work: an expired Lease, or no replicas. `None`
+    /// where merely nothing shows it at work.
+    pub stopped: Option<String>,
+    /// The duration of its expired Lease, if that is part of why it is absent: the clock of its
+    /// holder may be wrong, so that a second reading has to confirm it before anything is written.
+    pub expired_lease: Option<Duration>,
 }
 
 impl ControllerState {

@@ -1,5 +1,7 @@
 //! Facts about drivers, derived once for all volumes of a driver.
 
+use std::collections::BTreeSet;
+
 use semver::Version;
 
 use super::{ControllerRole, ControllerState, ObjectRef, Text};
@@ -13,6 +15,9 @@ pub enum FactKey {
     DeletionSecrets(Text),
     /// The versions that run as csi-provisioner of a driver.
     ProvisionerVersions(Text),
+    /// Whether every csi-provisioner that may serve a driver honors the deletion-protection
+    /// finalizer.
+    FinalizerSupport(Text),
     /// How the controller of a driver was started.
     ControllerSettings(Text),
     /// Whether the handles of a driver of which nothing is known identify its volumes.
@@ -27,7 +32,8 @@ impl FactKey {
             | Self::DeletionSecrets(driver)
             | Self::ProvisionerVersions(driver)
             | Self::ControllerSettings(driver)
-            | Self::Identity(driver) => driver,
+            | Self::Identity(driver)
+            | Self::FinalizerSupport(driver) => driver,
         }
     }
 }
@@ -35,9 +41,10 @@ impl FactKey {
 /// A fact about a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    Controller(ControllerState),
+    Controller(Box<ControllerState>),
     DeletionSecrets(bool),
     ProvisionerVersions(Vec<ClaimedVersion>),
+    FinalizerSupport(FinalizerSupport),
     /// `None` where no pod and no workload of it was found.
     ControllerSettings(Option<ControllerSettings>),
     /// Why they do not, or `None` if they do.
@@ -52,6 +59,11 @@ pub struct ControllerSettings {
     /// Images of all containers.
     pub images: Vec<Text>,
 }
+
+/// The service accounts, each with its namespace, of every csi-provisioner that may serve a driver:
+/// those honor the deletion-protection finalizer if they may patch volumes. `Err` is the reason why
+/// that is not certain.
+pub type FinalizerSupport = Result<BTreeSet<(Text, Text)>, String>;
 
 impl Fact {
     /// Whether both facts agree, apart from the latest evidence: a renewed Lease alone changes

@@ -28,6 +28,13 @@ pub struct Metadata {
     pub owners: Box<[OwnerReference]>,
     /// The managers of the few fields that rules read, from `metadata.managedFields`.
     pub managers: FieldManagers,
+    /// Our own annotations, which few objects have.
+    pub exemptions: Option<Box<Exemptions>>,
+}
+
+/// Our own annotations, which exempt an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exemptions {
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
@@ -51,6 +58,16 @@ impl Metadata {
     /// Returns the managers that own the field.
     pub fn managers_of<'a>(&'a self, field: &'a ManagedField) -> impl Iterator<Item = Managed<'a>> {
         self.managers.iter().filter(move |owner| owner.field == field)
+    }
+
+    /// `storage.kubectl.dev/ignore`: finding ids and a reason.
+    pub fn ignore(&self) -> Option<&str> {
+        self.exemptions.as_ref()?.ignore.as_deref()
+    }
+
+    /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
+    pub fn keep_until(&self) -> Option<&str> {
+        self.exemptions.as_ref()?.keep_until.as_deref()
     }
 
     /// Returns a label's value.

@@ -37,8 +37,8 @@ mod uid;
 mod volume;
 mod workload;
 
-pub use action::Action;
-pub(crate) use action::{Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
+pub use action::{Action, FinalizerEdit};
+pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
 pub(crate) use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};
 pub(crate) use backend::migrated_driver;
@@ -50,14 +50,16 @@ pub(crate) use controller::{ControllerState, Liveness, Probe, image_name};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;
-pub(crate) use fact::{ClaimedVersion, ControllerSettings, Fact};
+pub(crate) use fact::{ClaimedVersion, ControllerSettings, Fact, FinalizerSupport};
 pub(crate) use finding::{Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{Finding, Severity, VerdictState};
 pub use kept::{KeptBackend, Recorded};
 pub use kind::Kind;
 pub use lease::Lease;
 pub(crate) use metadata::FieldManager;
-pub use metadata::{FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference};
+pub use metadata::{
+    Exemptions, FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference,
+};
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse};
@@ -69,7 +71,7 @@ pub(crate) use row::{NamedRow, ObjectId};
 pub use server::Server;
 pub use settings::Settings;
 pub(crate) use settings::{Recording, Scope, SecretAssertion, Selector};
-pub use sidecar::{SidecarContainer, Sidecars};
+pub use sidecar::{REGISTRAR, SidecarContainer, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub(crate) use statefulset::split_ordinal;
 pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet};

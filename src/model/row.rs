@@ -3,7 +3,7 @@
 use super::{
     Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, KeptBackend,
     Kind, Lease, Metadata, Node, ObjectKey, PodUse, Question, Sighting, SnapshotContent,
-    StatefulSet, StorageClass, Text, Volume, VolumeSnapshot, Workload,
+    StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot, Workload,
 };
 
 /// The place of a row in its table.
@@ -117,6 +117,8 @@ macro_rules! declare_rows {
             Sighting(Sighting),
             /// A kept backend volume, as one of its records describes it.
             Kept(Box<KeptBackend>),
+            /// A finalizer that this tool added to a volume, as the journal has it.
+            AddedFinalizer(Uid, Text),
         }
 
         impl Row {
@@ -124,7 +126,10 @@ macro_rules! declare_rows {
             pub fn key(&self) -> Option<ObjectKey> {
                 match self {
                     $(Self::$variant(row) => Some(row.object_key()),)+
-                    Self::Answer(..) | Self::Sighting(_) | Self::Kept(_) => None,
+                    Self::Answer(..)
+                    | Self::Sighting(_)
+                    | Self::Kept(_)
+                    | Self::AddedFinalizer(..) => None,
                 }
             }
         }

@@ -18,6 +18,9 @@ pub struct Settings {
     pub scope: Scope,
     /// Drivers that the user declared absent (`--driver-absent`).
     pub absent_drivers: BTreeSet<Text>,
+    /// Provisioners that the user asserts to be at work although nothing shows them
+    /// (`--provisioner-alive`).
+    pub alive_provisioners: BTreeSet<Text>,
     /// Acting on an age that is unknown or that only one source shows.
     pub include_unknown_age: bool,
     /// Acting on a volume whose claim was recreated.

@@ -17,7 +17,7 @@ use super::{
     scalar::Timestamp,
     slim::{is_default, or_default, slim},
 };
-use crate::model::{self, Metadata, Uid};
+use crate::model::{self, Exemptions, Metadata, Uid};
 
 pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(super) const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -256,6 +256,13 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
         }
     }
 
+    fn exemptions(&self) -> Option<Box<Exemptions>> {
+        let ignore = self.annotation(IGNORE).map(Into::into);
+        let keep_until = self.annotation(KEEP_UNTIL).map(Into::into);
+        let any = ignore.is_some() || keep_until.is_some();
+        any.then(|| Box::new(Exemptions { ignore, keep_until }))
+    }
+
     pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, FieldProblem> {
         Ok(Metadata {
             name: self.name.as_str().into(),
@@ -267,8 +274,7 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
             labels: folder.labels(self.labels.iter()),
             owners: self.owner_references.iter().map(|entry| entry.fold(folder)).collect(),
             managers: managed::fold(self.managed_fields.entries(), folder)?,
-            ignore: self.annotation(IGNORE).map(Into::into),
-            keep_until: self.annotation(KEEP_UNTIL).map(Into::into),
+            exemptions: self.exemptions(),
         })
     }
 }

@@ -1,12 +1,14 @@
 //! Slim types: one for each kind of object, with the fields that its row needs.
 //!
 //! A slim type decodes from protobuf, JSON and YAML, and encodes as a small object of the same
-//! kind, which is what a dump holds. It never stores other fields, such as environment variables or
-//! the values of secrets. [`AnyObject::fold`] turns it into a row. An object with a time or a
+//! kind, which is what a dump holds. It never stores other fields, such as the values of secrets. Of
+//! environment variables it stores the literal values of a few names that say which provisioner a
+//! container is and what it serves (`environment`), and never one that comes from elsewhere. [`AnyObject::fold`] turns it into a row. An object with a time or a
 //! quantity that does not parse has no row: the error names the field.
 //!
 //! - `any`: the list of all kinds, and objects of any kind.
-//! - `slim`, `scalar`, `entries`: how slim types are declared; times and quantities; maps.
+//! - `slim`, `scalar`, `entries`, `environment`: how slim types are declared; times and quantities;
+//!   maps; environment variables.
 //! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
 //!   kinds share.
 //! - One file for each kind or two.
@@ -19,6 +21,7 @@ mod class;
 mod csi_source;
 mod driver;
 mod entries;
+mod environment;
 mod event;
 mod lease;
 mod managed;

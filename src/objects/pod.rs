@@ -1,13 +1,17 @@
 //! `Pod`, and `PodSpec`, which pods share with the templates of workloads.
 
 use super::{
-    FieldProblem, Folded, Folder, PodMeta, SlimObject, meta,
+    FieldProblem, Folded, Folder, PodMeta, SlimObject,
+    environment::Environment,
+    meta,
     node::{Condition, is_ready},
     pod_volume::PodVolume,
     slim::slim,
 };
+use crate::drivers;
 use crate::model::{
-    self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, Row, Sidecars, Uid,
+    self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, REGISTRAR, Row, Sidecars, Uid,
+    image_name,
 };
 
 slim! {
@@ -43,7 +47,7 @@ slim! {
         pub node_name: String,
     }
 
-    /// A container: its image and command, never its environment.
+    /// A container: its image and command, and a few variables of its environment.
     pub struct Container {
         /// Its name in the pod.
         #[prost(string, tag = "1")]
@@ -57,6 +61,9 @@ slim! {
         /// The command's arguments.
         #[prost(string, repeated, tag = "4")]
         pub args: Vec<String>,
+        /// Those of its environment variables that are read.
+        #[prost(message, required, tag = "7")]
+        pub env: Environment,
     }
 
     /// `status` of a pod.
@@ -136,19 +143,37 @@ impl PodSpec {
     /// Returns the storage sidecars, if there are any, with every text that may contain the name of
     /// their driver.
     pub(super) fn sidecars(&self, folder: &mut Folder) -> Option<Sidecars> {
+        self.sidecars_that(folder, Container::is_sidecar)
+    }
+
+    /// The same for the template of a `DaemonSet`, which may run the node plugin of a driver. Its
+    /// pods are as many as the nodes, and tell nothing else.
+    pub(super) fn sidecars_of_nodes(&self, folder: &mut Folder) -> Option<Sidecars> {
+        self.sidecars_that(folder, |it| it.is_sidecar() || it.is_registrar())
+    }
+
+    fn sidecars_that(
+        &self,
+        folder: &mut Folder,
+        is_sidecar: fn(&Container) -> bool,
+    ) -> Option<Sidecars> {
         let all = || self.init_containers.iter().chain(&self.containers);
-        if !all().any(Container::is_sidecar) {
+        if !all().any(is_sidecar) {
             return None;
         }
-        let containers = all().filter(|container| container.is_sidecar());
+        let containers = all().filter(|container| is_sidecar(container));
         let container = |container: &Container, folder: &mut Folder| model::SidecarContainer {
             name: folder.text(&container.name),
             image: folder.text(&container.image),
             args: folder.texts(container.words()),
         };
         let paths = self.volumes.iter().filter_map(PodVolume::host_path);
-        let mut mentions: Vec<&String> =
-            all().flat_map(Container::words).chain(paths.map(|path| &path.path)).collect();
+        let environment: Vec<String> = all().flat_map(|it| it.env.texts()).collect();
+        let mut mentions: Vec<&String> = all()
+            .flat_map(Container::words)
+            .chain(paths.map(|path| &path.path))
+            .chain(&environment)
+            .collect();
         mentions.sort_unstable();
         mentions.dedup();
         Some(Sidecars {
@@ -173,6 +198,11 @@ impl Container {
         ControllerRole::ALL
             .into_iter()
             .any(|role| role.may_be_played_by(image) || role.is_called(name))
+            || drivers::external_provisioners(image).next().is_some()
+    }
+
+    fn is_registrar(&self) -> bool {
+        image_name(&self.image).ends_with(REGISTRAR) || self.name.ends_with(REGISTRAR)
     }
 }
 

@@ -164,7 +164,10 @@ fn workload(
     template: &PodSpec,
     folder: &mut Folder,
 ) -> Option<Workload> {
-    let sidecars = template.sidecars(folder);
+    let sidecars = match kind {
+        Kind::DaemonSet => template.sidecars_of_nodes(folder),
+        _ => template.sidecars(folder),
+    };
     let claims = template.claim_names();
     let inline = template.inline(folder, "");
     if sidecars.is_none() && claims.is_empty() && inline.is_empty() {

@@ -9,9 +9,10 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     Action, Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef,
-    DeletionSecret, FieldOwner, Kind, Lease, ManagedField, Metadata, MountedClaim, Node,
-    NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, Phase, PodPhase, PodUse, Question,
-    ReclaimPolicy, Row, Selector, SnapshotContent, SnapshotSource, StorageClass, Uid, VolumeSource,
+    DeletionSecret, FieldOwner, FinalizerEdit, Kind, Labels, Lease, ManagedField, Metadata,
+    MountedClaim, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, Phase, PodPhase,
+    PodUse, Question, ReclaimPolicy, Row, Selector, SidecarContainer, Sidecars, SnapshotContent,
+    SnapshotSource, StorageClass, Uid, VolumeSource,
 };
 
 const ALIVE: &str = "ebs.csi.aws.com";
@@ -179,8 +180,10 @@ fn volume(traits: &Traits, index: usize) -> Volume {
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),
-            ignore: (against == A::Ignore).then(|| "all legal hold".into()),
-            keep_until: (against == A::KeepUntil).then(|| "2099-01-01".into()),
+            exemptions: Some(Box::new(crate::model::Exemptions {
+                ignore: (against == A::Ignore).then(|| "all legal hold".into()),
+                keep_until: (against == A::KeepUntil).then(|| "2099-01-01".into()),
+            })),
             deleting: (against == A::Terminating).then(|| at(1)),
             ..metadata(&name)
         },
@@ -279,7 +282,12 @@ fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
         }))
     };
     let nodes = [node("well", true, &[]), node("sick", false, &[])];
-    let rows = [lease, class("fast"), class("slow")].into_iter().chain(nodes);
+    let may_patch = Question::MayPatchVolumes {
+        namespace: "storage".into(),
+        service_account: "provisioner".into(),
+    };
+    let provisioner = [rows::provisioner(), Row::Answer(may_patch, Answer::Yes)];
+    let rows = [lease, class("fast"), class("slow")].into_iter().chain(nodes).chain(provisioner);
     let volumes = volumes.into_iter().map(|it| Row::Volume(Box::new(it)));
     cluster.apply(Change::Clock(at(0)), &mut dirty);
     for row in volumes.chain(rows).chain(rest) {

@@ -14,6 +14,9 @@ const NAMED: usize = 5;
 /// The result of a check: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
 
+/// The danger flags on which a passed check relies.
+pub(super) type ReliedFlags = Vec<&'static str>;
+
 /// Makes checks in order; the function returns the first that does not pass.
 macro_rules! all {
     ($($check:expr),+ $(,)?) => {$(
@@ -32,10 +35,10 @@ pub(super) fn third_party_finalizers(volume: &Volume) -> Option<String> {
 
 /// Refuses where an annotation exempts it.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
-    if let Some(ignore) = &metadata.ignore {
+    if let Some(ignore) = metadata.ignore() {
         return Err(format!("annotation storage.kubectl.dev/ignore: {ignore}"));
     }
-    if let Some(until) = &metadata.keep_until {
+    if let Some(until) = metadata.keep_until() {
         // A date that does not parse never expires: its author wanted protection.
         let expired =
             parse_day(until).is_some_and(|time| cx.passed(time, std::time::Duration::ZERO));
@@ -171,19 +174,56 @@ pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<C
     })
 }
 
-/// Refuses unless a controller is running.
+/// A controller that has to run so that a remedy has its effect.
+pub(super) struct Needed<'a> {
+    /// Its description, such as `csi-provisioner of disk.example.com`.
+    pub(super) who: String,
+    /// Its name for `--provisioner-alive`.
+    pub(super) name: &'a str,
+    pub(super) state: ControllerState,
+}
+
+/// The flag with which the user asserts that a provisioner is running.
+pub(super) const PROVISIONER_ALIVE: &str = "--provisioner-alive";
+
+/// Refuses unless a controller is running. Where nothing shows whether it is, the user's word
+/// counts, if `word` says so, which then becomes one of the flags on which the proposal relies.
+/// Nothing overrides what shows that it is not running.
 ///
 /// # Errors
 /// When objects were not read that would show it.
-pub(super) fn alive(state: &ControllerState, who: &str) -> Seen<Checked> {
-    Ok(match state.liveness {
-        Liveness::Alive => Ok(()),
-        Liveness::Absent => Err(format!("{who} is absent: {}", state.because)),
-        Liveness::Unknown => match &state.unseen {
-            Some((kind, reason)) => {
-                return Err(Unseen { kind: *kind, namespace: None, reason: reason.clone() });
-            }
-            None => Err(format!("{who} may not be running: {}", state.because)),
-        },
-    })
+pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) -> Seen<Checked> {
+    let Needed { who, name, state } = needed;
+    match state.liveness {
+        Liveness::Alive => return Ok(Ok(())),
+        Liveness::Absent => return Ok(Err(format!("{who} is absent: {}", state.because))),
+        Liveness::Unknown => {}
+    }
+    if let Some(stopped) = &state.stopped {
+        return Ok(Err(format!("{who} is not running: {stopped}; start it first")));
+    }
+    let Some(relies_on) = word else {
+        return match unseen(state) {
+            Some(unseen) => Err(unseen),
+            None => Ok(Err(format!("{who} may not be running: {}", state.because))),
+        };
+    };
+    if cx.settings().alive_provisioners.contains(*name) {
+        relies_on.push(PROVISIONER_ALIVE);
+        return Ok(Ok(()));
+    }
+    let lifts = format!("{PROVISIONER_ALIVE} {name} asserts that it is");
+    match unseen(state) {
+        Some(unseen) => {
+            let reason = format!("{}; whether {who} is running: {lifts}", unseen.reason);
+            Err(Unseen { reason, ..unseen })
+        }
+        None => Ok(Err(format!("{who} may not be running: {}; {lifts}", state.because))),
+    }
+}
+
+/// Returns what was not read that would show the state of a controller.
+fn unseen(state: &ControllerState) -> Option<Unseen> {
+    let (kind, reason) = state.unseen.as_ref()?;
+    Some(Unseen { kind: *kind, namespace: None, reason: reason.clone() })
 }

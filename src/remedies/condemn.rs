@@ -7,10 +7,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Remedy, checks, exclusive, reclaim, released, snapshots};
+use super::{Remedy, checks, deletion_protection, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Action, Effect, Phase, Proposal, Refusal, Uid, Undo, Volume};
+use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Undo, Volume};
 
 /// `gc pv/NAME --destroy-data` (F11, D-31).
 pub static REMEDY: Remedy = Remedy {
@@ -23,14 +23,16 @@ pub static REMEDY: Remedy = Remedy {
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
-    let effect = || Effect {
+    let effect = |finalizer| Effect {
         what: format!(
-            "gives it a claim that never was and the policy Delete; then {} deletes the backend volume and the object",
+            "gives it a claim that never was and the policy Delete{}; then {} deletes the backend volume and the object",
+            deletion_protection::in_words(finalizer),
             owner.describe()
         ),
         risk: "the data is gone for good".to_owned(),
     };
-    let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
+    let refuse =
+        |reason: String| Ok(Err(Refusal { reason, effect: effect(FinalizerEdit::Untouched) }));
     let mut notices = Vec::new();
     let mut relies_on = vec!["--destroy-data"];
     if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
@@ -39,13 +41,15 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let Some(uid) = &volume.metadata.uid else {
         return refuse("its uid is not known".to_owned());
     };
+    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::CondemnVolume {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
             claim: placeholder_claim_uid(uid),
+            finalizer,
         }],
-        effect: effect(),
+        effect: effect(finalizer),
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
         relies_on,
@@ -57,7 +61,7 @@ fn check(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
-    relies_on: &mut released::ReliedFlags,
+    relies_on: &mut checks::ReliedFlags,
 ) -> Seen<checks::Checked> {
     checks::all!(
         is_free(cx, volume),
@@ -67,9 +71,10 @@ fn check(
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
         snapshots::allow_deletion(cx, volume, &facts::owner(volume), notices, relies_on)?,
-        reclaim::owner_will_act(cx, volume, &facts::owner(volume))?,
+        reclaim::owner_will_act(cx, volume, &facts::owner(volume), Some(relies_on))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );
+    reclaim::notice_word(relies_on, notices);
     Ok(exclusive::clearance(cx, volume, &facts::owner(volume), None)?.map(|clearance| {
         notices.extend(clearance.notices);
         relies_on.extend(clearance.relies_on);

@@ -59,7 +59,7 @@ fn check(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
-    relies_on: &mut released::ReliedFlags,
+    relies_on: &mut checks::ReliedFlags,
 ) -> Seen<checks::Checked> {
     let owner = facts::owner(volume);
     match facts::provisioning_family(&owner).object_dropped {

@@ -7,6 +7,7 @@
 
 mod checks;
 mod condemn;
+mod deletion_protection;
 mod exclusive;
 pub(crate) mod finalizers;
 mod keep_backend;

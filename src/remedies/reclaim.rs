@@ -1,18 +1,18 @@
 //! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
-use super::{Remedy, checks, exclusive, released, snapshots};
+use super::{Remedy, checks, deletion_protection, exclusive, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
-    Action, Effect, Proposal, ReclaimPolicy, Refusal, Text, Threshold, Undo, Volume,
-    format_duration,
+    Action, ControllerRole, Effect, FinalizerEdit, Proposal, ReclaimPolicy, Refusal, Text,
+    Threshold, Undo, Volume, format_duration,
 };
 
 /// P-POLICY from Retain to Delete, with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
-    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, SubjectAccessReview],
     writes: &[("patch", "persistentvolumes")],
     command: |cx, volume| {
         let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
@@ -24,27 +24,36 @@ pub static REMEDY: Remedy = Remedy {
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
-    let effect = |what: &str| Effect {
-        what: format!("sets the reclaim policy to Delete; then {} {what}", owner.describe()),
+    let effect = |finalizer, what: &str| Effect {
+        what: format!(
+            "sets the reclaim policy to Delete{}; then {} {what}",
+            deletion_protection::in_words(finalizer),
+            owner.describe()
+        ),
         risk: "the data is gone for good; Retain is often deliberate".to_owned(),
     };
     let refuse = |reason| {
-        Ok(Err(Refusal { reason, effect: effect("deletes the backend volume and the object") }))
+        Ok(Err(Refusal {
+            reason,
+            effect: effect(FinalizerEdit::Untouched, "deletes the backend volume and the object"),
+        }))
     };
     let mut relies_on = Vec::new();
     let what = match check(cx, volume, &owner, &mut notices, &mut relies_on)? {
         Ok(what) => what,
         Err(reason) => return refuse(reason),
     };
-    let effect = || effect(&format!("{what} and the object"));
+    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
+    let effect = |finalizer| effect(finalizer, &format!("{what} and the object"));
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
             from: ReclaimPolicy::Retain,
             to: ReclaimPolicy::Delete,
             doubts_backend: false,
+            finalizer,
         }],
-        effect: effect(),
+        effect: effect(finalizer),
         undo: Undo::Never("the owner deletes the backend volume at once"),
         notices,
         relies_on,
@@ -59,7 +68,7 @@ fn check(
     volume: &Volume,
     owner: &Owner,
     notices: &mut Vec<String>,
-    relies_on: &mut released::ReliedFlags,
+    relies_on: &mut checks::ReliedFlags,
 ) -> Seen<Result<String, String>> {
     checks::all!(
         released::is_left_over(cx, volume, relies_on)?,
@@ -75,9 +84,10 @@ fn check(
     relies_on.extend(clearance.relies_on);
     checks::all!(
         snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
-        owner_will_act(cx, volume, owner)?,
+        owner_will_act(cx, volume, owner, Some(relies_on))?,
         checks::secret_is_there(cx, volume, owner)?,
     );
+    notice_word(relies_on, notices);
     if let Some(finalizers) = checks::third_party_finalizers(volume) {
         notices.push(format!("the object stays until somebody else takes off {finalizers}"));
     }
@@ -90,16 +100,22 @@ fn check(
 }
 
 /// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with
-/// policy Delete.
-pub(super) fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<checks::Checked> {
+/// policy Delete. With `word`, `--provisioner-alive` counts where nothing shows whether it runs.
+pub(super) fn owner_will_act(
+    cx: &Cx,
+    volume: &Volume,
+    owner: &Owner,
+    word: Option<&mut checks::ReliedFlags>,
+) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {
             if let Some(named) = volume.source.driver().filter(|named| *named != driver) {
                 // One driver would delete by a handle of another.
                 return Ok(Err(format!("it names driver {named}, but {driver} would delete it")));
             }
-            let state = facts::provisioner(cx, driver);
-            if let Err(reason) = checks::alive(&state, &format!("csi-provisioner of {driver}"))? {
+            let (who, name) = (format!("csi-provisioner of {driver}"), &**driver);
+            let needed = checks::Needed { who, name, state: facts::provisioner(cx, driver) };
+            if let Err(reason) = checks::alive(cx, &needed, word)? {
                 return Ok(Err(reason));
             }
             match volume.is_dynamic() {
@@ -108,10 +124,30 @@ pub(super) fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<ch
             }
         }
         Owner::External(provisioner) => {
-            Err(format!("whether external provisioner {provisioner} is running cannot be told"))
+            let (who, name) = (format!("external provisioner {provisioner}"), &**provisioner);
+            let state = facts::provisioner(cx, provisioner);
+            let needed = checks::Needed { who, name, state };
+            if let Err(reason) = checks::alive(cx, &needed, word)? {
+                return Ok(Err(reason));
+            }
+            match facts::deletes_since_its_start(cx, provisioner, volume) {
+                Some(true) => Ok(()),
+                Some(false) => Err(format!(
+                    "{} was started after the volume was made, and ignores such volumes for ever",
+                    needed.who
+                )),
+                None => Err(format!(
+                    "{} deletes only what it has made since it was started, and when that was is not known",
+                    needed.who
+                )),
+            }
         }
         Owner::InTree(plugin) => match facts::known_deletable(plugin, cx.server()) {
-            Some(true) => checks::alive(&facts::controller_manager(cx), "kube-controller-manager")?,
+            Some(true) => {
+                let name = ControllerRole::ControllerManager.name();
+                let state = facts::controller_manager(cx);
+                checks::alive(cx, &checks::Needed { who: name.to_owned(), name, state }, word)?
+            }
             Some(false) => Err(format!("no controller can delete volumes of {plugin} any more")),
             None => Err(format!("whether this server can delete volumes of {plugin} is not known")),
         },
@@ -119,6 +155,16 @@ pub(super) fn owner_will_act(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<ch
             Err(format!("no controller deletes static in-tree volumes ({source})"))
         }
     })
+}
+
+/// Adds what a user should know before relying on the word that a provisioner is running.
+pub(super) fn notice_word(relies_on: &[&str], notices: &mut Vec<String>) {
+    if relies_on.contains(&checks::PROVISIONER_ALIVE) {
+        notices.push(
+            "nothing shows its provisioner at work: until one runs, the volume stays Released with policy Delete, and its deletion begins as soon as one does"
+                .to_owned(),
+        );
+    }
 }
 
 /// Refuses unless csi-provisioner deletes static volumes, as it does from 3.5 on (R-2644-8).

@@ -1,13 +1,10 @@
 //! Checks of a Released volume: that it is one, that nothing uses it any more, and that its age can
 //! be trusted. All remedies for such volumes make them.
 
-use super::checks::{self, Checked};
+use super::checks::{self, Checked, ReliedFlags};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
 use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
-
-/// The danger flags on which a passed check relies.
-pub(super) type ReliedFlags = Vec<&'static str>;
 
 /// Refuses unless it is Released with policy Retain, with a trusted age, and no claim references
 /// it.

@@ -1,6 +1,6 @@
 //! Sets the reclaim policy to Retain, which stops a deletion and destroys nothing.
 
-use super::Remedy;
+use super::{Remedy, deletion_protection};
 use crate::cluster::{Cx, Seen};
 use crate::model::{Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume};
 
@@ -14,7 +14,7 @@ pub static REMEDY: Remedy = Remedy {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every remedy")]
-fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let effect = effect(volume);
     if volume.reclaim_policy == ReclaimPolicy::Retain {
         return Ok(Err(Refusal { reason: "its policy is already Retain".to_owned(), effect }));
@@ -27,12 +27,14 @@ fn propose(_: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     if deleting {
         notices.push("a stop, not an undo: the backend may already be half deleted, and the volume is annotated so".to_owned());
     }
+    let finalizer = deletion_protection::without_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
             to: ReclaimPolicy::Retain,
             doubts_backend: deleting,
+            finalizer,
         }],
         effect,
         undo: if deleting {

@@ -3,10 +3,11 @@
 
 use serde_json::Value;
 
-use super::Manifest;
+use super::{Manifest, deletion_protection};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Action, ClaimPhase, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
+    Action, ClaimPhase, Effect, FinalizerEdit, Phase, Proposal, ReclaimPolicy, Refusal, Undo,
+    Volume,
 };
 
 /// The name of this purpose in plans and in the journal.
@@ -48,16 +49,23 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
     if let Some(reason) = obstacle(cx, volume, before)? {
         return Ok(Err(Refusal { reason, effect }));
     }
+    let mut notices = Vec::new();
+    let finalizer = match policy {
+        // Its csi-provisioner adds the finalizer to a bound volume by itself.
+        ReclaimPolicy::Delete => FinalizerEdit::Untouched,
+        _ => deletion_protection::without_delete(cx, volume, &mut notices),
+    };
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
             from: ReclaimPolicy::Retain,
             to: policy.clone(),
             doubts_backend: false,
+            finalizer,
         }],
         effect,
         undo: Undo::Never("but `retain` sets it to Retain again, as long as the claim is there"),
-        notices: Vec::new(),
+        notices,
         relies_on: Vec::new(),
         keeps_backend: false,
     }))

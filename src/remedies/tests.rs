@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
-use crate::facts::PV_PROTECTION;
+use crate::facts::{EXTERNAL_PROVISIONER, PV_PROTECTION};
 use crate::model::{
-    Action, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, Metadata, Phase, ReclaimPolicy, Row,
-    Settings, Time, Uid, Undo, VolumeSource,
+    Action, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, FinalizerEdit, Metadata, Phase,
+    ReclaimPolicy, Row, Settings, Time, Uid, Undo, VolumeSource,
 };
 
 fn now() -> Time {
@@ -86,11 +86,23 @@ fn exempted() -> [(Metadata, &'static str); 2] {
     let metadata = || volume().metadata;
     [
         (
-            Metadata { ignore: Some("all legal hold".into()), ..metadata() },
+            Metadata {
+                exemptions: Some(Box::new(crate::model::Exemptions {
+                    ignore: Some("all legal hold".into()),
+                    keep_until: None,
+                })),
+                ..metadata()
+            },
             "annotation storage.kubectl.dev/ignore: all legal hold",
         ),
         (
-            Metadata { keep_until: Some("2027-06-01".into()), ..metadata() },
+            Metadata {
+                exemptions: Some(Box::new(crate::model::Exemptions {
+                    ignore: None,
+                    keep_until: Some("2027-06-01".into()),
+                })),
+                ..metadata()
+            },
             "annotation storage.kubectl.dev/keep-until: 2027-06-01",
         ),
     ]
@@ -123,12 +135,38 @@ fn a_stop_says_where_the_backend_may_be_half_gone() {
             from: policy,
             to: Retain,
             doubts_backend: doubts,
+            finalizer: FinalizerEdit::Untouched,
         };
         assert_eq!(proposal.steps, [step], "{case}");
         assert_eq!(matches!(proposal.undo, Undo::Never(_)), doubts, "{case}");
         assert_eq!(proposal.notices.len(), usize::from(doubts), "{case}");
     }
     assert_eq!(ask(&RETAIN, &volume(), vec![]), Err("its policy is already Retain".to_owned()));
+}
+
+#[test]
+fn a_stop_removes_a_finalizer_of_ours_and_no_other() {
+    let held = |terminating: bool| {
+        let mut volume = Volume { reclaim_policy: ReclaimPolicy::Delete, ..volume() };
+        volume.metadata.uid = Uid::parse("u");
+        volume.metadata.finalizers = [EXTERNAL_PROVISIONER.into()].into();
+        volume.metadata.deleting = terminating.then(now);
+        volume
+    };
+    let ours = || {
+        let uid = Uid::parse("u").expect("it is not empty");
+        vec![Row::AddedFinalizer(uid, EXTERNAL_PROVISIONER.into())]
+    };
+    for (volume, rows, removed) in [
+        (held(false), ours(), Some(EXTERNAL_PROVISIONER)),
+        (held(false), vec![], None),
+        (held(true), ours(), None),
+        (Volume { reclaim_policy: ReclaimPolicy::Delete, ..volume() }, ours(), None),
+    ] {
+        let proposal = ask(&RETAIN, &volume, rows).expect("it is never wrong to stop");
+        let [step] = &*proposal.steps else { panic!("{:?}", proposal.steps) };
+        assert_eq!(step.removed_finalizer(), removed, "{volume:?}");
+    }
 }
 
 #[test]

@@ -284,6 +284,11 @@ impl DumpReading {
                 let sighted = parse::<records::SavedSighting>(record.body)?;
                 return Ok(queue.sighting(sighted.into_sighting(&mut self.interner)?));
             }
+            records::ADDED_FINALIZER => {
+                let added = parse::<records::SavedAddedFinalizer>(record.body)?;
+                let (volume, finalizer) = added.into_parts(&mut self.interner)?;
+                return Ok(queue.added_finalizer(volume, finalizer));
+            }
             kept_backend_line::KEPT_BACKEND => {
                 let line = parse::<kept_backend_line::KeptBackendLine>(record.body)?;
                 return Ok(queue.kept(line.into_backend(&mut self.interner)?));

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{kept_backend_line, records};
+use super::{deletion_witness::DeletionWitness, kept_backend_line, records};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
-use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Time};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Text, Time, Uid, Volume};
 use crate::objects::{AnyObject, Folder, Reduced};
 
 /// Owns a cluster while it is read.
@@ -24,6 +24,8 @@ pub struct Intake {
     seen: BTreeMap<Kind, u64>,
     /// How many objects were decoded, but could not be reduced.
     unreduced: u64,
+    /// How the deletion of volumes was seen, where that matters.
+    witness: Option<DeletionWitness>,
 }
 
 /// How many errors are stored; further ones are only counted.
@@ -47,6 +49,7 @@ impl Intake {
             complaints: Vec::new(),
             seen: BTreeMap::new(),
             unreduced: 0,
+            witness: None,
         }
     }
 
@@ -57,7 +60,21 @@ impl Intake {
             // again.
             self.broken.remove(reach);
         }
+        if let (Some(witness), Change::Seen(Row::Volume(volume))) = (&mut self.witness, &change) {
+            witness.look(volume);
+        }
         self.cluster.apply(change, &mut self.dirty);
+    }
+
+    /// Remembers from now on which volumes had a finalizer while they were Terminating.
+    pub fn witness_deletions(&mut self, finalizer: &str) {
+        self.witness = Some(DeletionWitness::of(finalizer));
+    }
+
+    /// Returns a volume as it was when it was Terminating and had that finalizer; `None` where that
+    /// was not seen, or its policy was not Delete all the time.
+    pub fn protected_deletion(&self, uid: &Uid) -> Option<&Volume> {
+        self.witness.as_ref()?.protected(uid)
     }
 
     /// Sets the cluster's clock to a time that the server sent, unless that is earlier.
@@ -165,6 +182,19 @@ impl Intake {
             saving.record(kept_backend_line::KEPT_BACKEND, &line)?;
         }
         self.apply(Change::Seen(Row::Kept(Box::new(kept))));
+        Ok(())
+    }
+
+    /// Takes in a finalizer that this tool added to a volume.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn added_finalizer(&mut self, volume: Uid, finalizer: Text) -> Result<(), DumpError> {
+        if let Some(saving) = &mut self.saving {
+            let line = records::SavedAddedFinalizer::new(&volume, &finalizer);
+            saving.record(records::ADDED_FINALIZER, &line)?;
+        }
+        self.apply(Change::Seen(Row::AddedFinalizer(volume, finalizer)));
         Ok(())
     }
 

@@ -4,10 +4,12 @@
 //! - [`live`]: lists and watches of a cluster.
 //! - [`answers`]: answers to questions about single objects.
 //! - [`documents`]: dumps in files, archives, folders and on standard input.
+//! - `deletion_witness`: how the deletion of volumes was seen by a watch.
 //! - `records`, `kept_backend_line`: the lines of our own dumps that are not Kubernetes objects.
 
 mod kept_backend_line;
 mod records;
+mod deletion_witness;
 pub mod intake;
 pub mod answers;
 pub mod live;

@@ -5,13 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
     Answer, ControllerRole, Interner, Kind, ObjectKey, OwnerKey, Question, Row, Server, Sighting,
-    Time, Uid, format_time, parse_time,
+    Text, Time, Uid, format_time, parse_time,
 };
 
 /// Kind of a line with an answer.
 pub const ANSWER: &str = "Answer";
 /// Kind of a line with what an earlier run recorded.
 pub const SIGHTING: &str = "Sighting";
+/// Kind of a line with a finalizer that this tool added to a volume.
+pub const ADDED_FINALIZER: &str = "AddedFinalizer";
 /// Kind of a line that tells how far a kind was seen.
 pub const COVERAGE: &str = "Coverage";
 /// Kind of the line that tells when and of what the dump was taken.
@@ -268,6 +270,30 @@ impl SavedSighting {
             absent_since: absent_since
                 .ok_or_else(|| format!("{:?} is no time", self.absent_since))?,
         })
+    }
+}
+
+/// A finalizer that this tool added to a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedAddedFinalizer {
+    volume_uid: String,
+    finalizer: String,
+}
+
+impl SavedAddedFinalizer {
+    /// Puts it into its saved form.
+    pub fn new(volume: &Uid, finalizer: &str) -> Self {
+        Self { volume_uid: volume.to_string(), finalizer: finalizer.to_owned() }
+    }
+
+    /// Takes it out of its saved form.
+    ///
+    /// # Errors
+    /// When there is no uid.
+    pub fn into_parts(self, interner: &mut Interner) -> Result<(Uid, Text), String> {
+        let uid = Uid::parse(&self.volume_uid).ok_or("its uid is empty")?;
+        Ok((uid, interner.text(&self.finalizer)))
     }
 }
 

@@ -33,6 +33,9 @@ fn intent(action: &str, volume: &str) -> Intent {
         backend: Some(Backend { driver: "csi.example".to_owned(), handle: "vol-1".to_owned() }),
         capacity: Some("10Gi".to_owned()),
         keeps: action == "delete-volume",
+        adds_finalizer: (action == "set-reclaim-policy")
+            .then(|| "external-provisioner.volume.kubernetes.io/finalizer".to_owned()),
+        removes_finalizer: None,
         undoes: None,
     }
 }

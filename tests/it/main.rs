@@ -4,6 +4,7 @@ mod architecture;
 mod citations;
 mod cli;
 mod completions;
+mod drivers;
 mod fixture;
 mod incremental;
 mod journal;

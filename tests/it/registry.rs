@@ -129,9 +129,11 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::Whole(kind) => vec![*kind],
         Lookup::Answer(question) => vec![question.kind()],
         Lookup::Fact(FactKey::Identity(_)) => vec![Kind::PersistentVolume, Kind::CsiDriver],
-        Lookup::Fact(FactKey::ProvisionerVersions(_) | FactKey::ControllerSettings(_)) => {
-            workloads.into_iter().chain([Kind::Pod]).collect()
-        }
+        Lookup::Fact(
+            FactKey::ProvisionerVersions(_)
+            | FactKey::ControllerSettings(_)
+            | FactKey::FinalizerSupport(_),
+        ) => workloads.into_iter().chain([Kind::Pod]).collect(),
         Lookup::Fact(FactKey::Controller(role, _)) => {
             let probed = [Kind::Lease, Kind::Pod, Kind::Event, Kind::PersistentVolume];
             let registered = match role {

@@ -16,6 +16,7 @@ mod claims_made;
 mod connection;
 mod coverage;
 mod deletion_order;
+mod drivers;
 mod dump;
 mod faults;
 mod finalizers;

@@ -138,6 +138,8 @@ fn write_down(folder: &Path, name: &str, saved: &Value) {
         backend: Some(Backend { driver: text(&csi["driver"]), handle: text(&csi["volumeHandle"]) }),
         capacity: Some("1Gi".to_owned()),
         keeps: true,
+        adds_finalizer: None,
+        removes_finalizer: None,
         undoes: None,
     };
     let log = Log::open(folder).expect("because the folder is ours");

@@ -15,8 +15,11 @@ kubernetes_version() {
   echo "-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 }
 
-default_components=(kubernetes-1.36 etcd csi-provisioner attacher kwok driver supervisor kubernetes-1.32 csi-sanity krew snapshot-crds)
-extra_components=(snapshotter popeye)
+default_components=(
+  kubernetes-1.36 etcd csi-provisioner attacher kwok driver supervisor kubernetes-1.32 csi-sanity krew
+  snapshot-crds snapshotter gce-pd compute local-path
+)
+extra_components=(popeye)
 
 component kubernetes-1.36 modules/kubernetes-1.36 "$(kubernetes_version v1.36.3)" \
   k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
@@ -56,10 +59,17 @@ files_snapshot-crds() {
 }
 
 component driver driver "" .=testbed-csi-driver
+component compute compute "" .=testbed-compute
 component supervisor supervisor "" .=testbed
 
 component attacher modules/attacher "-X main.version=v4.13.0" \
   github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher
 component snapshotter modules/snapshotter "-X main.version=v8.7.0" \
   github.com/kubernetes-csi/external-snapshotter/v8/cmd/{csi-snapshotter,snapshot-controller}
+
+# Drivers that people run, as they were released.
+component gce-pd modules/gce-pd "-X main.version=v1.28.1" \
+  sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/cmd/gce-pd-csi-driver
+component local-path modules/local-path "-X main.VERSION=v0.0.30" github.com/rancher/local-path-provisioner
+
 component popeye modules/popeye "-X github.com/derailed/popeye/cmd.version=v0.22.1" github.com/derailed/popeye

@@ -51,7 +51,8 @@ fn volume() -> ObjectRef {
 }
 
 fn set(from: ReclaimPolicy, to: ReclaimPolicy, doubts_backend: bool) -> Action {
-    Action::SetReclaimPolicy { volume: volume(), from, to, doubts_backend }
+    let finalizer = FinalizerEdit::Untouched;
+    Action::SetReclaimPolicy { volume: volume(), from, to, doubts_backend, finalizer }
 }
 
 fn reclaim() -> Action {
@@ -60,7 +61,8 @@ fn reclaim() -> Action {
 
 fn condemn(from: ReclaimPolicy) -> Action {
     let claim = Uid::parse(OTHER).expect("it is not empty");
-    Action::CondemnVolume { volume: volume(), from, claim }
+    let finalizer = FinalizerEdit::Untouched;
+    Action::CondemnVolume { volume: volume(), from, claim, finalizer }
 }
 
 fn remove(finalizer: &str, guards: Vec<Guard>) -> Action {
@@ -146,6 +148,64 @@ fn a_stop_in_doubt_annotates_in_the_same_patch() {
     let bound = with(&[(POLICY, json!("Delete")), ("/status/phase", json!("Bound"))]);
     let sure = set(ReclaimPolicy::Delete, ReclaimPolicy::Retain, false);
     patches(&sure, &bound, beginning(&bound));
+}
+
+#[test]
+fn the_finalizer_comes_and_goes_in_the_patch_of_the_policy() {
+    use FinalizerEdit::{Added, Removed};
+    const FINALIZERS: &str = "/metadata/finalizers";
+    let edit = |from, to, finalizer| Action::SetReclaimPolicy {
+        volume: volume(),
+        from,
+        to,
+        doubts_backend: false,
+        finalizer,
+    };
+    let alive = || test("/metadata/deletionTimestamp", Value::Null);
+    let policy = |from: &str, to: &str| {
+        vec![
+            test("/status/phase", "Released"),
+            test("/spec/claimRef/uid", CLAIM),
+            test(POLICY, from),
+            json!({"op": "replace", "path": POLICY, "value": to}),
+        ]
+    };
+    let reclaim = || edit(ReclaimPolicy::Retain, ReclaimPolicy::Delete, Added);
+    let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+    let appended = add("/metadata/finalizers/-", json!(EXTERNAL_PROVISIONER));
+    let flip = || policy("Retain", "Delete");
+    patches(&reclaim(), &live(), [flip(), vec![alive(), appended.clone()]].concat());
+    let bare = with(&[(FINALIZERS, Value::Null)]);
+    let first = add(FINALIZERS, json!([EXTERNAL_PROVISIONER]));
+    patches(&reclaim(), &bare, [flip(), vec![alive(), first]].concat());
+
+    let has_it = json!(["kubernetes.io/pv-protection", EXTERNAL_PROVISIONER, "example.com/own"]);
+    let held = with(&[(FINALIZERS, has_it.clone())]);
+    let already = "it has finalizer external-provisioner.volume.kubernetes.io/finalizer already";
+    unfit(&reclaim(), &held, already);
+    let terminating = with(&[("/metadata/deletionTimestamp", json!("2026-11-01T12:00:00Z"))]);
+    let late = "metadata.deletionTimestamp is \"2026-11-01T12:00:00Z\", not null";
+    unfit(&reclaim(), &terminating, late);
+
+    let stop = edit(ReclaimPolicy::Delete, ReclaimPolicy::Retain, Removed);
+    let deleting = with(&[(FINALIZERS, has_it), (POLICY, json!("Delete"))]);
+    let removed = vec![
+        alive(),
+        test("/metadata/finalizers/1", EXTERNAL_PROVISIONER),
+        json!({"op": "remove", "path": "/metadata/finalizers/1"}),
+    ];
+    patches(&stop, &deleting, [policy("Delete", "Retain"), removed].concat());
+    let gone = with(&[(POLICY, json!("Delete"))]);
+    unfit(&stop, &gone, "it has no finalizer external-provisioner.volume.kubernetes.io/finalizer");
+
+    // The same with a claim that never was.
+    let free = with(&[("/spec/claimRef", Value::Null), ("/status/phase", json!("Available"))]);
+    let claim = Uid::parse(OTHER).expect("it is not empty");
+    let from = ReclaimPolicy::Retain;
+    let condemn = Action::CondemnVolume { volume: volume(), from, claim, finalizer: Added };
+    let body = request(&condemn, &free).expect("it is rendered").body;
+    let operations = body.as_array().expect("because it is a JSON patch");
+    assert_eq!(operations[operations.len() - 2..], [alive(), appended]);
 }
 
 #[test]

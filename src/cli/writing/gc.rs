@@ -56,6 +56,9 @@ pub struct GcArgs {
     /// Also volumes whose deletion was stopped half way: your word that the backend volume is whole
     #[arg(long)]
     backend_verified: bool,
+    /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
+    #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
+    provisioner_alive: Vec<String>,
     /// Also volumes whose claim is gone and wanted by a workload
     #[arg(long)]
     include_wanted: bool,
@@ -100,6 +103,8 @@ impl GcArgs {
         settings.include_recreated = self.include_recreated;
         settings.backend_verified = self.backend_verified;
         settings.destroy_data = self.destroy_data;
+        settings.alive_provisioners =
+            self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
         self.storage.take_into(&mut settings);
         settings.recording =

@@ -105,6 +105,12 @@ impl<'a> Cx<'a> {
         self.cluster.tables.events.iter().map(|(_, event)| event)
     }
 
+    /// Whether this tool added a finalizer to a volume, by the journal of this machine.
+    pub fn added_finalizer(&self, volume: &Volume, finalizer: &str) -> bool {
+        let Some(uid) = &volume.metadata.uid else { return false };
+        self.cluster.added_finalizers.contains(&(uid.clone(), finalizer.into()))
+    }
+
     /// Returns since when earlier runs found no trace of a controller. Only for facts.
     pub fn sighting(&self, role: ControllerRole, driver: &Text) -> Option<Time> {
         self.cluster.sightings.get(&(role, Text::clone(driver))).copied()

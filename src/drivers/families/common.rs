@@ -81,6 +81,9 @@ pub(super) fn what_it_uses(
     if let Some(why) = places.iter().find_map(Place::doubt) {
         return Destruction::Undecided(Cow::Owned(why.to_owned()));
     }
+    if places.is_empty() {
+        return Destruction::Undecided(Cow::Borrowed("its handle does not tell what it names"));
+    }
     let places = places.into_iter().map(Place::into_owned).collect();
     Destruction::Storage { places, what: what.into() }
 }

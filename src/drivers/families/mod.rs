@@ -14,6 +14,41 @@ families! {
     aws_ebs
     aws_ebs_auto
     gce_pd
+    aws_efs
+    aws_fsx_lustre
+    aws_fsx_openzfs
+    aws_s3
+    gcp_filestore
+    gcp_lustre
+    gcs_fuse
+    azure_disk
+    azure_file
+    azure_blob
+    azure_lustre
+    vsphere
+    cinder
+    manila
+    digitalocean
+    hetzner
+    linode
+    scaleway
+    oci_block
+    oci_fss
+    oci_lustre
+    ibm_vpc_block
+    ibm_vpc_file
+    alibaba_disk
+    alibaba_nas
+    alibaba_oss
+    tencent_cbs
+    tencent_cfs
+    tencent_cfsturbo
+    tencent_buckets
+    outscale
+    exoscale
+    huawei_evs
+    huawei_obs
+    huawei_sfs
     nfs_csi
     nfs_in_tree
     ceph_rbd
@@ -22,6 +57,7 @@ families! {
     node_path
 }
 
+mod cloud;
 mod common;
 mod unknown;
 

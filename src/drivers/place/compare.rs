@@ -126,9 +126,17 @@ impl<'a> Part<'a> {
             }
             (Self::Nodes(mine), Self::Nodes(theirs)) => nodes_agree(mine, theirs, doubt),
             (
-                Self::Server { identity: Some(mine), .. },
-                Self::Server { identity: Some(theirs), .. },
-            ) => (mine == theirs).then_some(()),
+                Self::Server { identity: Some(mine), address: here },
+                Self::Server { identity: Some(theirs), address: there },
+            ) => {
+                if mine == theirs {
+                    return Some(());
+                }
+                // One server has two addresses, but an address does not have two servers.
+                here.as_ref().filter(|here| Some(*here) == there.as_ref())?;
+                doubt.get_or_insert(Cow::Borrowed("two servers are said to have one address"));
+                Some(())
+            }
             _ => {
                 let (mine, theirs) = (self.name(), other.name());
                 if mine.eq_ignore_ascii_case(theirs) {

@@ -63,6 +63,7 @@ fn two_known_servers_are_two_servers() {
     assert_eq!(lies(&known("one", "10.0.0.1"), &known("two", "10.0.0.2")), "apart");
     assert_eq!(lies(&known("one", "10.0.0.1"), &export("10.0.0.1", "/v")), "equal");
     assert_eq!(lies(&known("one", "10.0.0.1"), &export("nas", "/v")), "equal?");
+    assert_eq!(lies(&known("one", "10.0.0.1"), &known("two", "10.0.0.1")), "equal?");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::model::{Fact, FactKey, Text};
 
 /// Returns why the handles of a driver do not tell its volumes apart, if they do not. Of known
 /// families the places themselves say it.
-pub(super) fn undecided(cx: &Cx, driver: &Text) -> Option<String> {
+pub fn undecided(cx: &Cx, driver: &Text) -> Option<String> {
     if !drivers::is_unknown(drivers::family(driver)) {
         return None;
     }

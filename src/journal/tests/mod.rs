@@ -43,6 +43,8 @@ fn keep(volume: &str) -> Intent {
         }),
         capacity: Some("10Gi".to_owned()),
         keeps: true,
+        adds_finalizer: None,
+        removes_finalizer: None,
         undoes: None,
     }
 }

@@ -62,10 +62,13 @@ fn intent() -> impl Strategy<Value = Intent> {
     let pre_image =
         option::of(vec((text(), value()), 0..4).prop_map(|it| it.into_iter().collect()));
     let backend = (text(), text()).prop_map(|(driver, handle)| Backend { driver, handle });
-    let rest = (option::of(backend), option::of(text()), any::<bool>(), option::of(any::<u64>()));
+    let finalizers = (option::of(text()), option::of(text()));
+    let undoes = option::of(any::<u64>());
+    let rest = (option::of(backend), option::of(text()), any::<bool>(), finalizers, undoes);
     (words, object(), request, pre_image, rest).prop_map(
         |((command, action, because), object, request, pre_image, rest)| {
-            let (backend, capacity, keeps, undoes) = rest;
+            let (backend, capacity, keeps, finalizers, undoes) = rest;
+            let (adds_finalizer, removes_finalizer) = finalizers;
             Intent {
                 command,
                 object,
@@ -76,6 +79,8 @@ fn intent() -> impl Strategy<Value = Intent> {
                 backend,
                 capacity,
                 keeps,
+                adds_finalizer,
+                removes_finalizer,
                 undoes,
             }
         },

@@ -36,6 +36,47 @@ fn only_what_is_known_to_have_ended_is_not_open() {
 }
 
 #[test]
+fn a_finalizer_is_ours_until_we_remove_it() {
+    type Case = (&'static str, Vec<(Intent, &'static [Outcome])>, &'static [&'static str]);
+    let adds = |name: &str| Intent { adds_finalizer: Some(name.to_owned()), ..keep("a") };
+    let removes = |name: &str| Intent { removes_finalizer: Some(name.to_owned()), ..keep("a") };
+    let cases: [Case; 8] = [
+        ("added", vec![(adds("f"), &[Sent, Done])], &["f"]),
+        ("waited for", vec![(adds("f"), &[Sent, Pending])], &["f"]),
+        ("perhaps added", vec![(adds("f"), &[Unanswered]), (adds("g"), &[])], &["f", "g"]),
+        (
+            "never written",
+            vec![(adds("f"), &[Refused]), (adds("f"), &[Stale]), (adds("f"), &[Failed])],
+            &[],
+        ),
+        ("removed", vec![(adds("f"), &[Sent, Done]), (removes("f"), &[Sent, Done])], &[]),
+        ("another removed", vec![(adds("f"), &[Sent]), (removes("g"), &[Sent, Done])], &["f"]),
+        // It is removed again where it is still there.
+        ("perhaps removed", vec![(adds("f"), &[Sent]), (removes("f"), &[Unanswered])], &["f"]),
+        (
+            "added again",
+            vec![(adds("f"), &[Sent]), (removes("f"), &[Sent, Done]), (adds("f"), &[Sent, Done])],
+            &["f"],
+        ),
+    ];
+    for (case, entries, expected) in cases {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), &entries);
+        let history = read(folder.path());
+        let found: Vec<_> = history.added_finalizers().into_iter().collect();
+        let uid = Uid::parse(UID).expect("it is one");
+        let expected: Vec<_> = expected.iter().map(|it| (&uid, *it)).collect();
+        assert_eq!(found, expected, "{case}");
+    }
+    // Those of an object whose uid is not known are nobody's.
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut nameless = adds("f");
+    nameless.object.uid = None;
+    write(folder.path(), &[(nameless, &[Sent, Done])]);
+    assert!(read(folder.path()).added_finalizers().is_empty());
+}
+
+#[test]
 fn a_backend_is_kept_until_that_is_undone() {
     type Case = (&'static str, Vec<(Intent, &'static [Outcome])>, &'static [u64]);
     let other = |it: Intent| Intent { keeps: false, ..it };

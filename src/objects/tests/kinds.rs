@@ -52,8 +52,10 @@ fn volumes() {
                 ),
             ]
             .into(),
-            ignore: Some("pv-failed: known".into()),
-            keep_until: Some("2027-01-01".into()),
+            exemptions: Some(Box::new(crate::model::Exemptions {
+                ignore: Some("pv-failed: known".into()),
+                keep_until: Some("2027-01-01".into()),
+            })),
             ..metadata("pvc-1", "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11")
         },
         phase: Phase::Released,

@@ -77,6 +77,12 @@ pub struct JournalEntry {
     pub capacity: Option<String>,
     /// Whether the backend volume was left behind on purpose.
     pub keeps_backend: bool,
+    /// The finalizer that was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adds_finalizer: Option<String>,
+    /// The finalizer that was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removes_finalizer: Option<String>,
     /// The entry that this one reverses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
@@ -164,6 +170,8 @@ pub fn journal_entry(
             .map(|it| BackendVolume { driver: it.driver.clone(), handle: it.handle.clone() }),
         capacity: intent.capacity.clone(),
         keeps_backend: intent.keeps,
+        adds_finalizer: intent.adds_finalizer.clone(),
+        removes_finalizer: intent.removes_finalizer.clone(),
         undoes: intent.undoes,
         undone: history.undone().contains(&entry.sequence),
         outcome: entry.last().map_or("open", receipt::name).to_owned(),
@@ -226,6 +234,8 @@ fn facts(entry: &JournalEntry) -> Vec<String> {
         detail => format!(": {detail}"),
     };
     facts.push(format!("{}, {}{undoes}{undone}{detail}", entry.command, entry.action));
+    facts.extend(entry.adds_finalizer.iter().map(|it| format!("adds finalizer {it}")));
+    facts.extend(entry.removes_finalizer.iter().map(|it| format!("removes finalizer {it}")));
     if let Some(backend) = entry.backend.as_ref().filter(|_| entry.keeps_backend && !entry.undone) {
         let capacity = entry.capacity.as_deref().unwrap_or("?");
         facts.push(format!("keeps {} {}, {capacity}", backend.driver, backend.handle));

@@ -61,6 +61,9 @@ pub struct SavedSettings {
     pub thresholds: BTreeMap<String, String>,
     /// Drivers that the user declared absent.
     pub driver_absent: Vec<String>,
+    /// Provisioners that the user declared to be at work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provisioner_alive: Vec<String>,
     /// `--include-unknown-age`.
     pub include_unknown_age: bool,
     /// `--include-recreated`.
@@ -246,6 +249,7 @@ fn settings(settings: &Settings) -> SavedSettings {
     SavedSettings {
         thresholds: thresholds(settings),
         driver_absent: settings.absent_drivers.iter().map(ToString::to_string).collect(),
+        provisioner_alive: settings.alive_provisioners.iter().map(ToString::to_string).collect(),
         include_unknown_age: settings.include_unknown_age,
         include_recreated: settings.include_recreated,
         backend_verified: settings.backend_verified,

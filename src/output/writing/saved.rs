@@ -61,6 +61,7 @@ impl SavedSettings {
     pub fn settings(&self) -> Result<Settings, PlanError> {
         let mut settings = Settings {
             absent_drivers: self.driver_absent.iter().map(|it| Text::from(&**it)).collect(),
+            alive_provisioners: self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect(),
             include_unknown_age: self.include_unknown_age,
             include_recreated: self.include_recreated,
             backend_verified: self.backend_verified,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Action, Guard, ReclaimPolicy};
+use crate::facts::EXTERNAL_PROVISIONER;
+use crate::model::{Action, FinalizerEdit, Guard, ReclaimPolicy};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub(super) fn step(action: &Action) -> PlannedStep {
         ]
     };
     let (what, preconditions) = match action {
-        Action::SetReclaimPolicy { from, to, doubts_backend, .. } => {
+        Action::SetReclaimPolicy { from, to, doubts_backend, finalizer, .. } => {
             let doubt = if *doubts_backend {
                 ", and the annotation that the backend may be half deleted"
             } else {
@@ -34,16 +35,21 @@ pub(super) fn step(action: &Action) -> PlannedStep {
             };
             let mut tests = as_read();
             tests.push(policy(from));
-            (format!("patch the reclaim policy from {from} to {to}{doubt}"), tests)
+            tests.extend(protection_tests(*finalizer));
+            let edit = protection(*finalizer);
+            (format!("patch the reclaim policy from {from} to {to}{doubt}{edit}"), tests)
         }
-        Action::CondemnVolume { from, .. } => (
-            "patch a claimRef in that never was, and the policy to Delete".to_owned(),
-            vec![
+        Action::CondemnVolume { from, finalizer, .. } => {
+            let mut tests = vec![
                 "status.phase is Available".to_owned(),
                 "spec.claimRef is absent".to_owned(),
                 policy(from),
-            ],
-        ),
+            ];
+            tests.extend(protection_tests(*finalizer));
+            let edit = protection(*finalizer);
+            let what = "patch a claimRef in that never was, and the policy to Delete";
+            (format!("{what}{edit}"), tests)
+        }
         Action::DeleteVolume { .. } => (
             "delete the object".to_owned(),
             vec!["spec.persistentVolumeReclaimPolicy was just read as Retain".to_owned()],
@@ -71,6 +77,28 @@ pub(super) fn step(action: &Action) -> PlannedStep {
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
+}
+
+/// What the same patch does about the deletion-protection finalizer.
+fn protection(edit: FinalizerEdit) -> String {
+    match edit {
+        FinalizerEdit::Untouched => String::new(),
+        FinalizerEdit::Added => format!(", and add finalizer {EXTERNAL_PROVISIONER}"),
+        FinalizerEdit::Removed => {
+            format!(", and remove finalizer {EXTERNAL_PROVISIONER}, which this tool had added")
+        }
+    }
+}
+
+fn protection_tests(edit: FinalizerEdit) -> Vec<String> {
+    let alive = "metadata.deletionTimestamp is absent".to_owned();
+    match edit {
+        FinalizerEdit::Untouched => Vec::new(),
+        FinalizerEdit::Added => vec![alive],
+        FinalizerEdit::Removed => {
+            vec![alive, format!("the finalizer at its place is {EXTERNAL_PROVISIONER}")]
+        }
+    }
 }
 
 fn guard(guard: &Guard) -> String {

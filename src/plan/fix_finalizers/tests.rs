@@ -66,6 +66,8 @@ fn history(saved: Value, written: Time) -> History {
         backend: None,
         capacity: None,
         keeps: false,
+        adds_finalizer: None,
+        removes_finalizer: None,
         undoes: None,
     };
     let entry =

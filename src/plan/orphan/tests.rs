@@ -79,6 +79,8 @@ fn entry(sequence: u64, name: &str, handle: &str) -> Entry {
             backend: Some(Backend { driver: DRIVER.to_owned(), handle: handle.to_owned() }),
             capacity: None,
             keeps: true,
+            adds_finalizer: None,
+            removes_finalizer: None,
             undoes: None,
         },
         outcomes: vec![EntryOutcome { at: None, outcome: Outcome::Done, detail: String::new() }],

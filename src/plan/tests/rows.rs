@@ -22,6 +22,36 @@ pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<Str
     }))
 }
 
+/// A pod that runs the csi-provisioner of the driver that is alive.
+pub(super) fn provisioner() -> Row {
+    let args: Box<[Text]> = [format!("--drivername={ALIVE}").as_str().into()].into();
+    Row::Pod(Box::new(PodUse {
+        namespace: "storage".into(),
+        name: "controller-0".into(),
+        uid: None,
+        created: None,
+        deleting: None,
+        forced: false,
+        controller: None,
+        labels: Labels::default(),
+        phase: PodPhase::Running,
+        ready: true,
+        node: None,
+        claims: Box::default(),
+        inline: crate::model::InlineVolumes::default(),
+        sidecars: Some(Box::new(Sidecars {
+            containers: Box::new([SidecarContainer {
+                name: "csi-provisioner".into(),
+                image: "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0".into(),
+                args: args.clone(),
+            }]),
+            mentions: args,
+            images: Box::default(),
+            service_account: Some("provisioner".into()),
+        })),
+    }))
+}
+
 pub(super) fn attachment(index: usize, source: AttachmentSource) -> Row {
     Row::Attachment(Box::new(Attachment {
         metadata: metadata(&format!("csi-{index}")),

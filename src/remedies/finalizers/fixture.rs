@@ -13,7 +13,7 @@ use crate::model::{
     Volume, VolumeSnapshot, VolumeSource, Workload,
 };
 
-pub(super) const DRIVER: &str = "ebs.csi.aws.com";
+pub(super) const DRIVER: &str = "driver.longhorn.io";
 
 /// Returns the time so many minutes ago.
 pub(super) fn ago(minutes: i64) -> Time {
@@ -224,12 +224,12 @@ impl FinalizerFixture {
         apply(Change::Seen(Row::Volume(Box::new(sibling))));
         for (role, name, lease, liveness) in [
             (ControllerRole::ControllerManager, "", "kube-controller-manager", self.manager),
-            (ControllerRole::Provisioner, DRIVER, "ebs-csi-aws-com", self.provisioner),
+            (ControllerRole::Provisioner, DRIVER, "driver-longhorn-io", self.provisioner),
             (ControllerRole::Snapshotter, "", "snapshot-controller-leader", self.snapshotter),
             (
                 ControllerRole::Attacher,
                 DRIVER,
-                "external-attacher-leader-ebs-csi-aws-com",
+                "external-attacher-leader-driver-longhorn-io",
                 self.attacher,
             ),
         ] {

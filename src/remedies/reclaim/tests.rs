@@ -3,11 +3,12 @@
 use std::{cell::RefCell, sync::Arc};
 
 use super::*;
-use crate::cluster::{Change, Cluster, Dirty, Reach};
+use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver,
     FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, MountedClaim, Node, NodeAffinity,
-    NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Row, Settings, Time, Uid, VolumeSource,
+    NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Row, Settings, SidecarContainer, Sidecars,
+    Time, Uid, VolumeSource, Workload,
 };
 
 const DRIVER: &str = "ebs.csi.aws.com";
@@ -159,25 +160,46 @@ fn claim() -> Row {
 
 /// Returns the notices or the refusal for a volume, with these rows and a running driver.
 fn verdict(volume: &Volume, rows: Vec<Row>, settings: &Settings) -> Result<Vec<String>, String> {
-    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
-    cluster.apply(Change::Clock(ago(0)), &mut dirty);
-    let lease = Row::Lease(Box::new(Lease {
-        metadata: metadata("ebs-csi-aws-com"),
+    let rows = rows.into_iter().chain([lease("ebs-csi-aws-com", 1)]).collect();
+    proposed(volume, rows, &[], settings).map(|proposal| proposal.notices)
+}
+
+fn lease(name: &str, renewed: i64) -> Row {
+    Row::Lease(Box::new(Lease {
+        metadata: metadata(name),
         namespace: "storage".into(),
         holder: Some("a".into()),
-        renewed: Some(ago(1)),
+        renewed: Some(ago(renewed)),
         duration_seconds: Some(15),
-    }));
-    for row in [Row::Volume(Box::new(volume.clone())), lease].into_iter().chain(rows) {
+    }))
+}
+
+/// Returns the proposal or the refusal for a volume, with these rows and nothing read of some kinds.
+fn proposed(
+    volume: &Volume,
+    rows: Vec<Row>,
+    blind: &[Kind],
+    settings: &Settings,
+) -> Result<Proposal, String> {
+    let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
+    cluster.apply(Change::Clock(ago(0)), &mut dirty);
+    for row in [Row::Volume(Box::new(volume.clone()))].into_iter().chain(rows) {
         cluster.apply(Change::Seen(row), &mut dirty);
     }
     for kind in Kind::ALL {
-        cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
+        let change = match blind.contains(&kind) {
+            true => Change::Lost(Gap { kind, namespace: None, reason: "forbidden".to_owned() }),
+            false => Change::Whole(Reach::all(kind)),
+        };
+        cluster.apply(change, &mut dirty);
     }
     let facts = RefCell::default();
     let said = (REMEDY.propose)(&Cx::new(&cluster, settings, &facts), volume);
     let said = said.map_err(|unseen| format!("unseen: {}", unseen.reason))?;
-    said.map(|proposal| proposal.notices).map_err(|refusal| refusal.reason)
+    let mut proposal = said.map_err(|refusal| refusal.reason)?;
+    // Whether a finalizer is added has tests of its own: here nobody sees a csi-provisioner.
+    proposal.notices.retain(|it| !it.starts_with("the patch adds no finalizer"));
+    Ok(proposal)
 }
 
 #[track_caller]
@@ -334,4 +356,98 @@ fn a_driver_that_attaches_without_a_trace_is_said_to() {
         "driver {DRIVER} attaches without a trace: no attachment could show that it is still mounted"
     );
     assert_eq!(says(vec![driver(false)]), Ok(vec![notice]));
+}
+
+fn trusting(driver: &str) -> Settings {
+    Settings { alive_provisioners: [driver.into()].into(), ..Settings::default() }
+}
+
+/// A workload of the provisioner without replicas.
+fn scaled_to_zero() -> Row {
+    let container = SidecarContainer {
+        name: "csi-provisioner".into(),
+        image: "csi-provisioner:v6.3.0".into(),
+        args: Box::default(),
+    };
+    Row::Workload(Box::new(Workload {
+        kind: Kind::Deployment,
+        namespace: "storage".into(),
+        name: "controller".into(),
+        uid: None,
+        replicas: Some(0),
+        suspended: false,
+        finished: false,
+        controller: None,
+        claims: Box::default(),
+        inline: crate::model::InlineVolumes::default(),
+        sidecars: Some(Box::new(Sidecars {
+            containers: [container].into(),
+            mentions: [Text::from(format!("--drivername={DRIVER}").as_str())].into(),
+            images: Box::default(),
+            service_account: None,
+        })),
+        set: None,
+    }))
+}
+
+#[test]
+fn the_word_that_a_provisioner_is_alive_beats_only_what_is_not_seen() {
+    let registered = || {
+        Row::CsiDriver(Box::new(CsiDriver { metadata: metadata(DRIVER), attach_required: true }))
+    };
+    let lifts = format!("--provisioner-alive {DRIVER} asserts that it is");
+    for (rows, blind, without) in [
+        (vec![registered()], &[][..], "may not be running: it is installed, or half removed"),
+        (vec![], &[], "may not be running: nothing of it was found"),
+        (vec![registered()], &[Kind::Lease], "unseen: forbidden; whether csi-provisioner of"),
+        (vec![registered()], &[Kind::Pod], "unseen: forbidden; whether csi-provisioner of"),
+    ] {
+        let case = format!("{rows:?} {blind:?}");
+        let asked = |settings: &Settings| proposed(&volume(), rows.clone(), blind, settings);
+        if blind != [Kind::Pod] {
+            let proposal = asked(&trusting(DRIVER)).expect("on the word");
+            assert_eq!(proposal.relies_on, ["--provisioner-alive"], "{case}");
+            assert!(
+                proposal.notices[0].contains("nothing shows its provisioner at work"),
+                "{case}"
+            );
+            let refused = asked(&Settings::default()).expect_err("unknown");
+            assert!(refused.contains(without) && refused.ends_with(&lifts), "{case}: {refused}");
+        }
+        let refused = asked(&trusting("other.example")).expect_err("of another driver");
+        assert!(!refused.is_empty(), "{case}");
+    }
+    for (rows, reason) in [
+        (
+            vec![lease("ebs-csi-aws-com", 660)],
+            "is not running: lease/storage/ebs-csi-aws-com was not renewed since",
+        ),
+        (vec![scaled_to_zero()], "is not running: deploy/storage/controller has no replicas"),
+    ] {
+        let refused = proposed(&volume(), rows, &[], &trusting(DRIVER)).expect_err("it is stopped");
+        assert!(refused.contains(reason), "{refused}");
+        assert!(!refused.contains("--provisioner-alive"), "{refused}");
+    }
+    // Where it is seen at work, nothing relies on the word.
+    let rows = vec![lease("ebs-csi-aws-com", 1)];
+    let proposal = proposed(&volume(), rows, &[], &trusting(DRIVER)).expect("it is alive");
+    assert!(proposal.relies_on.is_empty() && proposal.notices.is_empty(), "{proposal:?}");
+}
+
+#[test]
+fn another_provisioner_is_believed_when_it_is_seen_or_by_the_word() {
+    let name = "cluster.local/nfs";
+    let source = VolumeSource::InTree("nfs".into());
+    let volume =
+        || Volume { source: source.clone(), provisioned_by: Some(name.into()), ..volume() };
+    let refused = proposed(&volume(), vec![], &[], &Settings::default()).expect_err("unknown");
+    assert!(refused.starts_with("external provisioner cluster.local/nfs may not be"), "{refused}");
+    assert!(refused.ends_with("--provisioner-alive cluster.local/nfs asserts that it is"));
+    for (rows, settings, relies_on) in [
+        (vec![], trusting(name), &["--provisioner-alive"][..]),
+        (vec![lease("cluster.local-nfs", 1)], Settings::default(), &[]),
+    ] {
+        let proposal = proposed(&volume(), rows, &[], &settings).expect("it is believed");
+        assert_eq!(proposal.relies_on, relies_on);
+    }
 }

@@ -104,7 +104,7 @@ pub(super) fn exempt(
     if scope.ignored.contains(id) || !scope.rules.is_empty() && !scope.rules.contains(id) {
         return true;
     }
-    let ignore = metadata(cluster, subject).and_then(|it| it.ignore.as_deref());
+    let ignore = metadata(cluster, subject).and_then(Metadata::ignore);
     ignore.is_some_and(|text| ignored_ids(text).any(|ignored| ignored == id))
 }
 

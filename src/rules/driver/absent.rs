@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
              finalizers that the provisioner left on them.",
     remedy: "None by the tool: reinstall the driver, and let it delete what is to be deleted, before it is removed \
              for good. Volumes that are to be kept can be set to Retain. A driver is only called absent when its \
-             Lease, pods, workloads, registration and latest acts were looked for and not found, for a day, or because \
-             --driver-absent says so.",
+             Lease, pods, workloads, registration and latest acts were looked for and not found, for a day, or when \
+             --driver-absent says so and neither a fresh Lease, a pod nor a later act contradicts it.",
     source: "csi-provisioner.go (name of its Lease); csi-lib-utils leader_election.go",
     judge: &[Judge::Driver(judge)],
 };
@@ -31,7 +31,7 @@ fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let finding = RULE
-        .on_driver(driver, "volumes name it, but nothing of its provisioner is left in the cluster")
+        .on_driver(driver, "volumes reference it, but its csi-provisioner is absent")
         .shows_controller(&state);
     Ok(Some(finding.report_only(
         "reinstall the driver, or set its volumes to Retain and delete their disks at the storage system",

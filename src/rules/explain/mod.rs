@@ -3,6 +3,7 @@
 //! Nothing is decided here: the texts are built from the facts that rules and remedies use.
 
 mod claim;
+mod driver;
 mod set;
 mod volume;
 
@@ -11,7 +12,7 @@ use std::cell::RefCell;
 use super::Assessor;
 use crate::cluster::{Cluster, Cx, Seen, Subject, Unseen};
 use crate::facts::DeletionEffect;
-use crate::model::{Evidence, Kind, ObjectRef, Settings};
+use crate::model::{Evidence, Kind, ObjectRef, Settings, Text};
 
 /// The explanation of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,15 +65,41 @@ pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Opt
     match subject {
         Subject::Volume(id) => cluster.volume_at(*id).map(|it| volume::explain(&cx, it)),
         Subject::Claim(id) => cluster.claim_at(*id).map(|it| claim::explain(&cx, it)),
+        Subject::Driver(name) => Some(driver::explain(&cx, name)),
         Subject::StatefulSet(id) => cluster.set_at(*id).map(|it| set::explain(&cx, it)),
         Subject::Attachment(_)
         | Subject::Pod(_)
         | Subject::Class(_)
         | Subject::AttributesClass(_)
         | Subject::Snapshot(_)
-        | Subject::Driver(_)
         | Subject::Backend(_) => None,
     }
+}
+
+/// A driver of the cluster, in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriverLine {
+    /// Its name.
+    pub name: Text,
+    /// The title of its family.
+    pub title: &'static str,
+    /// How many volumes reference it.
+    pub volumes: usize,
+    /// The state of its provisioner.
+    pub provisioner: &'static str,
+}
+
+/// Returns every driver and provisioner that the cluster has.
+pub fn drivers(cluster: &Cluster, settings: &Settings) -> Vec<DriverLine> {
+    let facts = RefCell::default();
+    let cx = Cx::new(cluster, settings, &facts);
+    let line = |name: Text| DriverLine {
+        title: crate::drivers::family(&name).title,
+        volumes: cx.volumes_of_driver(&name).count(),
+        provisioner: crate::facts::provisioner(&cx, &name).liveness.name(),
+        name,
+    };
+    cluster.drivers().into_iter().map(line).collect()
 }
 
 impl Assessor {

@@ -16,9 +16,10 @@ pub(super) static RULE: Rule = Rule {
     title: "A volume is being deleted, and its finalizer waits for the disk to be deleted first",
     danger: "This is what every deletion looks like for a moment, and a failing one for as long as it fails. \
              Removing the finalizer now is how most disks are leaked: the object goes, the disk stays.",
-    remedy: "None by the tool, and nothing by hand: its controller tries again until the disk is gone, and trying \
-             again is always safe. The evidence shows the last error, what still has the volume attached, and \
-             whether the provisioner may finish what it began. For information only, until it has been stuck for a while.",
+    remedy: "None by the tool: its controller tries again until the disk is gone, and trying again is always safe. \
+             The evidence shows the last error, what still has the volume attached, and whether the provisioner \
+             may finish what it began. For information only, until it has been stuck for a while: then read the log \
+             of its controller, fix what it reports, and restart it.",
     source: "sig-storage-lib-external-provisioner controller.go, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };
@@ -33,7 +34,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let Some(state) = deleting_controller(cx, volume)? else { return Ok(None) };
     let age = Age::stamped(volume.metadata.deleting);
     let stuck = cx.older_than(&age, Threshold::Stuck);
-    let (severity, summary) = if stuck {
+    let alive = state.liveness == Liveness::Alive;
+    let (severity, summary) = if stuck && alive {
+        (
+            Severity::High,
+            "its controller is running, but its deletion is stuck: removing the finalizer by hand can leak the backend volume",
+        )
+    } else if stuck {
         (
             Severity::High,
             "its deletion makes no progress: removing the finalizer by hand would leak the disk",
@@ -44,9 +51,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
     let failure = match facts::last_event(cx, volume, &[facts::FAILED_DELETE]) {
         Ok(Some(event)) => format!("{} at {}", event.message, time(event.last_seen)),
-        Ok(None) => "<none>".to_owned(),
+        Ok(None) => "none was seen".to_owned(),
         Err(unseen) => unseen.reason,
     };
+    let error = failure.clone();
     finding = finding.shows("last VolumeFailedDelete", failure);
     finding = match cx.attachments_of(volume.name()) {
         Ok(attachments) => attachments.into_iter().fold(finding, |finding, it| {
@@ -65,10 +73,17 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             finding = finding.shows_of(&claimed.object, "claimed version", shown);
         }
     }
-    Ok(Some(finding.shows_controller(&state).report_only(format!(
-        "its controller goes on by itself: leave the finalizer alone, and repair what it waits for, which `kubectl storage fix-finalizers {}` tells",
-        volume.object()
-    ))))
+    let shown =
+        format!("`kubectl storage fix-finalizers {}` shows what it waits for", volume.object());
+    let next = match (alive, stuck) {
+        (true, true) => format!("{}; its last error: {error}", facts::ALIVE_AND_STUCK),
+        (true, false) => "its controller goes on by itself".to_owned(),
+        (false, _) => {
+            "see that its controller runs, which is unknown: then it tries again".to_owned()
+        }
+    };
+    let next = format!("{next}; do not remove the finalizer; {shown}");
+    Ok(Some(finding.shows_controller(&state).report_only(next)))
 }
 
 /// Returns the state of the controller whose finalizer blocks the deletion of the volume until the

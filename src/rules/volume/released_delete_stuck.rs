@@ -1,9 +1,9 @@
 //! F05: a Released volume with policy Delete is not reclaimed.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, FAILED_DELETE, Owner};
+use crate::facts::{self, FAILED_DELETE, Obstacle, Owner};
 use crate::model::{
-    Attachment, Finding, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
+    Attachment, Finding, Liveness, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
@@ -33,8 +33,15 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !waits || !cx.older_than(&age, Threshold::Stuck) || policy_is_new(cx, volume) {
         return Ok(None);
     }
+    let alive = runs(cx, volume);
     let (brief, reason) = match facts::obstacle(cx, volume) {
+        Ok(Some(obstacle @ Obstacle::AttemptFailed(_))) if alive => {
+            (obstacle.brief(), format!("{}; {}", obstacle.describe(), facts::ALIVE_AND_STUCK))
+        }
         Ok(Some(obstacle)) => (obstacle.brief(), obstacle.describe()),
+        Ok(None) if alive => {
+            ("its controller is running and stuck", facts::ALIVE_AND_STUCK.to_owned())
+        }
         Ok(None) => ("nothing tells why", "nothing that was seen explains it".to_owned()),
         Err(unseen) => ("why was not seen", format!("not seen: {}", unseen.reason)),
     };
@@ -63,6 +70,16 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         finding = finding.shows("last VolumeFailedDelete", said);
     }
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+}
+
+/// Whether the controller that should delete it is running.
+fn runs(cx: &Cx, volume: &Volume) -> bool {
+    let state = match facts::owner(volume) {
+        Owner::Csi(driver) | Owner::External(driver) => facts::provisioner(cx, &driver),
+        Owner::InTree(_) => facts::controller_manager(cx),
+        Owner::StaticInTree(_) => return false,
+    };
+    state.liveness == Liveness::Alive
 }
 
 /// Whether the policy may have become Delete so recently that no controller had the time to act,

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::cluster::Reach;
 use crate::dump::{self, DumpError, Origin};
-use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting, Text, Uid};
 use crate::objects::{self, Folder, Reduced};
 
 /// Bytes that change hands at once.
@@ -63,6 +63,7 @@ enum DocumentTask {
     Answer(Question, Answer),
     Sighting(Sighting),
     Kept(Box<KeptBackend>),
+    AddedFinalizer(Uid, Text),
 }
 
 /// An object, with the places of its parts in the text of its batch.
@@ -174,6 +175,10 @@ impl DecodingQueue {
         self.task(DocumentTask::Kept(Box::new(kept)))
     }
 
+    pub(super) fn added_finalizer(&mut self, volume: Uid, finalizer: Text) -> ControlFlow<()> {
+        self.task(DocumentTask::AddedFinalizer(volume, finalizer))
+    }
+
     fn task(&mut self, task: DocumentTask) -> ControlFlow<()> {
         self.batch.tasks.push(task);
         let full = self.batch.text.len() >= BATCH || self.batch.tasks.len() >= TASKS;
@@ -226,6 +231,9 @@ fn work(
                 DocumentTask::Answer(question, answer) => intake.answer(question, answer)?,
                 DocumentTask::Sighting(sighting) => intake.sighting(sighting)?,
                 DocumentTask::Kept(kept) => intake.kept(*kept)?,
+                DocumentTask::AddedFinalizer(volume, finalizer) => {
+                    intake.added_finalizer(volume, finalizer)?;
+                }
             }
         }
         text.clear();

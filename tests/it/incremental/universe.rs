@@ -179,7 +179,11 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
 }
 
 fn row(dice: &mut Dice) -> Row {
-    match dice.roll(31) {
+    match dice.roll(32) {
+        31 => Row::AddedFinalizer(
+            Uid::parse(dice.pick(&["u0", "u1"])).expect("it is not empty"),
+            "external-provisioner.volume.kubernetes.io/finalizer".into(),
+        ),
         30 => Row::Kept(Box::new(kept(dice))),
         0..=4 => Row::Volume(Box::new(volume(dice))),
         5..=7 => Row::Claim(Box::new(claim(dice))),
@@ -267,8 +271,7 @@ fn reclaimable(dice: &mut Dice) -> Box<Volume> {
     let mut volume = volume(dice);
     volume.metadata = Metadata {
         deleting: None,
-        ignore: None,
-        keep_until: None,
+        exemptions: None,
         managers: [FieldOwner {
             field: ManagedField::Phase,
             manager: "kube-controller-manager".into(),
@@ -354,10 +357,12 @@ fn volume(dice: &mut Dice) -> Volume {
         metadata: Metadata {
             finalizers: boxed(dice.subset(&finalizers)).into(),
             managers: owners(dice),
-            ignore: dice.chance(12).then(|| "all mine".into()),
-            keep_until: dice
-                .chance(12)
-                .then(|| dice.pick(&["2027-01-01", "2026-01-01", "x"]).into()),
+            exemptions: Some(Box::new(kubectl_storage::model::Exemptions {
+                ignore: dice.chance(12).then(|| "all mine".into()),
+                keep_until: dice
+                    .chance(12)
+                    .then(|| dice.pick(&["2027-01-01", "2026-01-01", "x"]).into()),
+            })),
             ..metadata(dice, &VOLUMES)
         },
         phase: dice.pick(&[

@@ -74,6 +74,8 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         "r/csi-provisioner:v6.3.0",
         "r/csi-attacher:v4.8.0",
         "r/kube-controller-manager:v1.36.3",
+        "r/csi-node-driver-registrar:v2.13.0",
+        "r/local-path-provisioner:v0.0.30",
     ];
     let mentions = [
         "--drivername=d.example",
@@ -81,11 +83,13 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         "--drivername=other.example",
     ];
     Sidecars {
-        images: [].into(),
+        images: boxed(dice.subset(&["r/nfsplugin:v4.13.4", "r/driver:v1"])),
         containers: Box::new([SidecarContainer {
             name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
-            args: boxed(dice.subset(&["--feature-gates=HonorPVReclaimPolicy=true"])),
+            args: boxed(
+                dice.subset(&["--feature-gates=HonorPVReclaimPolicy=true", "--leader-election"]),
+            ),
         }]),
         mentions: boxed(dice.subset(&mentions)),
         service_account: dice.some(|_| "sa".into()),

@@ -53,10 +53,14 @@ fn retained(admin: &Admin, driver: &Driver, name: &str) {
     because(&told, name, &["csi-provisioner", NAME, "unknown"]);
     let told = admin.refused(0, &fix(&["-n", &on.name, "--yes"]));
     assert!(told.refusals().contains(&name), "{:#}", told.json);
-    // What it did a minute ago outweighs the word.
+    // It has no Lease any more, and what it did a minute ago contradicts the word.
     let hour = ["fix-finalizers", &object, "--threshold", "stuck=1s", "--yes"];
     let told = admin.refused(5, &[&hour[..], &WORD].concat());
-    because(&told, name, &["alive"]);
+    because(
+        &told,
+        name,
+        &["it wrote to one of its volumes at", "although --driver-absent is given"],
+    );
     admin.refused(5, &fix(&[&[&*object][..], &WORD].concat())).says(&["no terminal"]);
     let shown = admin.refused(0, &fix(&[&[&*object, "--dry-run=client"][..], &WORD].concat()));
     assert_eq!(shown.changes(), [name], "{:#}", shown.json);

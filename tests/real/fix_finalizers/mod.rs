@@ -5,6 +5,7 @@
 
 mod absent;
 mod attachments;
+mod behind;
 mod blind;
 mod claims;
 mod foreign;

@@ -3,11 +3,13 @@
 mod bounds;
 mod confirmed;
 mod kept;
+mod protected;
 mod refused;
 mod reclaimed;
 mod reserved;
 mod retained;
 mod saved;
+mod stopped;
 
 use std::thread::sleep;
 use std::time::Duration;

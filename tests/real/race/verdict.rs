@@ -135,6 +135,8 @@ impl Verdict {
             .collect();
         let mut ours = BTreeMap::new();
         for patch in &successes {
+            let adds = patch["requestObject"].to_string().contains("/metadata/finalizers/-");
+            self.holds(adds, || format!("{name}: without the finalizer: {patch:#}"));
             let Some(revision) = patched(evidence.history, patch) else {
                 self.wrong.push(format!("{name}: nobody knows what was patched: {patch:#}"));
                 continue;
@@ -186,6 +188,10 @@ impl Verdict {
         self.holds(so, || {
             format!("{name}: the receipt says {outcome}, {successes} patches, there now: {exists}")
         });
+        let detail = change.and_then(|it| it["detail"].as_str()).unwrap_or_default();
+        if detail.contains("the driver answered OK") {
+            self.count("(done, and the driver's answer was seen)");
+        }
         outcome == "done"
     }
 
@@ -270,6 +276,9 @@ impl Verdict {
                     (false, false) => "(folders gone by nobody)",
                 };
                 self.count(by);
+                if is_ours && deleted && done {
+                    self.count("(folders gone by our patch, although somebody deleted the object)");
+                }
                 self.holds(is_ours || theirs.contains(folder), || {
                     format!("{folder}: the folder is gone, and nobody was to have it deleted")
                 });
@@ -278,18 +287,19 @@ impl Verdict {
             let named = evidence.volumes.iter().any(|it| handle(it) == *folder);
             let told = entry(evidence.json, "changes", name)
                 .is_some_and(|it| it["outcome"] == "pending" || it["outcome"] == "unanswered");
-            if !named && deleted && !told {
+            // Under our patch, a deletion of the object waits for the provisioner, unless somebody has taken the
+            // policy back.
+            let theirs = deleted && (!is_ours || taken_back(evidence.history, name));
+            if !named && theirs && !told {
                 self.count("(folders leaked by somebody's deletion)");
             }
-            self.holds(named || told || deleted, || {
+            self.holds(named || told || theirs, || {
                 format!("{folder}: the folder is left, and nobody knows of it")
             });
-            // Whoever deletes the object between our patch and the provisioner's look leaks the disk, and the
-            // API shows the same as when the provisioner does it.
-            if done && is_ours && deleted {
-                self.count("(done, but somebody deleted the object first)");
-            }
-            self.holds(!(done && is_ours) || deleted, || {
+            let answered = entry(evidence.json, "changes", name)
+                .and_then(|it| it["detail"].as_str())
+                .is_some_and(|it| it.contains("the driver answered OK"));
+            self.holds(!(done && is_ours) || (theirs && !answered), || {
                 format!("{folder}: the receipt says done, and the folder is there")
             });
         }

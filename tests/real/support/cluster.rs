@@ -55,8 +55,7 @@ pub(crate) struct Cluster {
 }
 
 static SHARED: LazyLock<Cluster> = LazyLock::new(|| {
-    let mut cluster = Cluster::start(Options::COMPLETE);
-    cluster.shared = true;
+    let cluster = Cluster::start(Options::COMPLETE).of_many();
     testbed().request("snapshots.install", json!({"cluster": cluster.name}));
     cluster
 });
@@ -97,6 +96,12 @@ impl Cluster {
             driver: OnceLock::new(),
             shared: false,
         }
+    }
+
+    /// Says that many scenarios use it: each cleans up behind itself.
+    pub(super) fn of_many(mut self) -> Self {
+        self.shared = true;
+        self
     }
 
     /// What the supervisor calls it.

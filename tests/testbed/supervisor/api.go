@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -88,6 +89,40 @@ func (a *api) send(method, path, contentType string, body []byte, into any) erro
 }
 
 func (a *api) get(path string, into any) error { return a.do(http.MethodGet, path, "", nil, into) }
+
+// watch shows every object that is there and every change of one, but for deletions, until the watch ends.
+func (a *api) watch(ctx context.Context, path string, see func(json.RawMessage) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path+"?watch=true", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+a.token)
+	request.Header.Set("User-Agent", "testbed")
+	client := &http.Client{Transport: a.http.Transport} // without its time limit
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("watch %s: %s", path, response.Status)
+	}
+	for events := json.NewDecoder(response.Body); ; {
+		var event struct {
+			Type   string
+			Object json.RawMessage
+		}
+		if err := events.Decode(&event); err != nil {
+			return err
+		}
+		if event.Type != "ADDED" && event.Type != "MODIFIED" {
+			continue
+		}
+		if err := see(event.Object); err != nil {
+			return err
+		}
+	}
+}
 
 // create keeps what is there already.
 func (a *api) create(path string, o object) error {

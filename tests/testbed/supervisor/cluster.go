@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -22,6 +23,8 @@ type cluster struct {
 	kubeconfigs map[string]string // by user
 	api         *api              // as admin
 	nodes       []string
+	context     context.Context // ends with the cluster
+	end         context.CancelFunc
 
 	mutex      sync.Mutex
 	components map[string]*component
@@ -55,6 +58,7 @@ func (c *cluster) start(name string, extra []string) error {
 
 // stop ends everything at once: nothing of a cluster is worth a graceful end.
 func (c *cluster) stop() {
+	c.end()
 	c.mutex.Lock()
 	all := slices.Collect(maps.Values(c.components))
 	c.mutex.Unlock()

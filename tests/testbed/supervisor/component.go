@@ -23,6 +23,7 @@ type component struct {
 	name string
 	path string
 	args []string
+	env  []string // beside our own environment
 	log  string
 	// prepare, where set, is called before each start.
 	prepare func() error
@@ -68,7 +69,7 @@ func (c *component) launch(extra []string) error {
 	args := append(append([]string{}, c.args...), extra...)
 	fmt.Fprintf(log, "--- %s %s\n", c.path, strings.Join(args, " "))
 	c.extra = extra
-	c.process, err = startProcess(c.path, args, nil, log)
+	c.process, err = startProcess(c.path, args, c.env, log)
 	return err
 }
 

@@ -32,7 +32,6 @@ var identities = func() map[string]string {
 		"system:kube-controller-manager": "",
 		"system:kube-scheduler":          "",
 		"kwok":                           "system:masters",
-		"snapshot-controller":            "system:masters",
 	}
 	for n := 1; n <= plainUsers; n++ {
 		all[fmt.Sprintf("user-%d", n)] = ""

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,34 +13,47 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// driver is a CSI driver as a cluster knows it: API objects, a Deployment whose pod kwok plays, and the processes
-// that do what the containers of that pod would do.
+// driver is a CSI driver as a cluster knows it: API objects, a workload, and the processes that do what the containers
+// of that workload's pod would do.
 type driver struct {
-	cluster   *cluster
-	options   driverStart
-	namespace string
-	dir       string // the plugin's state
-	socket    string
-	sidecars  []sidecar
+	*workload
+	options  driverStart
+	plugin   *plugin
+	dir      string // the plugin's state
+	socket   string
+	sidecars []sidecar
+	// backendURL is where a backend that is a process listens.
+	backendURL string
 }
 
-const (
-	serviceAccount = "csi-controller"
-	deployment     = "csi-controller"
-	pluginImage    = "registry.example/testbed-csi-driver:v1.0.0"
-	socketInPod    = "/csi/csi.sock"
-	podPatience    = 60 * time.Second
-)
+const socketInPod = "/csi/csi.sock"
 
 func newDriver(c *cluster, options driverStart) (*driver, error) {
-	d := &driver{
-		cluster:   c,
-		options:   options,
-		namespace: options.Namespace,
-		dir:       filepath.Join(c.dir, "drivers", options.Driver),
+	plugin, known := plugins[options.Plugin]
+	if !known {
+		return nil, fmt.Errorf("plugin %q is not one of %q", options.Plugin, slices.Sorted(maps.Keys(plugins)))
 	}
-	if d.namespace == "" {
-		d.namespace = "csi-" + strings.ReplaceAll(options.Driver, ".", "-")
+	if plugin.driver != "" && plugin.driver != options.Driver {
+		return nil, fmt.Errorf("the driver of plugin %s is called %s", options.Plugin, plugin.driver)
+	}
+	options.Attach = options.Attach || plugin.attaches
+	d := &driver{options: options, plugin: plugin, dir: filepath.Join(c.dir, "drivers", options.Driver)}
+	namespace := cmp.Or(options.Namespace, plugin.namespace, "csi-"+strings.ReplaceAll(options.Driver, ".", "-"))
+	d.workload = &workload{
+		cluster:        c,
+		namespace:      namespace,
+		name:           plugin.deployment,
+		serviceAccount: plugin.serviceAccount,
+		role:           namespace,
+		clusterRules:   func() []object { return d.clusterRules(options.RBACWithout) },
+		rules: []object{
+			rule("coordination.k8s.io", "leases", "get list watch create update patch delete"),
+			rule("", "pods", "get"),
+			rule("apps", "replicasets", "get"),
+		},
+		containers:  d.containers,
+		volumes:     []object{{"name": "socket", "emptyDir": object{}}},
+		hostNetwork: plugin.hostNetwork,
 	}
 	for _, kind := range sidecarKinds {
 		if kind.wanted(&options) {
@@ -85,8 +100,12 @@ func (d *driver) start() error {
 
 // forget ends a driver that did not start, so that its name can be used again.
 func (d *driver) forget() {
-	d.endProcesses((*component).kill, false)
 	c := d.cluster
+	for _, name := range d.components() {
+		if found, err := c.component(name); err == nil {
+			found.kill()
+		}
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	delete(c.drivers, d.options.Driver)
@@ -100,22 +119,14 @@ func (d *driver) defineProcesses() error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
-	kubeconfig := filepath.Join(c.dir, "credentials", d.options.Driver+".kubeconfig")
-	token, err := d.requestToken()
+	kubeconfig, err := d.writeKubeconfig(d.options.Driver)
 	if err != nil {
-		return err
-	}
-	if err := c.credentials.writeKubeconfig(kubeconfig, c.server, serviceAccount, token); err != nil {
 		return err
 	}
 	if _, err := c.component(d.options.Driver); err == nil {
 		return nil // resumed
 	}
-	pluginUp := func(*component, time.Time) error {
-		_, err := os.Stat(d.socket)
-		return err
-	}
-	if err := c.define(d.options.Driver, "testbed-csi-driver", pluginUp, d.pluginArgs()...); err != nil {
+	if err := d.plugin.define(d); err != nil {
 		return err
 	}
 	for _, kind := range d.sidecars {
@@ -133,11 +144,27 @@ func (d *driver) defineProcesses() error {
 	return nil
 }
 
+// listens says whether the plugin does.
+func (d *driver) listens(*component, time.Time) error {
+	_, err := os.Stat(d.socket)
+	return err
+}
+
 func (d *driver) component(kind sidecar) string { return d.options.Driver + "/" + kind.name }
 
-// components are the names of the processes: the plugin, then its sidecars.
+// backends are the names of the processes that stand for what is outside of the cluster.
+func (d *driver) backends() []string {
+	names := []string{}
+	for _, name := range d.plugin.backends {
+		names = append(names, d.options.Driver+"/"+name)
+	}
+	return names
+}
+
+// components are the names of the processes in the order in which they start: the plugin before its sidecars, because
+// they end when they do not reach it.
 func (d *driver) components() []string {
-	names := []string{d.options.Driver}
+	names := append(d.backends(), d.options.Driver)
 	for _, kind := range d.sidecars {
 		names = append(names, d.component(kind))
 	}
@@ -148,20 +175,10 @@ func (d *driver) leaderElection() bool {
 	return d.options.LeaderElection == nil || *d.options.LeaderElection
 }
 
-func (d *driver) pluginArgs() []string {
-	args := []string{"--name=" + d.options.Driver, "--socket=" + d.socket, "--state=" + d.dir}
-	if len(d.cluster.nodes) > 0 {
-		args = append(args, "--nodes="+strings.Join(d.cluster.nodes, ","))
-	}
-	if d.options.Attach {
-		args = append(args, "--attach")
-	}
-	return args
-}
-
 // sidecarArgs are the same for the process and for the container, but for the socket's path.
 func (d *driver) sidecarArgs(kind sidecar, socket string) []string {
 	args := append([]string{"--csi-address=" + socket}, kind.args...)
+	args = append(args, d.plugin.sidecarArgs[kind.name]...)
 	if d.leaderElection() {
 		args = append(args, "--leader-election-namespace="+d.namespace)
 		args = append(args, sidecarLeaderElection...)
@@ -172,7 +189,7 @@ func (d *driver) sidecarArgs(kind sidecar, socket string) []string {
 	return args
 }
 
-// startProcesses starts what does not run: the plugin first, because sidecars end when they do not reach it.
+// startProcesses starts what does not run.
 func (d *driver) startProcesses() error {
 	for _, name := range d.components() {
 		if d.cluster.runs(name) {
@@ -188,76 +205,16 @@ func (d *driver) startProcesses() error {
 	return nil
 }
 
+// endProcesses ends what is in the cluster; the backend outlives that.
 func (d *driver) endProcesses(end func(*component), keepPlugin bool) {
 	for _, name := range slices.Backward(d.components()) {
-		if keepPlugin && name == d.options.Driver {
+		if keepPlugin && name == d.options.Driver || slices.Contains(d.backends(), name) {
 			continue
 		}
 		if found, err := d.cluster.component(name); err == nil {
 			end(found)
 		}
 	}
-}
-
-// podsPlayed says whether a pod of the Deployment can come up and go away at all.
-func (d *driver) podsPlayed() bool { return d.cluster.runs("kwok") && len(d.cluster.nodes) > 0 }
-
-// scale sets the number of pods, and waits for them.
-func (d *driver) scale(replicas int) error {
-	c := d.cluster
-	path := "/apis/apps/v1/namespaces/" + d.namespace + "/deployments/" + deployment
-	if err := c.api.merge(path, object{"spec": object{"replicas": replicas}}); err != nil {
-		return err
-	}
-	if !c.runs("kcm") {
-		if err := d.standInForDeployment(replicas); err != nil {
-			return err
-		}
-	}
-	if !d.podsPlayed() {
-		return nil
-	}
-	for deadline := time.Now().Add(podPatience); ; time.Sleep(pollInterval) {
-		phases, err := d.podPhases()
-		if err != nil {
-			return err
-		}
-		running := !slices.ContainsFunc(phases, func(phase string) bool { return phase != "Running" })
-		if len(phases) == replicas && running {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: %d pods that run are wanted, the phases after %v are %v", d.options.Driver, replicas, podPatience, phases)
-		}
-	}
-}
-
-func (d *driver) podsPath() string { return "/api/v1/namespaces/" + d.namespace + "/pods" }
-
-func (d *driver) podPhases() ([]string, error) {
-	var list struct {
-		Items []struct{ Status struct{ Phase string } }
-	}
-	if err := d.cluster.api.get(d.podsPath(), &list); err != nil {
-		return nil, err
-	}
-	phases := []string{}
-	for _, pod := range list.Items {
-		phases = append(phases, pod.Status.Phase)
-	}
-	return phases, nil
-}
-
-// standInForDeployment makes or removes the pod that the Deployment's controller would.
-func (d *driver) standInForDeployment(replicas int) error {
-	const name = deployment + "-0"
-	if replicas == 0 {
-		return d.cluster.api.delete(d.podsPath() + "/" + name)
-	}
-	template := d.podTemplate()
-	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}
-	pod["metadata"].(object)["name"] = name
-	return d.cluster.api.create(d.podsPath(), pod)
 }
 
 func (d *driver) describe() object {
@@ -267,20 +224,18 @@ func (d *driver) describe() object {
 			leases[kind.name] = kind.lease(d.options.Driver)
 		}
 	}
-	return object{
+	description := object{
 		"driver":          d.options.Driver,
 		"state":           d.dir,
-		"volumes":         filepath.Join(d.dir, "volumes"),
-		"snapshots":       filepath.Join(d.dir, "snapshots"),
-		"calls":           filepath.Join(d.dir, "calls.jsonl"),
-		"faults":          filepath.Join(d.dir, "faults.json"),
 		"socket":          d.socket,
 		"namespace":       d.namespace,
-		"service_account": serviceAccount,
-		"deployment":      deployment,
+		"service_account": d.serviceAccount,
+		"deployment":      d.name,
 		"classes":         object{"delete": d.className("Delete"), "retain": d.className("Retain")},
 		"lease":           leases[provisioner],
 		"leases":          leases,
 		"components":      d.components(),
 	}
+	maps.Copy(description, d.plugin.describe(d))
+	return description
 }

@@ -5,6 +5,7 @@ import "fmt"
 type driverStart struct {
 	Cluster          string   `json:"cluster"`
 	Driver           string   `json:"driver"`
+	Plugin           string   `json:"plugin"` // empty: our own
 	Namespace        string   `json:"namespace"`
 	Attach           bool     `json:"attach"`
 	Attacher         bool     `json:"attacher"`
@@ -92,6 +93,5 @@ func (o *driverRBAC) run(s *supervisor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := "/apis/rbac.authorization.k8s.io/v1/clusterroles/" + d.namespace
-	return struct{}{}, d.cluster.api.merge(path, object{"rules": d.rules(o.Without)})
+	return struct{}{}, d.setClusterRules(d.clusterRules(o.Without))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 )
@@ -79,39 +80,66 @@ func (c *cluster) awaitNodes(untainted bool) error {
 	})
 }
 
-// setNodeDriver adds a driver to every CSINode or takes it away, as the kubelet does when one (un)registers.
-func (c *cluster) setNodeDriver(driver string, present bool) error {
+// nodeInfo is what a driver tells of a node when it registers there. The zero value: its name, and no topology.
+type nodeInfo struct {
+	id       func(node string) string
+	topology map[string]string
+}
+
+// register adds a driver to every CSINode, and its topology to the labels of every Node, as the kubelet does.
+func (c *cluster) register(driver string, info nodeInfo) error {
 	for _, node := range c.nodes {
-		path := "/apis/storage.k8s.io/v1/csinodes/" + node
-		for {
-			csiNode := object{}
-			if err := c.api.get(path, &csiNode); err != nil {
+		if len(info.topology) > 0 {
+			labels := object{"metadata": object{"labels": info.topology}}
+			if err := c.api.merge("/api/v1/nodes/"+node, labels); err != nil {
 				return err
 			}
-			spec, ok := csiNode["spec"].(object)
-			if !ok {
-				return errors.New(path + " has no spec")
-			}
-			others := []any{}
-			drivers, _ := spec["drivers"].([]any)
-			for _, entry := range drivers {
-				if fields, ok := entry.(object); !ok || fields["name"] != driver {
-					others = append(others, entry)
-				}
-			}
-			if present {
-				others = append(others, object{"name": driver, "nodeID": node, "topologyKeys": []string{}})
-			}
-			spec["drivers"] = others
-			err := c.api.replace(path, csiNode)
-			if hasStatus(err, http.StatusConflict) {
-				continue // somebody else wrote in between
-			}
-			if err != nil {
-				return err
-			}
-			break
+		}
+		id := node
+		if info.id != nil {
+			id = info.id(node)
+		}
+		keys := slices.AppendSeq([]string{}, maps.Keys(info.topology))
+		entry := object{"name": driver, "nodeID": id, "topologyKeys": keys}
+		if err := c.setNodeDriver(node, driver, entry); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// unregister takes a driver from every CSINode. The labels stay.
+func (c *cluster) unregister(driver string) error {
+	for _, node := range c.nodes {
+		if err := c.setNodeDriver(node, driver); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setNodeDriver replaces what the CSINode of a node has of a driver.
+func (c *cluster) setNodeDriver(node, driver string, entries ...any) error {
+	path := "/apis/storage.k8s.io/v1/csinodes/" + node
+	for {
+		csiNode := object{}
+		if err := c.api.get(path, &csiNode); err != nil {
+			return err
+		}
+		spec, ok := csiNode["spec"].(object)
+		if !ok {
+			return errors.New(path + " has no spec")
+		}
+		drivers, _ := spec["drivers"].([]any)
+		others := slices.DeleteFunc(drivers, func(entry any) bool {
+			fields, ok := entry.(object)
+			return ok && fields["name"] == driver
+		})
+		spec["drivers"] = append(append([]any{}, others...), entries...)
+		err := c.api.replace(path, csiNode)
+		if !hasStatus(err, http.StatusConflict) {
+			return err
+		}
+		// Somebody else wrote in between.
+	}
 }

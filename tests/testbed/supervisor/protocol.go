@@ -33,6 +33,7 @@ var operations = map[string]func() operation{
 	"driver.stop":               func() operation { return &driverStop{} },
 	"driver.resume":             func() operation { return &driverResume{} },
 	"driver.rbac":               func() operation { return &driverRBAC{} },
+	"local-path.start":          func() operation { return &localPathStart{} },
 	"proxy.start":               func() operation { return &proxyStart{} },
 	"proxy.stop":                func() operation { return &proxyStop{} },
 	"proxy.fault":               func() operation { return &proxyFault{} },

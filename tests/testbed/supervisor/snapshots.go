@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -26,10 +28,7 @@ func (o *snapshotsInstall) run(s *supervisor) (any, error) {
 	if !o.Controller {
 		return struct{}{}, nil
 	}
-	if err := c.defineSnapshotController(); err != nil {
-		return nil, err
-	}
-	return struct{}{}, c.start("snapshot-controller", nil)
+	return struct{}{}, c.startSnapshotController()
 }
 
 func (c *cluster) installSnapshotCRDs() error {
@@ -65,11 +64,60 @@ func (c *cluster) snapshotAPIServed() error {
 	return nil
 }
 
-func (c *cluster) defineSnapshotController() error {
-	return c.define("snapshot-controller", "snapshot-controller", func(_ *component, since time.Time) error {
+const snapshotController = "snapshot-controller"
+
+// startSnapshotController runs it under its own ServiceAccount; one that was started before is left as it is.
+func (c *cluster) startSnapshotController() error {
+	if _, err := c.component(snapshotController); err == nil {
+		return nil
+	}
+	args := append([]string{"--leader-election-namespace=kube-system"}, sidecarLeaderElection...)
+	w := &workload{
+		cluster:        c,
+		namespace:      "kube-system",
+		name:           snapshotController,
+		serviceAccount: snapshotController,
+		role:           snapshotController,
+		clusterRules:   snapshotControllerRules,
+		rules:          []object{rule("coordination.k8s.io", "leases", "get watch list delete update create")},
+		containers: func() []object {
+			image := "registry.k8s.io/sig-storage/snapshot-controller:v8.7.0"
+			return []object{{"name": snapshotController, "image": image, "args": args}}
+		},
+	}
+	if err := w.install(); err != nil {
+		return err
+	}
+	kubeconfig, err := w.writeKubeconfig(snapshotController)
+	if err != nil {
+		return err
+	}
+	if err := c.define(snapshotController, snapshotController, func(_ *component, since time.Time) error {
 		return c.leaseRenewed("kube-system", "snapshot-controller-leader", since)
-	}, append([]string{
-		"--kubeconfig=" + c.kubeconfigs["snapshot-controller"],
-		"--leader-election-namespace=kube-system",
-	}, sidecarLeaderElection...)...)
+	}, append([]string{"--kubeconfig=" + kubeconfig}, args...)...); err != nil {
+		return err
+	}
+	var together errgroup.Group
+	together.Go(func() error { return c.start(snapshotController, nil) })
+	together.Go(func() error { return w.scale(1) })
+	return together.Wait()
+}
+
+func snapshotControllerRules() []object {
+	return []object{
+		rule("", "persistentvolumes", "get list watch"),
+		rule("", "persistentvolumeclaims", "get list watch update"),
+		rule("", "events", "list watch create update patch"),
+		rule("snapshot.storage.k8s.io", "volumesnapshotclasses", "get list watch"),
+		rule("snapshot.storage.k8s.io", "volumesnapshotcontents", "create get list watch update delete patch"),
+		rule("snapshot.storage.k8s.io", "volumesnapshotcontents/status", "patch"),
+		rule("snapshot.storage.k8s.io", "volumesnapshots", "create get list watch update patch delete"),
+		rule("snapshot.storage.k8s.io", "volumesnapshots/status", "update patch"),
+		// It waits for half a minute before it goes on without these.
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshotclasses", "get list watch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshotcontents", "create get list watch update delete patch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshotcontents/status", "patch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshots", "get list watch update patch"),
+		rule("groupsnapshot.storage.k8s.io", "volumegroupsnapshots/status", "update patch"),
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,7 @@ func (s *supervisor) newCluster() (*cluster, error) {
 		components: map[string]*component{},
 		drivers:    map[string]*driver{},
 	}
+	c.context, c.end = context.WithCancel(context.Background())
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, err
 	}

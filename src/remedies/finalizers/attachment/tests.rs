@@ -8,7 +8,7 @@ use super::super::fixture::{
 use super::*;
 use crate::model::{Liveness, PodPhase, ReclaimPolicy, Row, Settings};
 
-const OWN: &str = "external-attacher/ebs-csi-aws-com";
+const OWN: &str = "external-attacher/driver-longhorn-io";
 const FOREIGN: &str = "example.com/audit";
 
 fn alive() -> FinalizerFixture {
@@ -101,7 +101,7 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
         let words = [
             "pv/pv-1 is gone, and without it nobody can detach the disk",
             "`fix-finalizers volumeattachment/csi-1 --from FILE`",
-            "external-attacher/ebs-csi-aws-com: external-attacher of ebs.csi.aws.com is alive",
+            "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is alive",
         ];
         refuses(ask(fixture, &row), &words);
     }
@@ -151,7 +151,7 @@ fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
             "is gone: reinstall the driver, and let it detach",
         ),
     ] {
-        refuses(ask(fixture, &row), &[words, "external-attacher of ebs.csi.aws.com is a"]);
+        refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is a"]);
     }
 }
 
@@ -204,7 +204,10 @@ fn what_nothing_is_wrong_with_is_told_so() {
     );
     let mut exempt = attachment(&[OWN], None);
     exempt.metadata = metadata("csi-1", &[OWN], None);
-    exempt.metadata.ignore = Some("all: mine".into());
+    exempt.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
+        ignore: Some("all: mine".into()),
+        keep_until: None,
+    }));
     refuses(ask(with_volume(alive()), &exempt), &["annotation storage.kubectl.dev/ignore"]);
 }
 

@@ -1,6 +1,6 @@
 //! What the deletion of a claim does to its volume and its data.
 
-use super::super::super::{checks, exclusive};
+use super::super::super::{checks, deletion_protection, exclusive};
 use super::finalizer::ClaimFinalizer;
 use super::table::{DataChoice, DataDecision, DataLoss, DataRefusal, decide_data};
 use crate::cluster::{Cx, Seen, Unseen};
@@ -121,7 +121,12 @@ impl<'a> ClaimDeletion<'a> {
     }
 
     /// Returns the step before the finalizers are removed: the policy is set to Retain.
-    pub(super) fn first_step(&self, data: DataDecision) -> Option<Action> {
+    pub(super) fn first_step(
+        &self,
+        cx: &Cx,
+        data: DataDecision,
+        notices: &mut Vec<String>,
+    ) -> Option<Action> {
         let volume = self.fate.volume()?;
         match data {
             DataDecision::Kept => Some(Action::SetReclaimPolicy {
@@ -129,6 +134,7 @@ impl<'a> ClaimDeletion<'a> {
                 from: volume.reclaim_policy.clone(),
                 to: ReclaimPolicy::Retain,
                 doubts_backend: false,
+                finalizer: deletion_protection::without_delete(cx, volume, notices),
             }),
             DataDecision::LeftAlone | DataDecision::Destroyed | DataDecision::Refused(_) => None,
         }

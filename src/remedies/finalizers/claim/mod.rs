@@ -127,11 +127,11 @@ fn proposal(
     data: DataDecision,
     removed: &[&ClaimFinalizer],
     blocking: &[&ClaimFinalizer],
-    notices: Vec<String>,
+    mut notices: Vec<String>,
 ) -> Proposal {
     let guards: Vec<_> =
         blocking.iter().map(|it| Guard::Finalizer(Text::clone(&it.finalizer))).collect();
-    let mut steps: Vec<_> = deletion.first_step(data).into_iter().collect();
+    let mut steps: Vec<_> = deletion.first_step(cx, data, &mut notices).into_iter().collect();
     steps.extend(removed.iter().map(|it| Action::RemoveFinalizer {
         object: claim.object(),
         finalizer: Text::clone(&it.finalizer),

@@ -88,7 +88,11 @@ fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() 
 fn a_finalizer_is_left_to_its_controller_with_the_evidence_and_what_to_do() {
     for (finalizer, who, flag) in [
         (PVC_PROTECTION, "kube-controller-manager", "--driver-absent kube-controller-manager"),
-        (CLONE_SOURCE, "csi-provisioner of ebs.csi.aws.com", "--driver-absent ebs.csi.aws.com"),
+        (
+            CLONE_SOURCE,
+            "csi-provisioner of driver.longhorn.io",
+            "--driver-absent driver.longhorn.io",
+        ),
         (SNAPSHOT_SOURCE, "snapshot-controller", "--driver-absent snapshot-controller"),
     ] {
         for (liveness, words) in [
@@ -168,7 +172,7 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
         it.remove_finalizer = Some(PVC_PROTECTION.into());
         it.absent_drivers = ["kube-controller-manager".into(), DRIVER.into()].into();
     });
-    let mut going = attachment(&["external-attacher/ebs-csi-aws-com"], None);
+    let mut going = attachment(&["external-attacher/driver-longhorn-io"], None);
     going.attached = false;
     let resizing = crate::model::ClaimCondition {
         kind: "Resizing".into(),
@@ -236,7 +240,7 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     let all = [PVC_PROTECTION, CLONE_SOURCE];
     let proposal = ask(keep.clone(), &all, &volume(ReclaimPolicy::Delete)).expect("planned");
     assert_eq!(steps(&proposal), ["set-reclaim-policy", CLONE_SOURCE, PVC_PROTECTION]);
-    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of }) =
+    let Some(Action::SetReclaimPolicy { from, to, doubts_backend, volume: of, .. }) =
         proposal.steps.first()
     else {
         panic!("{:?}", proposal.steps);
@@ -248,6 +252,12 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     assert_eq!(of.to_string(), "pv/pv-1");
     assert_eq!(proposal.relies_on, ["--keep-data"]);
     assert!(proposal.effect.what.ends_with("the volume and its data stay"));
+    // A finalizer that gc has added goes with the policy Delete.
+    let mut fixture = keep.clone();
+    let uid = volume(ReclaimPolicy::Delete).metadata.uid.expect("it has one");
+    fixture.rows.push(Row::AddedFinalizer(uid, facts::EXTERNAL_PROVISIONER.into()));
+    let proposal = ask(fixture, &all, &volume(ReclaimPolicy::Delete)).expect("planned");
+    assert_eq!(proposal.steps[0].removed_finalizer(), Some(facts::EXTERNAL_PROVISIONER));
     // With policy Retain, no flag is required.
     let proposal = ask(keep, &all, &kept()).expect("planned");
     assert_eq!(
@@ -317,7 +327,7 @@ fn a_volume_that_goes_with_the_claim_keeps_it() {
     going.reclaim_policy = ReclaimPolicy::Retain;
     refuses(
         ask(FinalizerFixture::default(), &[PVC_PROTECTION], &going),
-        &["nobody would know its backend volume, ebs.csi.aws.com"],
+        &["nobody would know its backend volume, driver.longhorn.io"],
     );
     let mut released = volume(ReclaimPolicy::Delete);
     released.phase = Phase::Released;
@@ -338,12 +348,18 @@ fn a_volume_of_another_claim_is_nobodys_data_here() {
 #[test]
 fn exemptions_of_the_claim_and_of_the_volume_prevent() {
     let mut exempt = claim(&[PVC_PROTECTION], Some(120));
-    exempt.metadata.ignore = Some("all: mine".into());
+    exempt.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
+        ignore: Some("all: mine".into()),
+        keep_until: None,
+    }));
     let told =
         said(FinalizerFixture::default().of_claim(&exempt, Some(&kept())).ask(propose, &exempt));
     refuses(told, &["annotation storage.kubectl.dev/ignore"]);
     let mut kept_until = volume(ReclaimPolicy::Delete);
-    kept_until.metadata.keep_until = Some("2099-01-01".into());
+    kept_until.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
+        ignore: None,
+        keep_until: Some("2099-01-01".into()),
+    }));
     for change in
         [|it: &mut Settings| it.keep_data = true, |it: &mut Settings| it.destroy_data = true]
     {
@@ -427,7 +443,7 @@ fn the_command_names_the_claim_and_the_flags_that_it_relies_on() {
         offer.and_then(|it| it.command).as_deref(),
         Some(
             "kubectl storage fix-finalizers pvc/data -n shop --destroy-data \
-             --driver-absent ebs.csi.aws.com --remove-finalizer example.com/backup"
+             --driver-absent driver.longhorn.io --remove-finalizer example.com/backup"
         )
     );
 }

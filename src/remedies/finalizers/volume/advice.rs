@@ -107,9 +107,15 @@ fn denied(namespace: &Text, account: &Text) -> String {
 /// Advises what to do about a controller that is neither running nor proven absent.
 pub(super) fn unknown(state: &ControllerState, driver: &str) -> String {
     match (&state.scaled_to_zero, state.runs_in.first(), state.all_negative) {
-        (Some(workload), ..) => format!("{workload} has no replicas: scale it up"),
+        (Some(workload), ..) => {
+            format!(
+                "{workload} has no replicas: scale it up, or delete it if the driver is gone for good"
+            )
+        }
         (None, Some(workload), _) => {
-            format!("{workload} runs it, or would: look why it is not at work")
+            format!(
+                "{workload} runs it, or would: look why it is not at work, or delete it if the driver is gone for good"
+            )
         }
         (None, None, true) => format!(
             "reinstall the driver, or, if it is gone for good, wait or say --driver-absent {driver}"

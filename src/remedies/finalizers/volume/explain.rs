@@ -10,7 +10,7 @@ use super::table::{
 use super::{advice, reason};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerOwner, IN_TREE, PV_PROTECTION};
-use crate::model::{Phase, Volume};
+use crate::model::{Age, Phase, Threshold, Volume};
 
 /// How many finalizers a reason names at most.
 const NAMED: usize = 5;
@@ -116,7 +116,7 @@ fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Opt
             true,
         ) => {
             let found = in_words(advice::obstacle(cx, case.volume));
-            Some(format!("{} may still be deleting it: {found}: leave it", case.who))
+            Some(format!("{} may still be deleting it: {found}", case.who))
         }
         (VolumeReason::ControllerAlive, VolumeFinalizerKind::External, false) => {
             let fault = case.driver.as_ref().map(|driver| advice::fault(cx, driver));
@@ -179,7 +179,11 @@ fn still_deleting(cx: &Cx, case: &VolumeFinalizer) -> String {
         );
     }
     let found = in_words(advice::obstacle(cx, case.volume));
-    format!("{who} is alive and still deleting: {found}: leave it")
+    let stuck = cx.older_than(&Age::stamped(case.volume.metadata.deleting), Threshold::Stuck);
+    match stuck {
+        true => format!("{who} has not deleted it: {found}; {}", facts::ALIVE_AND_STUCK),
+        false => format!("{who} is alive and still deleting: {found}"),
+    }
 }
 
 fn in_words(found: Seen<Option<String>>) -> String {

@@ -140,7 +140,7 @@ fn the_kind_of_each_finalizer() {
         // Finalizers that do not belong on a claim.
         (facts::PV_PROTECTION, ClaimFinalizerKind::ThirdParty),
         (facts::EXTERNAL_PROVISIONER, ClaimFinalizerKind::ThirdParty),
-        ("external-attacher/ebs-csi-aws-com", ClaimFinalizerKind::ThirdParty),
+        ("external-attacher/driver-longhorn-io", ClaimFinalizerKind::ThirdParty),
         (
             "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection",
             ClaimFinalizerKind::ThirdParty,

@@ -108,7 +108,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 User::Snapshot => Some(snapshot(false)),
                 User::Attached => {
                     let held: Attachment =
-                        attachment(&["external-attacher/ebs-csi-aws-com"], Some(5));
+                        attachment(&["external-attacher/driver-longhorn-io"], Some(5));
                     Some(Row::Attachment(Box::new(held)))
                 }
             });

@@ -16,9 +16,9 @@ use crate::model::{
     SecretAssertion, Server, Settings, Sighting, Time, Uid, Undo, VolumeSource,
 };
 
-const DRIVER: &str = "ebs.csi.aws.com";
+const DRIVER: &str = "driver.longhorn.io";
 const MIGRATED: &str = "ebs.csi.aws.com";
-const ATTACHER_OF_DRIVER: &str = "external-attacher/ebs-csi-aws-com";
+const ATTACHER_OF_DRIVER: &str = "external-attacher/driver-longhorn-io";
 const ATTACHER_OF_MIGRATED: &str = "external-attacher/ebs-csi-aws-com";
 
 /// The state of a sidecar of the driver.
@@ -116,7 +116,12 @@ fn volume(case: &Case) -> Volume {
         reclaim_policy: case.policy.clone(),
         claim_ref: claimed.then_some(claim),
         source,
-        backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
+        backend: Some(match case.origin {
+            Origin::InTree => {
+                BackendKey { driver: "hostPath".into(), handle: "/tmp/hostpath_pv/a@any".into() }
+            }
+            _ => BackendKey { driver: DRIVER.into(), handle: "vol-1".into() },
+        }),
         attributes: crate::model::Attributes::default(),
         class: None,
         capacity: None,

@@ -26,7 +26,9 @@ fn the_rows_that_semantics_spells_out() {
         (
             &EXTERNAL,
             Case { policy: Retain, driver: Driver::Alive, ..gone.clone() },
-            refuses("csi-provisioner of ebs.csi.aws.com is alive: it removes its finalizer itself"),
+            refuses(
+                "csi-provisioner of driver.longhorn.io is alive: it removes its finalizer itself",
+            ),
         ),
         // F24: the policy deletes it.
         (&EXTERNAL, Case { phase: Phase::Bound, ..gone.clone() }, refuses(bound)),

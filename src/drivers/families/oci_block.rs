@@ -1,0 +1,24 @@
+//! Oracle block volumes: `blockvolume.csi.oraclecloud.com`.
+
+use super::{
+    cloud::{deletes_disk, disk},
+    common::BLOCK,
+};
+use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
+
+/// Oracle block volumes.
+pub static FAMILY: Family = Family {
+    id: "oci-block",
+    title: "Oracle block volumes",
+    names: &[Name::Is("blockvolume.csi.oraclecloud.com")],
+    identity: "the OCID of the volume",
+    used: |reference| disk("Oracle block volume", reference),
+    deletion: |deletion| deletes_disk(deletion, "the block volume"),
+    destroys: "the volume",
+    answers_ok: &["a volume that does not exist"],
+    snapshots: Snapshots::all(Fate::Unknown, "what becomes of its backups is not known"),
+    provisioner: Provisioner::csi(&["csi-oci-controller"], &["cloud-provider-oci"])
+        .hidden("OKE may run it in the control plane: what is visible then is not known"),
+    sources: &["oracle/oci-cloud-controller-manager 1100ac362: pkg/csi/driver/bv_controller.go"],
+    ..BLOCK
+};

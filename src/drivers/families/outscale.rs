@@ -1,0 +1,23 @@
+//! Outscale BSU: `bsu.csi.outscale.com`.
+
+use super::{
+    cloud::{deletes_disk, disk},
+    common::BLOCK,
+};
+use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
+
+/// Outscale BSU.
+pub static FAMILY: Family = Family {
+    id: "outscale",
+    title: "Outscale BSU",
+    names: &[Name::Is("bsu.csi.outscale.com")],
+    identity: "the id vol-…, which is no id of Amazon",
+    used: |reference| disk("Outscale volume", reference),
+    deletion: |deletion| deletes_disk(deletion, "the BSU volume"),
+    destroys: "the volume",
+    answers_ok: &["a volume that does not exist"],
+    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    provisioner: Provisioner::csi(&["osc-csi-controller"], &["osc-bsu-csi-driver"]),
+    sources: &["outscale/osc-bsu-csi-driver a0f01887: pkg/driver/controller.go DeleteVolume"],
+    ..BLOCK
+};

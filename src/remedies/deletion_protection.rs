@@ -1,0 +1,60 @@
+//! The deletion-protection finalizer in a patch of the reclaim policy: added with the policy Delete,
+//! so that nobody's deletion of the object comes before that of the backend volume (R-2644-29),
+//! and removed again with the policy Retain.
+
+use crate::cluster::Cx;
+use crate::facts::{self, EXTERNAL_PROVISIONER};
+use crate::model::{FinalizerEdit, Volume};
+
+/// Returns what a patch to the policy Delete does about the finalizer. Where it would help, but not
+/// every csi-provisioner is known to honor it, a notice gives the reason.
+pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
+    if volume.metadata.deleting.is_some() || has_it(volume) {
+        return FinalizerEdit::Untouched;
+    }
+    let Some(driver) = facts::finalizer_driver(volume) else { return FinalizerEdit::Untouched };
+    match facts::every_provisioner_honors_finalizer(cx, &driver) {
+        Ok(()) => FinalizerEdit::Added,
+        Err(reason) => {
+            notices.push(format!(
+                "the patch adds no finalizer ({reason}): deleting the object before the driver is done leaks the disk"
+            ));
+            FinalizerEdit::Untouched
+        }
+    }
+}
+
+/// Returns what a patch to another policy than Delete does about the finalizer: one that this tool
+/// has added is removed. On a Terminating volume it stays, and a notice names who removes it.
+pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
+    if !has_it(volume) || !cx.added_finalizer(volume, EXTERNAL_PROVISIONER) {
+        return FinalizerEdit::Untouched;
+    }
+    if volume.metadata.deleting.is_some() {
+        notices.push(format!(
+            "finalizer {EXTERNAL_PROVISIONER}, which this tool had added, holds the object until {} takes it off; where none runs, `kubectl storage fix-finalizers {}` does",
+            facts::owner(volume).describe(),
+            volume.object(),
+        ));
+        return FinalizerEdit::Untouched;
+    }
+    notices.push(format!(
+        "the same patch removes finalizer {EXTERNAL_PROVISIONER}, which this tool had added: nobody else might"
+    ));
+    FinalizerEdit::Removed
+}
+
+/// What a plan says of the finalizer in a patch to the policy Delete.
+pub(super) fn in_words(edit: FinalizerEdit) -> String {
+    match edit {
+        FinalizerEdit::Added => format!(" and adds finalizer {EXTERNAL_PROVISIONER}"),
+        FinalizerEdit::Untouched | FinalizerEdit::Removed => String::new(),
+    }
+}
+
+fn has_it(volume: &Volume) -> bool {
+    volume.metadata.finalizers.iter().any(|it| **it == *EXTERNAL_PROVISIONER)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Explanation of a driver: what is known of its family, and what the cluster shows of it.
+
+use std::collections::BTreeMap;
+
+use super::{Explanation, ExplanationDraft, User};
+use crate::cluster::Cx;
+use crate::drivers::{self, Fate, ObjectDropped};
+use crate::facts;
+use crate::model::{Kind, ObjectKey, ObjectRef, Text};
+
+/// How many volumes that share storage are named.
+const SHOWN: usize = 20;
+
+pub(super) fn explain(cx: &Cx, driver: &Text) -> Explanation {
+    let family = drivers::family(driver);
+    let object = ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None };
+    let mut draft = ExplanationDraft::new(object);
+    draft.show("known as", family.title);
+    draft.show("identifies storage by", family.identity);
+    draft.show("deletion destroys", family.destroys);
+    for (field, sentences) in [
+        ("answers OK and deletes nothing for", family.answers_ok),
+        ("refuses to delete", family.refuses),
+        ("known defects", family.defects),
+    ] {
+        if !sentences.is_empty() {
+            draft.show(field, sentences.join("; "));
+        }
+    }
+    draft.show("snapshots", family.snapshots.note);
+    draft.show("clones", clones(family.clones));
+    match family.object_dropped {
+        None => {}
+        Some(ObjectDropped::Destroys(how) | ObjectDropped::Notice(how)) => {
+            draft.show("dropping the object alone", how);
+        }
+    }
+    if family.reads_class {
+        draft.because(
+            "deletion reads the StorageClass of a volume: without it, as it was, none is reclaimed",
+        );
+    }
+    provisioner(cx, driver, family, &mut draft);
+    volumes(cx, driver, &mut draft);
+    draft.done()
+}
+
+const fn clones(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Independent => "do not need the volume that they were made from",
+        Fate::Dies => "are destroyed with the volume that they were made from",
+        Fate::Blocks => "keep the driver from deleting the volume that they were made from",
+        Fate::None => "there are none",
+        Fate::Unknown => "whether they need the volume that they were made from is not known",
+    }
+}
+
+fn provisioner(cx: &Cx, driver: &Text, family: &drivers::Family, draft: &mut ExplanationDraft) {
+    let state = facts::provisioner(cx, driver);
+    draft.show("provisioner", state.describe());
+    for probe in &state.probes {
+        draft.show("seen", format!("{}: {}", probe.what, probe.describe()));
+    }
+    if let Some(by) = family.provisioner.hidden {
+        draft.because(by);
+    }
+    for claimed in facts::claimed_versions(cx, driver) {
+        draft.show("claimed version", format!("{}: {}", claimed.object, claimed.image));
+    }
+    if let Some(object) = draft.seen(cx.csi_driver(driver)) {
+        draft.show(
+            "CSIDriver",
+            match object {
+                Some(it) => format!("attachRequired {}", it.attach_required),
+                None => "none".to_owned(),
+            },
+        );
+    }
+}
+
+fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
+    let mut phases: BTreeMap<String, usize> = BTreeMap::new();
+    let mut sharing = 0;
+    for volume in cx.volumes_of_driver(driver) {
+        *phases.entry(volume.phase.to_string()).or_default() += 1;
+        let Some(others) = draft.seen(facts::sharing(cx, volume)) else { continue };
+        let Some((other, overlap)) = others.first() else { continue };
+        sharing += 1;
+        if sharing <= SHOWN {
+            let how = format!("{} {}", other.object(), facts::lies(overlap));
+            draft.explanation.users.push(User { object: volume.object(), how, holds: false });
+        }
+    }
+    let counted: Vec<_> = phases.iter().map(|(phase, n)| format!("{n} {phase}")).collect();
+    let none = "none".to_owned();
+    draft.show("volumes", if counted.is_empty() { none } else { counted.join(", ") });
+    if sharing > SHOWN {
+        draft.because(format!("{sharing} of its volumes share storage with another one"));
+    }
+    if let Some(why) = facts::undecided_identity(cx, driver) {
+        draft.because(format!("its handles do not tell its volumes apart: {why}"));
+    }
+    draft.explanation.looked_at = vec![Kind::PersistentVolume];
+}

@@ -1,0 +1,3 @@
+module kubectl-storage.testbed/compute
+
+go 1.26.0
