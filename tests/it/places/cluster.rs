@@ -20,6 +20,8 @@ pub(super) const COMMON_AGE: &str = "2026-06-01T12:00:00Z";
 #[derive(Default)]
 pub(super) struct Universe {
     pub objects: Vec<Value>,
+    /// How many of them are always there.
+    pub usual: usize,
     pub rulings: Vec<(String, &'static str, Ruling)>,
 }
 
@@ -27,6 +29,7 @@ pub(super) struct Universe {
 #[derive(Default)]
 struct Draft {
     objects: Vec<Value>,
+    usual: usize,
     volumes: Vec<(Drawn, bool)>,
     others: Vec<Other>,
     /// Volumes that must not be reclaimed, or need not be, whatever they name.
@@ -53,7 +56,7 @@ fn setting(chance: &mut Chance) -> Setting {
 pub(super) fn universe(of_all: &[u8], of_each: &[Vec<u8>]) -> Universe {
     let setting = setting(&mut Chance::new(of_all));
     let (objects, others) = background(&setting);
-    let mut draft = Draft { objects, others, ..Draft::default() };
+    let mut draft = Draft { usual: objects.len(), objects, others, ..Draft::default() };
     for (index, bytes) in of_each.iter().enumerate() {
         let chance = &mut Chance::new(bytes);
         let room = if chance.one_in(6) { chance.pick(&Room::ALL) } else { setting.room };
@@ -344,7 +347,7 @@ impl Draft {
                 rulings.push((format!("pvc-{}", numbers[place]), drawn.family, ruling));
             }
         }
-        Universe { objects: self.objects, rulings }
+        Universe { objects: self.objects, usual: self.usual, rulings }
     }
 
     fn ruling(&self, place: usize, truth: &Truth, worlds: &[World]) -> Ruling {
