@@ -60,6 +60,9 @@ pub enum Name {
     EndsWith(&'static str),
     /// This, with anything after it, such as the name of a node or of a Helm release.
     BeginsWith(&'static str),
+    /// `cluster.local/RELEASE-CHART`, as some charts name their provisioner after the release, for
+    /// this chart.
+    Chart(&'static str),
 }
 
 impl Name {
@@ -71,6 +74,9 @@ impl Name {
                 .strip_suffix(name)
                 .is_some_and(|before| before.is_empty() || before.ends_with('.')),
             Self::BeginsWith(name) => driver.starts_with(name),
+            Self::Chart(chart) => {
+                driver.strip_prefix("cluster.local/").is_some_and(|release| release.contains(chart))
+            }
         }
     }
 
@@ -80,6 +86,7 @@ impl Name {
             Self::Is(name) => name.to_owned(),
             Self::EndsWith(name) => format!("{name}, also as NAMESPACE.{name}"),
             Self::BeginsWith(name) => format!("{name}…"),
+            Self::Chart(chart) => format!("cluster.local/RELEASE-{chart}"),
         }
     }
 }

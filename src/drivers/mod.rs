@@ -36,7 +36,7 @@ pub fn family(driver: &str) -> &'static Family {
         let names = FAMILIES.iter().flat_map(|family| {
             family.names.iter().filter_map(move |name| match name {
                 Name::Is(name) => Some((*name, *family)),
-                Name::EndsWith(_) | Name::BeginsWith(_) => None,
+                Name::EndsWith(_) | Name::BeginsWith(_) | Name::Chart(_) => None,
             })
         });
         names.collect()

@@ -224,7 +224,7 @@ impl fmt::Display for Place<'_> {
         for part in &self.realm {
             match part {
                 Part::Is(_) | Part::Named(_) | Part::Server { .. } => {
-                    write!(f, " {}", part.name())?
+                    write!(f, " {}", part.name())?;
                 }
                 Part::Nodes(text) if *text == ANY_NODE => {}
                 Part::Nodes(text) => write!(f, " on {text}")?,

@@ -16,6 +16,9 @@ fn names_with_a_namespace_before_them_are_found_at_a_dot() {
         ("rook-ceph.rbd.csi.ceph.com", "ceph-rbd"),
         ("notrbd.csi.ceph.com", "unknown"),
         ("disk.example.com", "unknown"),
+        ("cluster.local/nas-nfs-subdir-external-provisioner", "nfs-subdir"),
+        ("cluster.local/nfs-server-provisioner", "nfs-ganesha"),
+        ("cluster.local/other", "unknown"),
         ("", "unknown"),
     ] {
         assert_eq!(family(driver).id, id, "{driver}");
@@ -59,7 +62,10 @@ fn no_handle_makes_a_family_panic() {
     let none = Attributes::default();
     for family in FAMILIES.iter().copied().chain([&UNKNOWN]) {
         for name in family.names {
-            let (Name::Is(driver) | Name::EndsWith(driver) | Name::BeginsWith(driver)) = name;
+            let (Name::Is(driver)
+            | Name::EndsWith(driver)
+            | Name::BeginsWith(driver)
+            | Name::Chart(driver)) = name;
             for handle in odd {
                 let key = key(driver, handle);
                 let reference = Reference::of(&key, &none);
@@ -154,5 +160,30 @@ pub(super) fn answer(case: &Case<'_>) -> String {
         Destruction::Nothing(why) => format!("does nothing: {why}"),
         Destruction::Fails(why) => format!("fails: {why}"),
         Destruction::Undecided(why) => format!("undecided: {why}"),
+    }
+}
+
+#[test]
+fn ids_name_devices_apart_and_as_one() {
+    for (driver, id, other, odd) in [
+        ("local.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("zfs.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("cstor.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("jiva.csi.openebs.io", "pvc-a", "pvc-b", ""),
+        ("topolvm.io", "6a3b", "6a3c", ""),
+        ("directpv-min-io", "pvc-a", "pvc-b", ""),
+        ("hostpath.csi.k8s.io", "6a3b", "6a3c", ""),
+        ("csi.hpe.com", "0636a3b", "0636a3c", ""),
+        ("pxd.portworx.com", "1017", "1018", ""),
+        ("csi.trident.netapp.io", "pvc-a", "pvc-b", ""),
+        ("csi.san.synology.com", "6a3b", "6a3c", ""),
+    ] {
+        let mine = places(driver, id, &[]);
+        assert_eq!(lies(&mine, &places(driver, id, &[])), "equal", "{driver}");
+        assert_eq!(lies(&mine, &places(driver, &id.to_uppercase(), &[])), "equal", "{driver}");
+        assert_eq!(lies(&mine, &places(driver, other, &[])), "apart", "{driver}");
+        assert_eq!(lies(&mine, &places(driver, odd, &[])), "equal?", "{driver}");
+        let told = answer(&Case { driver, handle: id, ..Case::default() });
+        assert!(told.starts_with("deletes ") && told.ends_with(id), "{driver}: {told}");
     }
 }

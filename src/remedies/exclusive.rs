@@ -2,8 +2,8 @@
 //! volume uses, and whether anything else uses it (R-DRV-1 to R-DRV-4, R-DRV-9, R-DRV-10).
 
 use super::checks::Checked;
-use crate::cluster::{Cx, Placed, Seen, doubt_of};
-use crate::drivers::{Destruction, Place, Relation, meeting};
+use crate::cluster::{Cx, Placed, Seen};
+use crate::drivers::{Destruction, Place, Relation};
 use crate::facts::{self, Nearness, Owner};
 use crate::model::Volume;
 
@@ -60,16 +60,12 @@ pub(super) fn clearance(
             return Ok(Err(format!("{name} cannot delete it: {why}; it would stay Released")));
         }
         Destruction::Undecided(why) => {
-            let places: Vec<_> = volume.places().into_iter().map(Place::into_owned).collect();
             clearance.what = "deletes what its handle names".to_owned();
-            // Alone in its space, it can be nobody else's.
             let doubt = format!("what {name} would delete cannot be told: {why}");
-            if doubt_of(&places).is_some()
-                && let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on)
-            {
+            if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
                 return Ok(Err(reason));
             }
-            places
+            volume.places().into_iter().map(Place::into_owned).collect()
         }
     };
     if facts::is_static(volume)
@@ -77,8 +73,18 @@ pub(super) fn clearance(
     {
         return Ok(Err(reason));
     }
-    if let Err(reason) = same_storage(volume, &places, &clearance.what, name) {
-        return Ok(Err(reason));
+    match same_storage(volume, &places) {
+        Sameness::Same => {}
+        Sameness::Unclear => {
+            let doubt = differs(volume, &places, &clearance.what, name);
+            let doubt = format!("{doubt}, and whether that is the same cannot be told");
+            if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
+                return Ok(Err(reason));
+            }
+        }
+        Sameness::Different => {
+            return Ok(Err(differs(volume, &places, &clearance.what, name)));
+        }
     }
     let neighbours = facts::neighbours(cx, volume, &places, besides)?;
     let listed = |nearness: Nearness| {
@@ -116,26 +122,52 @@ pub(super) fn clearance(
     Ok(Ok(clearance))
 }
 
-/// Refuses where what a node mounts is not what the driver would delete (R-DRV-2): the driver is
-/// told the handle, the node the attributes.
-fn same_storage(volume: &Volume, destroyed: &[Place<'_>], what: &str, driver: &str) -> Checked {
+/// Whether what a node mounts is what the driver would delete (R-DRV-2): the driver is told the
+/// handle, the node the attributes.
+enum Sameness {
+    Same,
+    Unclear,
+    Different,
+}
+
+fn same_storage(volume: &Volume, destroyed: &[Place<'_>]) -> Sameness {
     let used = volume.places();
-    let covered = used.iter().all(|mine| {
-        let mine = std::slice::from_ref(mine);
-        let of_one_space = destroyed.iter().any(|it| it.space == mine[0].space);
+    let (mut seen, mut unclear) = (false, false);
+    for mine in &used {
+        let mut alike = destroyed.iter().filter(|it| it.space == mine.space).peekable();
         // A second view of the same storage, such as the directory behind an access point.
-        !of_one_space
-            || meeting(mine, destroyed)
-                .is_some_and(|it| matches!(it.relation, Relation::Equal | Relation::Around))
-    });
-    let any = used.iter().any(|mine| destroyed.iter().any(|it| it.space == mine.space));
-    if covered && any || destroyed.is_empty() {
-        return Ok(());
+        if alike.peek().is_none() {
+            continue;
+        }
+        seen = true;
+        let closest = alike
+            .filter_map(|it| match it == mine {
+                // What is not known of both is the same.
+                true => Some(false),
+                false => mine
+                    .overlap(it)
+                    .filter(|it| matches!(it.relation, Relation::Equal | Relation::Around))
+                    .map(|it| !it.is_certain()),
+            })
+            .min();
+        match closest {
+            None => return Sameness::Different,
+            Some(doubtful) => unclear |= doubtful,
+        }
     }
+    match (seen || destroyed.is_empty(), unclear) {
+        (false, _) => Sameness::Different,
+        (true, true) => Sameness::Unclear,
+        (true, false) => Sameness::Same,
+    }
+}
+
+/// In words.
+fn differs(volume: &Volume, destroyed: &[Place<'_>], what: &str, driver: &str) -> String {
     let shown = |places: &[Place<'_>]| {
         places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
     };
-    Err(format!("pods mount {}, but {driver} {what} ({})", shown(&used), shown(destroyed)))
+    format!("pods mount {}, but {driver} {what} ({})", shown(&volume.places()), shown(destroyed))
 }
 
 /// What the user said about the storage of a volume.

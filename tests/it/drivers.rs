@@ -7,9 +7,7 @@ use std::{
     path::Path,
 };
 
-use kubectl_storage::drivers::{
-    FAMILIES, Family, Fate, Name, ObjectDropped, ProvisionerKind, UNKNOWN,
-};
+use kubectl_storage::drivers::{FAMILIES, Family, Fate, ObjectDropped, ProvisionerKind, UNKNOWN};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -30,12 +28,12 @@ fn the_page_is_what_the_code_knows() {
          | Family | Names | Deletion destroys | Snapshots |\n| --- | --- | --- | --- |\n",
     );
     for family in all() {
-        let names: Vec<_> = family.names.iter().map(|it| format!("`{}`", shown(*it))).collect();
+        let names: Vec<_> = family.names.iter().map(|it| it.describe()).collect();
         let _ = writeln!(
             page,
             "| [{}](#{}) | {} | {} | {} |",
             family.title,
-            anchor(family),
+            family.id,
             names.join(", "),
             family.destroys,
             fate(family.snapshots.fate)
@@ -49,19 +47,6 @@ fn the_page_is_what_the_code_knows() {
 
 fn all() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().copied().chain([&UNKNOWN])
-}
-
-fn shown(name: Name) -> String {
-    match name {
-        Name::Is(name) => name.to_owned(),
-        Name::EndsWith(name) => format!("[NAMESPACE.]{name}"),
-        Name::BeginsWith(name) => format!("{name}…"),
-    }
-}
-
-/// The anchor that GitHub makes of the heading.
-fn anchor(family: &Family) -> String {
-    family.id.to_owned()
 }
 
 const fn fate(fate: Fate) -> &'static str {
@@ -94,8 +79,9 @@ fn section(page: &mut String, family: &Family) {
     line("Snapshots", family.snapshots.note);
     match family.object_dropped {
         None => {}
-        Some(ObjectDropped::Destroys(how)) => line("Dropping the object alone", how),
-        Some(ObjectDropped::Notice(how)) => line("Dropping the object alone", how),
+        Some(ObjectDropped::Destroys(how) | ObjectDropped::Notice(how)) => {
+            line("Dropping the object alone", how);
+        }
     }
     let evidence = &family.provisioner;
     let by = match evidence.kind {

@@ -2,7 +2,7 @@
 
 use super::{
     cloud::disk,
-    common::{BLOCK, what_it_uses},
+    basis::{BLOCK, what_it_uses},
 };
 use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{address, owned, server},
-    common::{NFS, SHARE, undecided},
+    basis::{NFS, SHARE, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reference,

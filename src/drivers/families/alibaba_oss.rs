@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::folder,
-    common::{SHARE, undecided},
+    basis::{SHARE, undecided},
 };
 use crate::drivers::{
     Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{BLOCK, device};
+use super::basis::{BLOCK, device};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -36,12 +36,11 @@ pub static FAMILY: Family = Family {
 pub(super) const SPACE: &str = "EBS";
 
 pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    match volume(reference.handle) {
-        Some(id) => vec![device(SPACE, id)],
-        None => {
-            let why = "its handle is no EBS volume id";
-            vec![Place::undecided(SPACE, reference.handle, why)]
-        }
+    if let Some(id) = volume(reference.handle) {
+        vec![device(SPACE, id)]
+    } else {
+        let why = "its handle is no EBS volume id";
+        vec![Place::undecided(SPACE, reference.handle, why)]
     }
 }
 

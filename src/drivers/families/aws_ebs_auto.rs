@@ -1,6 +1,6 @@
 //! Amazon EBS in EKS Auto Mode: `ebs.csi.eks.amazonaws.com`.
 
-use super::{aws_ebs, common::BLOCK};
+use super::{aws_ebs, basis::BLOCK};
 use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
 
 /// EKS Auto Mode.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     aws_fsx_lustre::file_system,
     cloud::{address, owned, server},
-    common::{NFS, SHARE, device, undecided},
+    basis::{NFS, SHARE, device, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     azure_file::account,
     cloud::{folder, owned, server_at},
-    common::{NFS, SHARE, undecided},
+    basis::{NFS, SHARE, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, Name, Part, Place, Provisioner,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{BLOCK, device};
+use super::basis::{BLOCK, device};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };

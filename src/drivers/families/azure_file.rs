@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{SMB, folder, owned, server_at},
-    common::{NFS, SHARE, undecided},
+    basis::{NFS, SHARE, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, Name, Part, Place, Provisioner,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{LUSTRE, address, folder, server},
-    common::{SHARE, undecided},
+    basis::{SHARE, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{BLOCK, undecided};
+use super::basis::{BLOCK, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
     Snapshots,
@@ -79,7 +79,12 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
         };
         image(name, it.cluster, it.location)
     } else if reference.attribute("staticVolume").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
-        image(reference.handle, cluster.unwrap_or_default(), pool.unwrap_or_default())
+        let part = |text: Option<&'a str>, why| {
+            text.map_or(Part::Unknown(why), |text| Part::Named(Cow::Borrowed(text)))
+        };
+        Place::device(SPACE, reference.handle)
+            .of(part(cluster, "one of them does not tell its Ceph cluster"))
+            .of(part(pool, "one of them does not tell its pool"))
     } else {
         undecided(SPACE, reference)
     };
@@ -106,9 +111,58 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             let name = reference.attribute("imageName").map_or_else(|| format!("csi-vol-{}", it.uuid), str::to_owned);
             Destruction::Storage { places, what: format!("the RBD image {name}").into() }
         }
-        None if reference.handle.contains("mig_mons-") => Destruction::Undecided(Cow::Borrowed(
-            "its handle was migrated from an in-tree volume, whose image other volumes may name differently",
-        )),
+        // csi-provisioner translates a migrated volume into a handle with mig_mons-.
+        None if reference.handle.contains("mig_mons-") || reference.driver == "rbd" => {
+            Destruction::Undecided(Cow::Borrowed(
+                "it is an in-tree volume, whose image other volumes may name differently",
+            ))
+        }
         None => Destruction::Fails(Cow::Borrowed("ceph-csi did not compose its handle")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{Case, answer, lies, places};
+
+    const ONE: &str =
+        "0001-0009-rook-ceph-0000000000000002-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
+    const NAME: &str = "csi-vol-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
+
+    #[test]
+    fn an_image_may_be_known_under_several_pools() {
+        let driver = "rook-ceph.rbd.csi.ceph.com";
+        let mine = places(driver, ONE, &[("imageName", NAME), ("pool", "replicapool")]);
+        let fixed = |pool| {
+            let pairs = [("staticVolume", "true"), ("clusterID", "rook-ceph"), ("pool", pool)];
+            places(driver, NAME, &pairs)
+        };
+        assert_eq!(lies(&mine, &places("rbd.csi.ceph.com", ONE, &[])), "equal");
+        assert_eq!(lies(&mine, &fixed("replicapool")), "equal?");
+        assert_eq!(lies(&mine, &places("rbd", &format!("10.0.0.1 replicapool/{NAME}"), &[])), "equal?");
+        assert_eq!(lies(&fixed("a"), &fixed("a")), "equal");
+        for (other, expected) in [
+            (ONE.replace("e1b00", "e1b01"), "apart"),
+            (ONE.replace("0002-8", "0007-8"), "equal?"),
+            ("odd".to_owned(), "equal?"),
+        ] {
+            assert_eq!(lies(&mine, &places(driver, &other, &[])), expected, "{other}");
+        }
+    }
+
+    #[test]
+    fn it_deletes_by_handles_of_its_own() {
+        let owner = "rbd.csi.ceph.com";
+        for (driver, handle, expected) in [
+            (owner, ONE, format!("deletes the RBD image {NAME}")),
+            (owner, "archive", "fails: ceph-csi did not compose its handle".to_owned()),
+            (
+                "rbd",
+                "10.0.0.1 rbd/archive",
+                "undecided: it is an in-tree volume, whose image other volumes may name differently".to_owned(),
+            ),
+        ] {
+            assert_eq!(answer(&Case { driver, owner, handle, ..Case::default() }), expected);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{device, undecided, what_it_uses};
+use super::basis::{device, undecided, what_it_uses};
 use crate::drivers::{Deletion, Destruction, INLINE, Part, Place, Reference};
 
 /// The space of everything that is reached as a Lustre file system, whichever driver mounts it.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::is_uuid,
-    common::{BLOCK, device, undecided},
+    basis::{BLOCK, device, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,

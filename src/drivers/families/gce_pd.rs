@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{BLOCK, undecided};
+use super::basis::{BLOCK, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
     Snapshots,

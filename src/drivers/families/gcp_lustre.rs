@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{LUSTRE, address, server},
-    common::{SHARE, undecided, what_it_uses},
+    basis::{SHARE, undecided, what_it_uses},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,

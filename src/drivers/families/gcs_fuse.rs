@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{SHARE, device, undecided};
+use super::basis::{SHARE, device, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,
 };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::disk,
-    common::{BLOCK, undecided, what_it_uses},
+    basis::{BLOCK, undecided, what_it_uses},
 };
 use crate::drivers::{Deletion, Destruction, Family, Fate, Name, Provisioner, Snapshots};
 

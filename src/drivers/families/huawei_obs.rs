@@ -2,7 +2,7 @@
 
 use super::{
     cloud::disk,
-    common::{SHARE, what_it_uses},
+    basis::{SHARE, what_it_uses},
 };
 use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
 

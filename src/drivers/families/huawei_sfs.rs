@@ -2,7 +2,7 @@
 
 use super::{
     cloud::server,
-    common::{NFS, SHARE, undecided, what_it_uses},
+    basis::{NFS, SHARE, undecided, what_it_uses},
 };
 use crate::drivers::{Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots};
 

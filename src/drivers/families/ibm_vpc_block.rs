@@ -2,7 +2,7 @@
 
 use super::{
     cloud::{deletes_disk, disk},
-    common::BLOCK,
+    basis::BLOCK,
 };
 use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{owned, server},
-    common::{NFS, SHARE, device, undecided},
+    basis::{NFS, SHARE, device, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,

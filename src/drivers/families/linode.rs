@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{BLOCK, device, undecided};
+use super::basis::{BLOCK, device, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,
 };

@@ -1,10 +1,8 @@
 //! local-path-provisioner of Rancher, also in k3s, RKE2 and kind: `rancher.io/local-path`.
 
-use std::borrow::Cow;
-
-use super::{common::SHARE, node_path};
+use super::{basis::SHARE, node_path};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
+    Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
     Snapshots,
 };
 
@@ -16,7 +14,7 @@ pub static FAMILY: Family = Family {
     identity: "the node and the path: with a pathPattern, paths repeat for a claim that is created \
                again, and one may lie in another",
     used: node_path::used,
-    deletion,
+    deletion: node_path::deletes_directory,
     destroys: "the directory, by a pod on its node that runs the teardown script of its ConfigMap",
     answers_ok: &[
         "a node that no longer exists (from v0.0.33)",
@@ -43,10 +41,3 @@ pub static FAMILY: Family = Family {
     ],
     ..SHARE
 };
-
-fn deletion(deletion: &Deletion<'_>) -> Destruction {
-    let Some((path, _)) = deletion.reference.handle.rsplit_once('@') else {
-        return Destruction::Undecided(Cow::Borrowed("its path cannot be read"));
-    };
-    super::common::what_it_uses(deletion, format!("the directory {path} on its node"))
-}

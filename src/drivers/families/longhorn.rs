@@ -1,6 +1,6 @@
 //! Longhorn: `driver.longhorn.io`.
 
-use super::common::{BLOCK, device, undecided};
+use super::basis::{BLOCK, device, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -27,6 +27,8 @@ pub static FAMILY: Family = Family {
         note: "snapshots of type snap die with the volume, while their VolumeSnapshot stays and says \
                ready (longhorn/longhorn#11267); backups (bak) and backing images (bi) survive",
     },
+    // Whether a linked clone outlives its source was not checked.
+    clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["csi-provisioner"], &["longhorn-manager"]),
     sources: &[
         "longhorn/longhorn-manager v1.12.1: csi/controller_server.go DeleteVolume, controller/volume_controller.go",
@@ -46,5 +48,28 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let name = deletion.reference.handle;
-    super::common::what_it_uses(deletion, format!("the Longhorn volume {name} with its snapshots"))
+    super::basis::what_it_uses(deletion, format!("the Longhorn volume {name} with its snapshots"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drivers::tests::{lies, places};
+
+    #[test]
+    fn the_handle_of_a_snapshot_says_whether_it_dies() {
+        for (handle, volume, fate) in [
+            ("snap://pvc-a/s1", Some("pvc-a"), Fate::Dies),
+            ("bak://pvc-a/b1", Some("pvc-a"), Fate::Independent),
+            ("bi://image?x=y", Some("image?x=y"), Fate::Independent),
+            ("s1", None, Fate::Unknown),
+        ] {
+            assert_eq!(FAMILY.snapshots.fate_of(Some(handle)), fate, "{handle}");
+            let named = FAMILY.snapshots.volume_of_handle.and_then(|of| of(handle));
+            assert_eq!(named, volume, "{handle}");
+        }
+        let volume = |handle| places("driver.longhorn.io", handle, &[]);
+        assert_eq!(lies(&volume("pvc-a"), &volume("pvc-a")), "equal");
+        assert_eq!(lies(&volume("pvc-a"), &volume("pvc-ab")), "apart");
+    }
 }

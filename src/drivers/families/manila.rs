@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{is_uuid, owned, server},
-    common::{NFS, SHARE, device, undecided},
+    basis::{NFS, SHARE, device, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,

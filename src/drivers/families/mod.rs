@@ -50,15 +50,46 @@ families! {
     huawei_obs
     huawei_sfs
     nfs_csi
+    nfs_subdir
+    nfs_ganesha
     nfs_in_tree
+    smb
     ceph_rbd
+    cephfs
+    ceph_nfs
     longhorn
     local_path
+    local_static
+    minikube
+    csi_hostpath
     node_path
+    openebs_hostpath
+    openebs_lvm
+    openebs_zfs
+    mayastor
+    cstor
+    jiva
+    topolvm
+    directpv
+    linstor
+    trident
+    democratic_csi
+    truenas
+    synology
+    hpe
+    powerscale
+    powerflex
+    portworx
+    juicefs
+    seaweedfs
+    block_in_tree
+    glusterfs
+    flex_volume
+    secrets_store
 }
 
 mod cloud;
-mod common;
+mod basis;
 mod unknown;
 
 pub use unknown::FAMILY as UNKNOWN;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{NFS, SHARE, join, nfs, undecided};
+use super::basis::{NFS, OnDelete, SHARE, join, nfs, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -50,19 +50,15 @@ struct Handle<'a> {
 impl<'a> Handle<'a> {
     fn read(handle: &'a str) -> Option<Self> {
         let fields: Vec<&str> = handle.split('#').map(|it| it.trim_matches('/')).collect();
-        match fields[..] {
-            [server, share, directory, ref rest @ ..] => {
-                let on_delete = rest.get(1).copied().unwrap_or_default();
-                (!server.is_empty()).then_some(Self { server, share, directory, on_delete })
-            }
-            // The old form SERVER/SHARE/DIRECTORY.
-            _ => {
-                let (server, rest) = handle.split_once('/')?;
-                let (share, directory) = rest.rsplit_once('/')?;
-                let whole = !server.is_empty() && !directory.is_empty();
-                whole.then_some(Self { server, share, directory, on_delete: "" })
-            }
+        if let [server, share, directory, ref rest @ ..] = fields[..] {
+            let on_delete = rest.get(1).copied().unwrap_or_default();
+            return (!server.is_empty()).then_some(Self { server, share, directory, on_delete });
         }
+        // The old form SERVER/SHARE/DIRECTORY.
+        let (server, rest) = handle.split_once('/')?;
+        let (share, directory) = rest.rsplit_once('/')?;
+        let whole = !server.is_empty() && !directory.is_empty();
+        whole.then_some(Self { server, share, directory, on_delete: "" })
     }
 }
 
@@ -79,10 +75,13 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![place]
 }
 
-/// The directory of a share.
+/// The directory of a share; nodes fill in names of the claim where it has variables.
 fn directory_of<'a>(server: &'a str, share: &'a str, directory: &'a str) -> Place<'a> {
     match directory {
         "" => nfs(server, share),
+        filled if filled.contains("${") => {
+            nfs(server, share).somewhere_within("its subDir contains a variable")
+        }
         directory => nfs(server, &join(share, directory)).into_owned(),
     }
 }
@@ -91,25 +90,52 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let Some(handle) = Handle::read(deletion.reference.handle) else {
         return Destruction::Nothing(Cow::Borrowed("it cannot read the handle"));
     };
-    let Handle { server, share, directory, .. } = handle;
-    let (policy, sure) = match (handle.on_delete, deletion.arguments) {
-        ("", None) => ("delete", false),
-        ("", Some(_)) => (deletion.flag("default-ondelete-policy").unwrap_or("delete"), true),
-        (own, _) => (own, true),
-    };
-    let place = || directory_of(server, share, directory).into_owned();
-    match policy.to_ascii_lowercase().as_str() {
-        "retain" => Destruction::Nothing(Cow::Borrowed("onDelete is retain")),
-        "archive" => Destruction::Kept {
-            places: vec![place()],
-            what: format!("renames the directory to archived-{directory}").into(),
-        },
-        _ if directory.is_empty() => {
-            Destruction::of(place(), format!("everything on the share {server}:/{share}"))
+    let Handle { server, share, directory, on_delete } = handle;
+    let place = directory_of(server, share, directory).into_owned();
+    let policy = OnDelete::of(on_delete, deletion);
+    policy.destruction(&format!("{server}:/{share}"), directory, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{Case, answer, lies, places};
+
+    const DRIVER: &str = "nfs.csi.k8s.io";
+
+    #[test]
+    fn what_is_mounted_is_a_directory_of_a_share() {
+        let mine = places(DRIVER, "nas#export#team/pvc-1##", &[]);
+        for (handle, server, share, directory, expected) in [
+            ("nas/export/team/pvc-1", "", "", "", "equal"),
+            ("nas#/export/team#pvc-1#uuid#", "", "", "", "equal"),
+            ("nas#export#team##", "", "", "", "around"),
+            ("nas#export#", "", "", "", "around"),
+            ("nas#export#team/pvc-10##", "", "", "", "apart"),
+            ("10.0.0.1#export#team/pvc-1##", "", "", "", "equal?"),
+            ("x", "nas", "/export/team", "pvc-1/logs", "inside"),
+            ("x", "nas", "/export", "${pvc.metadata.namespace}", "around?"),
+            ("x", "", "", "", "equal?"),
+        ] {
+            let pairs = [("server", server), ("share", share), ("subDir", directory)];
+            let given = if server.is_empty() { &[][..] } else { &pairs };
+            assert_eq!(lies(&mine, &places(DRIVER, handle, given)), expected, "{handle} {share}");
         }
-        _ if sure || deletion.arguments.is_none() => {
-            Destruction::of(place(), format!("the directory {directory} of {server}:/{share}"))
+        assert_eq!(lies(&mine, &places("nfs", "nas:/export", &[])), "around");
+    }
+
+    #[test]
+    fn the_handle_and_the_flag_decide_what_is_deleted() {
+        for (handle, arguments, expected) in [
+            ("nas#export#d##", &[][..], "deletes the directory d of nas:/export"),
+            ("nas#export#d#u#retain", &[], "does nothing: onDelete is retain"),
+            ("nas#export#d##", &["--default-ondelete-policy=Retain"], "does nothing: onDelete is retain"),
+            ("nas#export#d#u#delete", &["--default-ondelete-policy=retain"], "deletes the directory d of nas:/export"),
+            ("nas#export#d#u#archive", &[], "renames the directory to archived-d"),
+            ("nas#export#", &[], "deletes everything on the share nas:/export"),
+            ("nas", &[], "does nothing: it cannot read the handle"),
+        ] {
+            let case = Case { driver: DRIVER, handle, arguments, ..Case::default() };
+            assert_eq!(answer(&case), expected, "{handle}");
         }
-        _ => Destruction::Undecided(Cow::Borrowed("what its onDelete means cannot be told")),
     }
 }

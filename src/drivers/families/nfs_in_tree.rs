@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{NFS, SHARE, nfs, undecided};
+use super::basis::{NFS, SHARE, nfs, undecided};
 use crate::drivers::{Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots};
 
 /// The source `nfs`.
@@ -21,7 +21,7 @@ pub static FAMILY: Family = Family {
 };
 
 /// Reads `SERVER:PATH`.
-fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     let place = match reference.handle.split_once(":/") {
         Some((server, path)) if !server.is_empty() => nfs(server, path),
         _ => undecided(NFS, reference),

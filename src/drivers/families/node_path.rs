@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{SHARE, undecided};
+use super::basis::{SHARE, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
 };
@@ -37,10 +37,54 @@ pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     }]
 }
 
+/// The path in `PATH@NODES`.
+pub(super) fn path(handle: &str) -> &str {
+    handle.rsplit_once('@').map(|(path, _)| path).unwrap_or_default()
+}
+
+/// What a provisioner of directories on nodes destroys.
+pub(super) fn deletes_directory(deletion: &Deletion<'_>) -> Destruction {
+    let path = path(deletion.reference.handle);
+    super::basis::what_it_uses(deletion, format!("the directory {path} on its node"))
+}
+
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
-    let path = deletion.reference.handle.rsplit_once('@').map(|(path, _)| path).unwrap_or_default();
-    if !path.starts_with("/tmp/") {
-        return Destruction::Fails(Cow::Borrowed("kube-controller-manager deletes paths beneath /tmp only"));
+    if deletion.reference.driver == "local" {
+        return Destruction::Fails(Cow::Borrowed("no controller deletes volumes of source local"));
     }
-    super::common::what_it_uses(deletion, format!("the directory {path}"))
+    let path = path(deletion.reference.handle);
+    if !path.starts_with("/tmp/") {
+        let why = "kube-controller-manager deletes paths beneath /tmp only";
+        return Destruction::Fails(Cow::Borrowed(why));
+    }
+    super::basis::what_it_uses(deletion, format!("the directory {path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{Case, answer, lies, places};
+
+    #[test]
+    fn a_path_is_on_the_nodes_of_its_affinity() {
+        let on = |path: &str, node: &str| format!("{path}@kubernetes.io/hostname In [\"{node}\"]");
+        let mine = places("local", &on("/mnt/a", "a"), &[]);
+        for (driver, handle, expected) in [
+            ("hostPath", on("/mnt/a", "a"), "equal"),
+            ("hostPath", "/mnt/a@any".to_owned(), "equal"),
+            ("hostPath", "/mnt/a/b@?".to_owned(), "inside?"),
+            ("hostPath", "/@metadata.name In [\"a\"]".to_owned(), "around"),
+            ("local", on("/mnt/a", "b"), "apart"),
+            ("local", on("/mnt/ab", "a"), "apart"),
+        ] {
+            assert_eq!(lies(&mine, &places(driver, &handle, &[])), expected, "{handle}");
+        }
+        for (driver, handle, expected) in [
+            ("local", "/tmp/a@any", "fails: no controller deletes volumes of source local"),
+            ("hostPath", "/tmp/a@any", "deletes the directory /tmp/a"),
+            ("hostPath", "/srv/a@any", "fails: kube-controller-manager deletes paths beneath /tmp only"),
+        ] {
+            let owner = "kubernetes.io/host-path";
+            assert_eq!(answer(&Case { driver, owner, handle, ..Case::default() }), expected);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     cloud::{LUSTRE, server},
-    common::{SHARE, join, undecided},
+    basis::{SHARE, join, undecided},
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,

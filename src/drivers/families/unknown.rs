@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::common::{BLOCK, what_it_uses};
+use super::basis::{BLOCK, what_it_uses};
 use crate::drivers::{
     Destruction, Family, Fate, INLINE, Letters, Place, Provisioner, Snapshots, own_space,
 };

@@ -1,6 +1,6 @@
 //! vSphere: `csi.vsphere.vmware.com`, and the in-tree volumes that were migrated to it.
 
-use super::common::{BLOCK, device, undecided};
+use super::basis::{BLOCK, device, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Part, Place, Provisioner,
     Reference, Snapshots,

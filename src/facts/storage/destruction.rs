@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{controller_settings::controller_settings, identity};
+use super::controller_settings::controller_settings;
 use crate::cluster::{Cx, Seen};
 use crate::drivers::{self, Deletion, Destruction, Family, Reference};
 use crate::facts::{Owner, SecretState, deletion_secret};
@@ -30,9 +30,6 @@ pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Destruction>
         Ok(class) => class,
         Err(why) => return Ok(Destruction::Undecided(why)),
     };
-    if let Some(why) = identity::undecided(cx, owner.name()) {
-        return Ok(Destruction::Undecided(Cow::Owned(why)));
-    }
     let settings = controller_settings(cx, owner.name());
     let has_secret = volume.deletion_secret.is_some()
         && matches!(deletion_secret(cx, volume, owner), Ok(SecretState::Present(_)));

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Letters, Part, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference,
+    Snapshots,
 };
 
 /// What most families of block devices have in common. A family writes down everything that is its
@@ -86,4 +87,63 @@ pub(super) fn what_it_uses(
     }
     let places = places.into_iter().map(Place::into_owned).collect();
     Destruction::Storage { places, what: what.into() }
+}
+
+/// The device of a driver whose handles are ids, and nothing else.
+pub(super) fn named<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Place<'a>> {
+    vec![match reference.handle {
+        "" | INLINE => undecided(space, reference),
+        id => device(space, id),
+    }]
+}
+
+/// What a driver destroys that deletes the one thing that its handle names.
+pub(super) fn deletes_named(deletion: &Deletion<'_>, what: &str) -> Destruction {
+    what_it_uses(deletion, format!("{what} {}", deletion.reference.handle))
+}
+
+/// The last component of a path.
+pub(super) fn last_component(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+/// What csi-driver-nfs and csi-driver-smb do with the directory of a volume: as its handle says, or
+/// else the flag of the controller.
+pub(super) enum OnDelete {
+    Delete,
+    Retain,
+    Archive,
+}
+
+impl OnDelete {
+    /// Any word that the drivers do not know deletes.
+    pub(super) fn of(handle: &str, deletion: &Deletion<'_>) -> Self {
+        let default = || deletion.flag("default-ondelete-policy").unwrap_or_default();
+        let policy = if handle.is_empty() { default() } else { handle };
+        match policy.to_ascii_lowercase().as_str() {
+            "retain" => Self::Retain,
+            "archive" => Self::Archive,
+            _ => Self::Delete,
+        }
+    }
+
+    /// What becomes of a directory of a share; without one, of the whole share.
+    pub(super) fn destruction(
+        &self,
+        share: &str,
+        directory: &str,
+        place: Place<'static>,
+    ) -> Destruction {
+        match self {
+            Self::Retain => Destruction::Nothing(Cow::Borrowed("onDelete is retain")),
+            Self::Archive => Destruction::Kept {
+                places: vec![place],
+                what: format!("renames the directory to archived-{directory}").into(),
+            },
+            Self::Delete if directory.is_empty() => {
+                Destruction::of(place, format!("everything on the share {share}"))
+            }
+            Self::Delete => Destruction::of(place, format!("the directory {directory} of {share}")),
+        }
+    }
 }

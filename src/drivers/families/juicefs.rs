@@ -1,0 +1,135 @@
+//! JuiceFS: `csi.juicefs.com`.
+
+use std::borrow::Cow;
+
+use super::basis::{SHARE, undecided};
+use crate::drivers::{
+    Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
+};
+
+/// juicefs-csi-driver.
+pub static FAMILY: Family = Family {
+    id: "juicefs",
+    title: "JuiceFS",
+    names: &[Name::Is("csi.juicefs.com")],
+    identity: "subPath in a file system that only its Secret names; without a subPath, the whole file \
+               system. The mount option subdir moves it further, and is not read",
+    attributes: &["subPath"],
+    used,
+    deletion,
+    destroys: "the directory with everything in it: the one called like the handle, or subPath if the \
+               controller runs with --provisioner",
+    answers_ok: &[
+        "a handle without pvc-UUID in it",
+        "a volume for which csi-provisioner hands over no Secret",
+        "with --provisioner, a subPath that another volume of the class has",
+    ],
+    refuses: &["with --provisioner, a volume without a subPath"],
+    snapshots: Snapshots::all(
+        Fate::Unknown,
+        "whether they are destroyed with their volume was not found",
+    ),
+    clones: Fate::Unknown,
+    provisioner: Provisioner::csi(&["juicefs-csi-controller"], &["juicefs-csi-driver"]),
+    defects: &[
+        "deleting the last volume of a shared directory destroys it (juicedata/juicefs-csi-driver#540)",
+    ],
+    sources: &[
+        "juicedata/juicefs-csi-driver v0.32.4: pkg/driver/controller.go, pkg/driver/provisioner.go, \
+         pkg/util/util.go CheckDynamicPV, pkg/util/resource/pvc.go CheckForSubPath",
+    ],
+    ..SHARE
+};
+
+/// The space of directories in JuiceFS file systems.
+const SPACE: &str = "JuiceFS";
+
+fn directory(path: &str) -> Place<'_> {
+    let why = "a volume does not tell its JuiceFS file system, only its Secret does";
+    Place::directory(SPACE, path).of(Part::Unknown(why))
+}
+
+/// Whether a handle contains `pvc-UUID`, wherever: the driver takes it for one of its own.
+fn is_dynamic(handle: &str) -> bool {
+    handle.match_indices("pvc-").any(|(start, _)| {
+        let uuid = handle.get(start + 4..start + 40).unwrap_or_default();
+        let groups = uuid.split('-').map(str::len);
+        groups.eq([8, 4, 4, 4, 12]) && uuid.bytes().all(|it| it.is_ascii_hexdigit() || it == b'-')
+    })
+}
+
+fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    vec![match reference.attribute("subPath") {
+        Some(path) => directory(path),
+        None if is_dynamic(reference.handle) => directory(reference.handle),
+        None => undecided(SPACE, reference),
+    }]
+}
+
+fn deletion(deletion: &Deletion<'_>) -> Destruction {
+    let handle = deletion.reference.handle;
+    let path = deletion.reference.attribute("subPath");
+    let nothing = |why| Destruction::Nothing(Cow::Borrowed(why));
+    let directory = |path: &str| {
+        let place = directory(path).into_owned();
+        Destruction::of(place, format!("the directory {path} of the JuiceFS file system"))
+    };
+    let is_provisioner = deletion.flag("provisioner").map(|it| it != "false");
+    let is_provisioner = deletion.arguments.map(|_| is_provisioner.unwrap_or(false));
+    match (is_provisioner, path) {
+        _ if !deletion.has_secret => nothing("csi-provisioner hands over no Secret"),
+        (Some(true), Some(path)) if path.trim_matches('/').is_empty() => {
+            Destruction::Fails(Cow::Borrowed("its subPath is the whole file system"))
+        }
+        (Some(true), Some(path)) => directory(path),
+        _ if !is_dynamic(handle) => nothing("there is no pvc-UUID in its handle"),
+        // It was made with its handle as subPath.
+        (_, None) | (Some(false), _) => directory(handle),
+        (None, Some(_)) => Destruction::Undecided(Cow::Borrowed(
+            "whether it deletes by handle or by subPath depends on its flag --provisioner, which was \
+             not read",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{Case, answer, lies, places};
+
+    const DRIVER: &str = "csi.juicefs.com";
+    const HANDLE: &str = "pvc-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
+
+    #[test]
+    fn a_volume_is_a_directory_of_a_file_system_that_is_not_known() {
+        let mine = places(DRIVER, HANDLE, &[("subPath", "team/data")]);
+        for (handle, path, expected) in [
+            ("x", Some("team/data"), "equal?"),
+            ("x", Some("team"), "around?"),
+            ("x", Some("team/data2"), "apart"),
+            (HANDLE, None, "apart"),
+            ("x", None, "equal?"),
+        ] {
+            let pairs: Vec<_> = path.map(|path| ("subPath", path)).into_iter().collect();
+            assert_eq!(lies(&mine, &places(DRIVER, handle, &pairs)), expected, "{handle} {path:?}");
+        }
+    }
+
+    #[test]
+    fn the_mode_of_the_controller_decides_what_is_deleted() {
+        let by_handle = format!("deletes the directory {HANDLE} of the JuiceFS file system");
+        let by_path = "deletes the directory team/data of the JuiceFS file system";
+        for (handle, path, arguments, has_secret, expected) in [
+            (HANDLE, HANDLE, &[][..], true, by_handle.as_str()),
+            (HANDLE, "team/data", &[], true, by_handle.as_str()),
+            (HANDLE, "team/data", &["--provisioner=true"], true, by_path),
+            (HANDLE, "/", &["--provisioner=true"], true, "fails: its subPath is the whole file system"),
+            (HANDLE, HANDLE, &[], false, "does nothing: csi-provisioner hands over no Secret"),
+            ("juicefs-pv", "data", &[], true, "does nothing: there is no pvc-UUID in its handle"),
+        ] {
+            let attributes = &[("subPath", path)][..];
+            let case =
+                Case { driver: DRIVER, handle, attributes, arguments, has_secret, ..Case::default() };
+            assert_eq!(answer(&case), expected, "{handle} {path} {arguments:?}");
+        }
+    }
+}
