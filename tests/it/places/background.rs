@@ -87,7 +87,7 @@ pub(super) fn background(setting: &Setting) -> (Vec<Value>, Vec<Other>) {
         {"name": "node-exporter", "image": "quay.io/prometheus/node-exporter:v1.9.0"}]});
     objects.push(templated("DaemonSet", "node-exporter", 0, &exporter));
     let names = Names::Path { node: None, path: "/".to_owned() };
-    others.push(Other { names, sort: Sort::Inline });
+    others.push(Other { names, sort: Sort::Inline, is_obscure: false });
     (objects, others)
 }
 
@@ -172,7 +172,7 @@ fn controllers(setting: &Setting, objects: &mut Vec<Value>) -> Vec<Other> {
     }
     objects.push(lease(&NFS_SUBDIR.replace('/', "-")));
     let names = Names::Export { server: server.to_owned(), path: root.to_owned() };
-    vec![Other { names, sort: Sort::OfProvisioner(NFS_SUBDIR) }]
+    vec![Other { names, sort: Sort::OfProvisioner(NFS_SUBDIR), is_obscure: false }]
 }
 
 /// A Deployment and its pod, which is ready.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     chance::Chance,
-    model::{ACCOUNTS, Fate, Names, PROJECTS, ZONES, Zone, piece},
+    model::{ACCOUNTS, Fate, Names, PROJECTS, REGION, ZONES, Zone, piece},
     volumes::{Drawn, csi, migrated},
 };
 
@@ -71,7 +71,7 @@ pub(super) fn google(chance: &mut Chance) -> Drawn {
     match chance.roll(11) {
         0..=2 => of("PD", acme, &zonal, disk(Some(acme), named())),
         3 => {
-            let region = Zone::Region("us-central1".to_owned());
+            let region = Zone::Region(REGION.to_owned());
             of("PD, regional", acme, "regions/us-central1", disk(Some(acme), region))
         }
         4 => of("", number, &zonal, disk(Some(number), named())).odd("PD, project by number"),

@@ -211,7 +211,7 @@ impl Draft {
         let status = json!({"phase": phase});
         let rest = json!({"spec": spec, "status": status});
         self.objects.push(object("v1", "Pod", "shop", &format!("app-{index}"), rest));
-        self.others.push(Other { names, sort: Sort::Inline });
+        self.others.push(Other { names, sort: Sort::Inline, is_obscure: false });
     }
 
     /// A workload, with an inline volume in its template; it need not have pods.
@@ -220,7 +220,7 @@ impl Draft {
         let of = chance.pick(&["Deployment", "StatefulSet", "DaemonSet", "CronJob"]);
         let spec = pod_spec((kind, source));
         self.objects.push(templated(of, &format!("app-{index}"), 0, &spec));
-        self.others.push(Other { names, sort: Sort::Inline });
+        self.others.push(Other { names, sort: Sort::Inline, is_obscure: false });
     }
 
     /// A record of a backend volume that was kept: nothing is left of it but its handle.
@@ -237,7 +237,8 @@ impl Draft {
             "uid": uid("kept", &index.to_string()), "recorded": "journal",
             "since": "2026-09-01T12:00:00Z",
         }));
-        self.others.push(Other { names: drawn.truth.mounts, sort: Sort::Volume });
+        let (names, is_obscure) = (drawn.truth.mounts, drawn.truth.is_static);
+        self.others.push(Other { names, sort: Sort::Volume, is_obscure });
     }
 
     /// A snapshot of one of the volumes.
@@ -248,10 +249,14 @@ impl Draft {
         let (ready, decoded) = (!chance.one_in(4), chance.one_in(3));
         let is_longhorn = driver == "driver.longhorn.io";
         let kind = chance.pick(&["snap", "bak"]);
-        let source = if is_longhorn && decoded {
-            json!({"snapshotHandle": format!("{kind}://{handle}/snapshot-{index}")})
-        } else {
-            json!({"volumeHandle": handle})
+        let own = match is_longhorn {
+            true => format!("{kind}://{handle}/snapshot-{index}"),
+            false => format!("snap-{index}"),
+        };
+        let is_static = is_longhorn && decoded;
+        let source = match is_static {
+            true => json!({"snapshotHandle": own}),
+            false => json!({"volumeHandle": handle}),
         };
         self.objects.push(object(
             "snapshot.storage.k8s.io/v1",
@@ -263,20 +268,24 @@ impl Draft {
                     "volumeSnapshotRef": {"apiVersion": "snapshot.storage.k8s.io/v1",
                         "kind": "VolumeSnapshot", "namespace": "shop", "name": "nightly",
                         "uid": uid("VolumeSnapshot", "nightly")}},
-                "status": {"readyToUse": ready, "snapshotHandle": format!("snap-{index}")},
+                "status": {"readyToUse": ready, "snapshotHandle": own},
             }),
         ));
         let survives = match driver {
-            "driver.longhorn.io" => decoded && kind == "bak",
+            "driver.longhorn.io" => kind == "bak",
             UNKNOWN | "file.csi.azure.com" => false,
             _ => true,
         };
         let plainly = ["EBS", "EBS Auto", "PD", "Azure disk", "RBD"].contains(&drawn.family);
+        if drawn.truth.is_static {
+            // Of which volume it is, its handle does not say.
+            self.apart.extend((0..self.volumes.len()).map(|it| (it, None)));
+        }
         match (ready, survives) {
             (true, true) if plainly => {}
             (true, true) => self.apart.push((of, None)),
             (true, false) => self.apart.push((of, Some("a snapshot dies with it"))),
-            (false, _) if is_longhorn && decoded => self.apart.push((of, None)),
+            (false, _) if is_static => self.apart.push((of, None)),
             (false, _) => self.apart.push((of, Some("a snapshot is not ready"))),
         }
     }
@@ -314,7 +323,7 @@ impl Draft {
                 "status": {"attached": true},
             }),
         ));
-        self.others.push(Other { names, sort: Sort::Inline });
+        self.others.push(Other { names, sort: Sort::Inline, is_obscure: false });
     }
 
     /// A workload that names a claim which is gone.
@@ -352,8 +361,11 @@ impl Draft {
 
     fn ruling(&self, place: usize, truth: &Truth, worlds: &[World]) -> Ruling {
         let besides = self.volumes.iter().enumerate().filter(|(other, _)| *other != place);
-        let besides = besides
-            .map(|(_, (other, _))| Other { names: other.truth.mounts.clone(), sort: Sort::Volume });
+        let besides = besides.map(|(_, (other, _))| Other {
+            names: other.truth.mounts.clone(),
+            sort: Sort::Volume,
+            is_obscure: false,
+        });
         let others: Vec<_> = besides.chain(self.others.iter().cloned()).collect();
         let apart = self.apart.iter().filter(|(it, _)| *it == place).map(|(_, why)| *why);
         let apart: Vec<_> = apart.collect();

@@ -27,9 +27,10 @@ pub(super) fn components(path: &str) -> impl Iterator<Item = String> {
 pub(super) const SERVERS: [&str; 3] = ["nfs.example.com", "10.0.0.5", "nfs"];
 
 pub(super) const ZONES: [&str; 2] = ["us-central1-a", "us-central1-b"];
+pub(super) const REGION: &str = "us-central1";
 /// The number may be that of the project.
 pub(super) const PROJECTS: [&str; 2] = ["acme", "714231"];
-pub(super) const ACCESS_POINTS: [&str; 2] = ["fsap-0a", "fsap-0b"];
+pub(super) const ACCESS_POINTS: [&str; 2] = ["fsap-0123456789abcdef0", "fsap-0123456789abcdef1"];
 /// Two names of what may be one Ceph cluster.
 pub(super) const CEPHS: [&str; 2] = ["rook-ceph", "b9127830-b0cc-4e34-aa47-9d1a2e9949a8"];
 pub(super) const ACCOUNTS: [&str; 2] = ["acmeone", "acmetwo"];
@@ -40,7 +41,7 @@ pub(super) const NODES: [&str; 2] = ["node-1", "node-2"];
 pub(super) struct World {
     /// The machine that each name of a server leads to.
     machines: [usize; 3],
-    /// The zone of a disk that is named without one.
+    /// The zone, or the region, of a disk that is named without one.
     zone: usize,
     /// The project of a disk that is named without one, and that of the number.
     project: usize,
@@ -76,7 +77,7 @@ pub(super) fn worlds(trusted: bool) -> Vec<World> {
     // Five partitions of servers with each of sixteen pairs of directories; the rest in between.
     let world = |index: usize| World {
         machines: MACHINES[index % 5],
-        zone: index % 2,
+        zone: index % 3,
         project: index / 2 % 2,
         number_is_name: index / 4 % 2 == 0,
         roots: [ROOTS[index % 16 / 4], ROOTS[index % 4]],
@@ -137,7 +138,7 @@ impl Names {
                 let of = |zone: &str| piece(&["google", project, zone, disk]);
                 match zone {
                     Zone::Named(zone) | Zone::Region(zone) => vec![of(zone)],
-                    Zone::Unspecified => vec![of(ZONES[world.zone])],
+                    Zone::Unspecified => vec![of([ZONES[0], ZONES[1], REGION][world.zone])],
                     Zone::All => ZONES.map(of).to_vec(),
                 }
             }
@@ -244,6 +245,8 @@ pub(super) struct Truth {
 pub(super) struct Other {
     pub names: Names,
     pub sort: Sort,
+    /// Whether its object tells less than what it names: its neighbours may be careful.
+    pub is_obscure: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -295,6 +298,13 @@ pub(super) fn ruling(volume: &Truth, others: &[Other], worlds: &[World]) -> Ruli
                     let what = format!("{met:?} meets {used:?} of {other:?} in {world:?}");
                     return Ruling::Never(what);
                 }
+                let (realm, own) = (&used[0], &mounted[0][0]);
+                disputed |= other.is_obscure && realm == own;
+                // An EFS file system may have another name in DNS.
+                disputed |= realm != own
+                    && [realm, own]
+                        .iter()
+                        .all(|it| ["efs", "nfs", "access point"].contains(&&***it));
                 // Beside the whole file system of an access point, one may be careful.
                 disputed |= mounted.iter().any(|it| touch(it, &used))
                     && !belongs(volume, other)
