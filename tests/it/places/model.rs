@@ -301,10 +301,7 @@ pub(super) fn ruling(volume: &Truth, others: &[Other], worlds: &[World]) -> Ruli
                 let (realm, own) = (&used[0], &mounted[0][0]);
                 disputed |= other.is_obscure && realm == own;
                 // An EFS file system may have another name in DNS.
-                disputed |= realm != own
-                    && [realm, own]
-                        .iter()
-                        .all(|it| ["efs", "nfs", "access point"].contains(&&***it));
+                disputed |= own == "nfs" && ["efs", "access point"].contains(&&**realm);
                 // Beside the whole file system of an access point, one may be careful.
                 disputed |= mounted.iter().any(|it| touch(it, &used))
                     && !belongs(volume, other)
