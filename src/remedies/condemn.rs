@@ -70,6 +70,7 @@ fn check(
         checks::backend_is_known(volume).map(drop),
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
+        exclusive::made_here(cx, volume, &facts::owner(volume), relies_on),
         snapshots::allow_deletion(cx, volume, &facts::owner(volume), notices, relies_on)?,
         reclaim::owner_will_act(cx, volume, &facts::owner(volume), Some(relies_on))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,

@@ -38,7 +38,10 @@ pub(super) fn clearance(
     let mut clearance =
         Clearance { what: String::new(), notices: Vec::new(), relies_on: Vec::new() };
     let name = owner.name();
-    let destruction = facts::destruction(cx, volume, owner)?;
+    let destruction = match facts::destruction(cx, volume, owner)? {
+        Ok(destruction) => destruction,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let places = match &destruction {
         Destruction::Storage { places, what } => {
             clearance.what = format!("deletes {what}");
@@ -68,11 +71,6 @@ pub(super) fn clearance(
             volume.places().into_iter().map(Place::into_owned).collect()
         }
     };
-    if facts::is_static(volume)
-        && let Err(reason) = word.stands_for_static(cx, &mut clearance.relies_on)
-    {
-        return Ok(Err(reason));
-    }
     match same_storage(volume, &places) {
         Sameness::Same => {}
         Sameness::Unclear => {
@@ -129,6 +127,20 @@ pub(super) fn clearance(
     Ok(Ok(clearance))
 }
 
+/// Refuses a CSI volume that was made by hand, unless the user said of it by name that nobody else
+/// uses its storage (R-DRV-10).
+pub(super) fn made_here(
+    cx: &Cx,
+    volume: &Volume,
+    owner: &Owner,
+    relies_on: &mut Vec<&'static str>,
+) -> Checked {
+    match owner.csi().is_some() && facts::is_static(volume) {
+        true => Word::of(cx, volume, owner, None).stands_for_static(cx, relies_on),
+        false => Ok(()),
+    }
+}
+
 /// Whether what a node mounts is what the driver would delete (R-DRV-2): the driver is told the
 /// handle, the node the attributes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -143,6 +155,7 @@ enum Sameness {
 /// How much of what is mounted is what is deleted: the worst of all its places.
 fn same_storage(volume: &Volume, destroyed: &[Place<'_>]) -> Sameness {
     let used = volume.places();
+<<<<<<< HEAD
     let closest = |mine: &Place<'_>| {
         // Where there is none, it is a second view of the same storage, such as the directory behind
         // an access point.
@@ -166,6 +179,35 @@ fn sameness(mounted: &Place<'_>, destroyed: &Place<'_>) -> Sameness {
         Some((false, _)) => Sameness::Unclear,
         Some((true, Relation::Around)) => Sameness::More,
         Some((true, _)) => Sameness::Same,
+=======
+    let (mut certain, mut unclear) = (false, false);
+    for mine in &used {
+        let mut alike = destroyed.iter().filter(|it| it.space == mine.space).peekable();
+        // A second view of the same storage, such as the directory behind an access point.
+        if alike.peek().is_none() {
+            continue;
+        }
+        let closest = alike
+            .filter_map(|it| match it == mine {
+                // What is not known of both is the same.
+                true => Some(false),
+                false => mine
+                    .overlap(it)
+                    .filter(|it| matches!(it.relation, Relation::Equal | Relation::Around))
+                    .map(|it| !it.is_certain()),
+            })
+            .min();
+        match closest {
+            None => return Sameness::Different,
+            Some(true) => unclear = true,
+            Some(false) => certain = true,
+        }
+    }
+    match (certain || destroyed.is_empty(), unclear) {
+        (true, _) => Sameness::Same,
+        (false, true) => Sameness::Unclear,
+        (false, false) => Sameness::Different,
+>>>>>>> main
     }
 }
 

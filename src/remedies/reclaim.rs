@@ -75,6 +75,8 @@ fn check(
         released::backend_can_go(cx, volume)?,
         released::pods_are_gone(cx, volume)?,
         released::nobody_wants_its_claim(cx, volume, notices, relies_on)?,
+        drivers_agree(volume, owner),
+        exclusive::made_here(cx, volume, owner, relies_on),
     );
     let clearance = match exclusive::clearance(cx, volume, owner, None)? {
         Ok(clearance) => clearance,
@@ -109,9 +111,8 @@ pub(super) fn owner_will_act(
 ) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {
-            if let Some(named) = volume.source.driver().filter(|named| *named != driver) {
-                // One driver would delete by a handle of another.
-                return Ok(Err(format!("it names driver {named}, but {driver} would delete it")));
+            if let Err(reason) = drivers_agree(volume, owner) {
+                return Ok(Err(reason));
             }
             let (who, name) = (format!("csi-provisioner of {driver}"), &**driver);
             let needed = checks::Needed { who, name, state: facts::provisioner(cx, driver) };
@@ -164,6 +165,17 @@ pub(super) fn notice_word(relies_on: &[&str], notices: &mut Vec<String>) {
             "nothing shows its provisioner at work: until one runs, the volume stays Released with policy Delete, and its deletion begins as soon as one does"
                 .to_owned(),
         );
+    }
+}
+
+/// Refuses where one driver would delete by a handle of another.
+fn drivers_agree(volume: &Volume, owner: &Owner) -> checks::Checked {
+    let named = volume.source.driver();
+    match owner.csi().and_then(|driver| Some((driver, named.filter(|named| *named != driver)?))) {
+        None => Ok(()),
+        Some((driver, named)) => {
+            Err(format!("it names driver {named}, but {driver} would delete it"))
+        }
     }
 }
 

@@ -16,24 +16,25 @@ pub fn provisioning_family(owner: &Owner) -> &'static Family {
     }
 }
 
-/// Returns what the controller of a volume destroys when it is told to delete it.
+/// Returns what the controller of a volume destroys when it is told to delete it; or why that cannot
+/// be foretold, whatever the user knows of the storage.
 ///
 /// # Errors
 /// When its class was not read, and deletion depends on it.
-pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Destruction> {
+pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Result<Destruction, String>> {
     let Some(backend) = &volume.backend else {
         let why = "what it names at the storage backend cannot be told";
-        return Ok(Destruction::Undecided(Cow::Borrowed(why)));
+        return Ok(Ok(Destruction::Undecided(Cow::Borrowed(why))));
     };
     let family = provisioning_family(owner);
     let class = match class_of(cx, volume, family)? {
         Ok(class) => class,
-        Err(why) => return Ok(Destruction::Undecided(why)),
+        Err(why) => return Ok(Err(why)),
     };
     let settings = controller_settings(cx, owner.name());
     let has_secret = volume.deletion_secret.is_some()
         && matches!(deletion_secret(cx, volume, owner), Ok(SecretState::Present(_)));
-    Ok((family.deletion)(&Deletion {
+    Ok(Ok((family.deletion)(&Deletion {
         reference: Reference::of(backend, &volume.attributes),
         owner: owner.name(),
         volume: volume.name(),
@@ -41,7 +42,7 @@ pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Destruction>
         arguments: settings.as_ref().map(|it| &*it.arguments),
         images: settings.as_ref().map(|it| &*it.images),
         has_secret,
-    }))
+    })))
 }
 
 /// The class of a volume, as it was when the volume was made; or why deletion, which reads it,
@@ -50,25 +51,25 @@ fn class_of<'a>(
     cx: &Cx<'a>,
     volume: &Volume,
     family: &Family,
-) -> Seen<Result<Option<&'a StorageClass>, Cow<'static, str>>> {
+) -> Seen<Result<Option<&'a StorageClass>, String>> {
     if !family.reads_class && family.class_parameters.is_empty() {
         return Ok(Ok(None));
     }
     let Some(name) = volume.class.as_ref().filter(|name| !name.is_empty()) else {
         return Ok(match family.reads_class {
-            true => Err(Cow::Borrowed("its provisioner reads its StorageClass, and it names none")),
+            true => Err("its provisioner reads its StorageClass, and it names none".to_owned()),
             false => Ok(None),
         });
     };
     let class = cx.class(name)?;
     let younger = class.is_some_and(|it| it.metadata.created > volume.metadata.created);
     Ok(match class {
-        Some(_) if younger => Err(Cow::Owned(format!(
-            "its provisioner reads sc/{name}, which was created again after it"
-        ))),
-        None if family.reads_class => {
-            Err(Cow::Owned(format!("its provisioner reads sc/{name}, which is gone")))
-        }
+        Some(_) if younger => Err(format!(
+            "its provisioner reads sc/{name}, which was created again after it: what that would do now cannot be told"
+        )),
+        None if family.reads_class => Err(format!(
+            "its provisioner reads sc/{name}, which is gone: create it again as it was"
+        )),
         found => Ok(found),
     })
 }

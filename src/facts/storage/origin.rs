@@ -2,13 +2,13 @@
 
 use crate::model::{Volume, VolumeSource};
 
-/// Whether a CSI volume was made by hand: no annotation of a provisioner, or that of a copied
-/// volume. Sources other than CSI have an owner of their own for that.
+/// Whether a CSI volume was made by hand: csi-provisioner of its driver did not write its identity
+/// into it, or did so for another volume that was copied. Of sources other than CSI only the
+/// annotation of their provisioner tells.
 pub fn is_static(volume: &Volume) -> bool {
     match &volume.source {
-        VolumeSource::Csi { provisioner_identity, .. } => {
-            !volume.is_dynamic() && !provisioner_identity
-        }
+        // An annotation is written by hand as easily as the rest of the object.
+        VolumeSource::Csi { provisioner_identity, .. } => !provisioner_identity,
         VolumeSource::HostPath(_)
         | VolumeSource::Local(_)
         | VolumeSource::InTree(_)

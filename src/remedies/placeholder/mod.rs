@@ -111,6 +111,9 @@ pub(super) fn planned(
         Err(reason) => return Ok(Err(reason)),
     };
     let mut relies_on = Vec::new();
+    if let Err(reason) = exclusive::made_here(cx, volume, &facts::owner(volume), &mut relies_on) {
+        return Ok(Err(reason));
+    }
     let placeholder = match anew(volume, backend, cluster, &cx.settings().secret, &mut relies_on) {
         Ok(placeholder) => placeholder,
         Err(reason) => return Ok(Err(reason)),
