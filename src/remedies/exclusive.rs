@@ -152,19 +152,21 @@ enum Sameness {
     Different,
 }
 
-/// How much of what is mounted is what is deleted: the worst of all its places.
+/// Whether it is in every view of it; the clearest one says how sure that is.
 fn same_storage(volume: &Volume, destroyed: &[Place<'_>]) -> Sameness {
     let used = volume.places();
-<<<<<<< HEAD
     let closest = |mine: &Place<'_>| {
         // Where there is none, it is a second view of the same storage, such as the directory behind
         // an access point.
         let of_space = destroyed.iter().filter(|it| it.space == mine.space);
         of_space.map(|it| sameness(mine, it)).min()
     };
-    let worst = used.iter().filter_map(closest).max();
+    let views: Vec<_> = used.iter().filter_map(closest).collect();
+    if views.contains(&Sameness::Different) {
+        return Sameness::Different;
+    }
     let none = if destroyed.is_empty() { Sameness::Same } else { Sameness::Different };
-    worst.unwrap_or(none)
+    views.into_iter().min().unwrap_or(none)
 }
 
 fn sameness(mounted: &Place<'_>, destroyed: &Place<'_>) -> Sameness {
@@ -179,35 +181,6 @@ fn sameness(mounted: &Place<'_>, destroyed: &Place<'_>) -> Sameness {
         Some((false, _)) => Sameness::Unclear,
         Some((true, Relation::Around)) => Sameness::More,
         Some((true, _)) => Sameness::Same,
-=======
-    let (mut certain, mut unclear) = (false, false);
-    for mine in &used {
-        let mut alike = destroyed.iter().filter(|it| it.space == mine.space).peekable();
-        // A second view of the same storage, such as the directory behind an access point.
-        if alike.peek().is_none() {
-            continue;
-        }
-        let closest = alike
-            .filter_map(|it| match it == mine {
-                // What is not known of both is the same.
-                true => Some(false),
-                false => mine
-                    .overlap(it)
-                    .filter(|it| matches!(it.relation, Relation::Equal | Relation::Around))
-                    .map(|it| !it.is_certain()),
-            })
-            .min();
-        match closest {
-            None => return Sameness::Different,
-            Some(true) => unclear = true,
-            Some(false) => certain = true,
-        }
-    }
-    match (certain || destroyed.is_empty(), unclear) {
-        (true, _) => Sameness::Same,
-        (false, true) => Sameness::Unclear,
-        (false, false) => Sameness::Different,
->>>>>>> main
     }
 }
 
