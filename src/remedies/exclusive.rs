@@ -219,7 +219,7 @@ impl<'a> Word<'a> {
     /// the storage.
     fn stands_for(&self, doubt: &str, relies_on: &mut Vec<&'static str>) -> Checked {
         if self.of_volume || self.of_driver {
-            relies_on.push(FLAG);
+            rely(relies_on);
             return Ok(());
         }
         let (volume, driver) = (self.volume, self.driver);
@@ -241,7 +241,14 @@ impl<'a> Word<'a> {
         if cx.server().and_then(|server| server.at_least(1, 31)) != Some(true) {
             return Err("before Kubernetes 1.31 a volume that was made by hand may become Failed instead of being deleted (kubernetes#125767)".to_owned());
         }
-        relies_on.push(FLAG);
+        rely(relies_on);
         Ok(())
+    }
+}
+
+/// Notes the flag once.
+fn rely(relies_on: &mut Vec<&'static str>) {
+    if !relies_on.contains(&FLAG) {
+        relies_on.push(FLAG);
     }
 }

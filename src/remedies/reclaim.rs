@@ -76,7 +76,6 @@ fn check(
         released::pods_are_gone(cx, volume)?,
         released::nobody_wants_its_claim(cx, volume, notices, relies_on)?,
         drivers_agree(volume, owner),
-        exclusive::made_here(cx, volume, owner, relies_on),
     );
     let clearance = match exclusive::clearance(cx, volume, owner, None)? {
         Ok(clearance) => clearance,
@@ -85,6 +84,7 @@ fn check(
     notices.extend(clearance.notices);
     relies_on.extend(clearance.relies_on);
     checks::all!(
+        exclusive::made_here(cx, volume, owner, relies_on),
         snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
         owner_will_act(cx, volume, owner, Some(relies_on))?,
         checks::secret_is_there(cx, volume, owner)?,

@@ -51,7 +51,7 @@ pub fn neighbours(
     }
     unknown_family(cx, volume, &is_other, &mut found);
     for (kept, overlap) in cx.kept_at(places) {
-        if is_other(&kept.volume) {
+        if is_other(&kept.volume) && !is_record_of(volume, kept) {
             found.push(neighbour(of_kept(kept), &overlap, lies(&overlap)));
         }
     }
@@ -76,6 +76,11 @@ pub fn neighbours(
 /// Returns only what is worth a notice.
 pub fn notable_neighbours(neighbours: &[Neighbour]) -> impl Iterator<Item = &Neighbour> {
     neighbours.iter().filter(|it| it.nearness == Nearness::Notable)
+}
+
+/// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.
+fn is_record_of(volume: &Volume, kept: &KeptBackend) -> bool {
+    volume.backend.as_ref() == Some(&kept.backend)
 }
 
 fn of_kept(kept: &KeptBackend) -> String {
@@ -103,7 +108,9 @@ fn unknown_family(
     let Some(backend) = &volume.backend else { return };
     let Some(why) = identity::undecided(cx, &backend.driver) else { return };
     let volumes = cx.volumes_of_driver(&backend.driver).filter(|it| is_other(it.name()));
-    let kept = cx.kept_of_driver(&backend.driver).filter(|it| is_other(&it.volume));
+    let kept = cx
+        .kept_of_driver(&backend.driver)
+        .filter(|it| is_other(&it.volume) && !is_record_of(volume, it));
     let mut others = volumes.map(|it| it.object().to_string()).chain(kept.map(of_kept));
     if let Some(who) = others.find(|who| found.iter().all(|it| it.who != *who)) {
         let how = Cow::Owned(format!("may name the same storage: {why}"));

@@ -32,6 +32,8 @@ struct Draft {
     usual: usize,
     volumes: Vec<(Drawn, bool)>,
     others: Vec<Other>,
+    /// Driver and handle of kept backend volumes.
+    records: Vec<(String, String, Other)>,
     /// Volumes that must not be reclaimed, or need not be, whatever they name.
     apart: Vec<(usize, Option<&'static str>)>,
 }
@@ -238,7 +240,8 @@ impl Draft {
             "since": "2026-09-01T12:00:00Z",
         }));
         let (names, is_obscure) = (drawn.truth.mounts, drawn.truth.is_static);
-        self.others.push(Other { names, sort: Sort::Volume, is_obscure });
+        let other = Other { names, sort: Sort::Volume, is_obscure };
+        self.records.push((driver.to_owned(), handle.to_owned(), other));
     }
 
     /// A snapshot of one of the volumes.
@@ -366,9 +369,14 @@ impl Draft {
             sort: Sort::Volume,
             is_obscure: false,
         });
-        let others: Vec<_> = besides.chain(self.others.iter().cloned()).collect();
+        // The record of this very backend volume may be told of it, or of another that has it now.
+        let handle = self.volumes[place].0.handle();
+        let (own, records): (Vec<_>, Vec<_>) =
+            self.records.iter().partition(|(driver, id, _)| Some((&**driver, &**id)) == handle);
+        let records = records.into_iter().map(|(_, _, other)| other);
+        let others: Vec<_> = besides.chain(self.others.iter().chain(records).cloned()).collect();
         let apart = self.apart.iter().filter(|(it, _)| *it == place).map(|(_, why)| *why);
-        let apart: Vec<_> = apart.collect();
+        let apart: Vec<_> = apart.chain(own.iter().map(|_| None)).collect();
         if let Some(why) = apart.iter().flatten().next() {
             return Ruling::Never((*why).to_owned());
         }

@@ -65,10 +65,14 @@ impl<'a> ClaimDeletion<'a> {
                 }
             }
         }
-        if decided == DataDecision::Destroyed
-            && let Err(reason) = exclusive::clearance(cx, volume, &facts::owner(volume), None)?
-        {
-            return Ok(Err(format!("the data of {} is not its alone: {reason}", volume.object())));
+        if decided == DataDecision::Destroyed {
+            let owner = facts::owner(volume);
+            let made_here = || exclusive::made_here(cx, volume, &owner, &mut Vec::new());
+            let cleared = exclusive::clearance(cx, volume, &owner, None)?.map(drop);
+            if let Err(reason) = cleared.and_then(|()| made_here()) {
+                let volume = volume.object();
+                return Ok(Err(format!("the data of {volume} is not its alone: {reason}")));
+            }
         }
         Ok(Ok(decided))
     }
