@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{COMMON_AGE, object, templated},
+    documents::{COMMON_AGE, object, templated},
     model::{NODES, Names, Other, Sort},
     nodes::{LOCAL_PATH, MINIKUBE, UNKNOWN},
     shares::NFS_SUBDIR,

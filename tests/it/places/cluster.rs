@@ -1,20 +1,19 @@
 //! Clusters as documents, and the truth about each.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     background::background,
     chance::Chance,
-    cloud, model,
+    cloud,
+    documents::{claim, object, persistent_volume, pod_spec, templated, uid},
+    model,
     model::{Names, Other, Ruling, Sort, Truth, World},
     nodes,
     nodes::UNKNOWN,
     shares,
-    volumes::{Drawn, Room, Setting, fields, volume},
+    volumes::{Drawn, Room, Setting, volume},
 };
-
-/// When everything was made that was always there.
-pub(super) const COMMON_AGE: &str = "2026-06-01T12:00:00Z";
 
 /// A cluster, and what has to become of the volumes in it that could be reclaimed.
 #[derive(Default)]
@@ -74,95 +73,6 @@ pub(super) fn universe(of_all: &[u8], of_each: &[Vec<u8>]) -> Universe {
     draft.decide()
 }
 
-/// An object with what every object has.
-pub(super) fn object(version: &str, kind: &str, namespace: &str, name: &str, rest: Value) -> Value {
-    let mut object = fields(rest);
-    object.insert("apiVersion".to_owned(), version.into());
-    object.insert("kind".to_owned(), kind.into());
-    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
-    metadata["name"] = name.into();
-    if !namespace.is_empty() {
-        metadata["namespace"] = namespace.into();
-    }
-    metadata["uid"] = uid(kind, name).into();
-    metadata["resourceVersion"] = "4711".into();
-    if metadata.get("creationTimestamp").is_none() {
-        metadata["creationTimestamp"] = COMMON_AGE.into();
-    }
-    Value::Object(object)
-}
-
-/// A uid that is always the same.
-fn uid(kind: &str, name: &str) -> String {
-    let text = format!("{kind}/{name}")
-        .bytes()
-        .fold(7_u64, |sum, byte| sum.wrapping_mul(1_099_511_628_211).wrapping_add(u64::from(byte)));
-    format!("{:08x}-0000-4000-8000-{:012x}", text >> 32, text & 0xffff_ffff)
-}
-
-/// A workload whose pods are like this.
-pub(super) fn templated(kind: &str, name: &str, replicas: usize, spec: &Value) -> Value {
-    let labels = json!({"app": name});
-    let template = json!({"metadata": {"labels": labels}, "spec": spec});
-    let selector = json!({"matchLabels": labels});
-    match kind {
-        "CronJob" => object(
-            "batch/v1",
-            kind,
-            "shop",
-            name,
-            json!({
-                "spec": {"schedule": "0 3 * * *", "suspend": true,
-                    "jobTemplate": {"spec": {"template": template}}},
-            }),
-        ),
-        "Job" => object(
-            "batch/v1",
-            kind,
-            "shop",
-            name,
-            json!({
-                "spec": {"template": template},
-                "status": {"succeeded": 1, "completionTime": "2026-10-01T12:00:00Z",
-                    "conditions": [{"type": "Complete", "status": "True"}]},
-            }),
-        ),
-        "DaemonSet" => object(
-            "apps/v1",
-            kind,
-            "shop",
-            name,
-            json!({
-                "spec": {"selector": selector, "template": template},
-            }),
-        ),
-        _ => object(
-            "apps/v1",
-            kind,
-            "shop",
-            name,
-            json!({
-                "spec": {"replicas": replicas, "selector": selector, "template": template,
-                    "serviceName": name},
-                "status": {"replicas": replicas, "readyReplicas": replicas,
-                    "observedGeneration": 1},
-            }),
-        ),
-    }
-}
-
-/// What a container of somebody's is like, beside a volume.
-fn pod_spec(volume: (&str, Value)) -> Value {
-    let (kind, source) = volume;
-    let mut of_pod = Map::new();
-    of_pod.insert("name".to_owned(), "data".into());
-    of_pod.insert(kind.to_owned(), source);
-    json!({
-        "volumes": [of_pod],
-        "containers": [{"name": "main", "image": "registry.example.com/app:1"}],
-    })
-}
-
 /// An inline volume of a room: its type, its source, and what it names.
 fn inline(chance: &mut Chance, room: Room) -> (&'static str, Value, Names) {
     match room {
@@ -203,17 +113,20 @@ impl Draft {
         let (kind, source, mut names) = inline(chance, room);
         let phase = chance.pick(&["Running", "Succeeded", "Failed", "Pending"]);
         let mut spec = pod_spec((kind, source));
+        // The name of a node need not be the label by which volumes are bound to it.
+        let mut is_obscure = false;
         if phase != "Pending" {
             let on = chance.pick(&model::NODES);
             spec["nodeName"] = on.into();
             if let Names::Path { node, .. } = &mut names {
                 *node = Some(on.to_owned());
+                is_obscure = true;
             }
         }
         let status = json!({"phase": phase});
         let rest = json!({"spec": spec, "status": status});
         self.objects.push(object("v1", "Pod", "shop", &format!("app-{index}"), rest));
-        self.others.push(Other { names, sort: Sort::Inline, is_obscure: false });
+        self.others.push(Other { names, sort: Sort::Inline, is_obscure });
     }
 
     /// A workload, with an inline volume in its template; it need not have pods.
@@ -239,7 +152,7 @@ impl Draft {
             "uid": uid("kept", &index.to_string()), "recorded": "journal",
             "since": "2026-09-01T12:00:00Z",
         }));
-        let (names, is_obscure) = (drawn.truth.mounts, drawn.truth.is_static);
+        let (names, is_obscure) = (drawn.truth.mounts.clone(), drawn.truth.is_static);
         let other = Other { names, sort: Sort::Volume, is_obscure };
         self.records.push((driver.to_owned(), handle.to_owned(), other));
     }
@@ -372,7 +285,11 @@ impl Draft {
         // The record of this very backend volume may be told of it, or of another that has it now.
         let handle = self.volumes[place].0.handle();
         let (own, records): (Vec<_>, Vec<_>) =
-            self.records.iter().partition(|(driver, id, _)| Some((&**driver, &**id)) == handle);
+            self.records.iter().partition(|(driver, id, other)| match handle {
+                Some(handle) => (&**driver, &**id) == handle,
+                // That of an in-tree volume is the one that it is translated to.
+                None => other.names == truth.mounts,
+            });
         let records = records.into_iter().map(|(_, _, other)| other);
         let others: Vec<_> = besides.chain(self.others.iter().chain(records).cloned()).collect();
         let apart = self.apart.iter().filter(|(it, _)| *it == place).map(|(_, why)| *why);
@@ -389,12 +306,12 @@ impl Draft {
     /// Whether handles of the unknown driver may be taken for names of disks.
     fn trusts_handles(&self) -> bool {
         let of_it = self.objects.iter().filter(|it| it["spec"]["csi"]["driver"] == UNKNOWN);
-        let handle = |it: &&Value| it["spec"]["csi"]["volumeHandle"].as_str().map(str::to_owned);
-        let handles: Vec<_> = of_it.clone().filter_map(|it| handle(&it)).collect();
+        let handles = of_it.clone().filter_map(|it| it["spec"]["csi"]["volumeHandle"].as_str());
+        let records = self.records.iter().filter(|(driver, ..)| driver == UNKNOWN);
+        let handles: Vec<_> = handles.chain(records.map(|(_, handle, _)| &**handle)).collect();
         let is_shared = of_it.clone().any(|it| it["spec"]["accessModes"][0] != "ReadWriteOnce");
-        let is_inside = |one: &String| {
-            let inside =
-                |it: &String| it.strip_prefix(&**one).is_some_and(|it| it.starts_with('/'));
+        let is_inside = |one: &&str| {
+            let inside = |it: &&str| it.strip_prefix(*one).is_some_and(|it| it.starts_with('/'));
             handles.iter().any(inside)
         };
         let driver = self
@@ -404,46 +321,4 @@ impl Draft {
         let attached = driver.is_some_and(|it| it["spec"]["attachRequired"] == true);
         attached && !is_shared && !handles.iter().any(is_inside)
     }
-}
-
-fn claim(number: usize) -> String {
-    format!("claim-{number}")
-}
-
-/// The object of a volume.
-fn persistent_volume(drawn: &Drawn, is_released: bool, number: usize) -> Value {
-    let phase = if is_released { "Released" } else { "Bound" };
-    let since = "2026-10-01T12:00:00Z";
-    let mut spec = json!({
-        "accessModes": [drawn.access], "capacity": {"storage": "10Gi"},
-        "persistentVolumeReclaimPolicy": "Retain", "storageClassName": drawn.class,
-        "volumeMode": "Filesystem",
-        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "shop",
-            "name": claim(number), "uid": uid("PersistentVolumeClaim", &claim(number))},
-    });
-    let (kind, source) = &drawn.source;
-    spec[*kind] = source.clone();
-    if let Some(node) = &drawn.node {
-        let term = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
-        spec["nodeAffinity"] =
-            json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}});
-    }
-    object(
-        "v1",
-        "PersistentVolume",
-        "",
-        &format!("pvc-{number}"),
-        json!({
-            "metadata": {
-                "creationTimestamp": "2026-08-01T12:00:00Z",
-                "annotations": drawn.annotations, "labels": drawn.labels,
-                "finalizers": ["kubernetes.io/pv-protection"],
-                "managedFields": [{"apiVersion": "v1", "fieldsType": "FieldsV1", "operation": "Update",
-                    "manager": "kube-controller-manager", "subresource": "status", "time": since,
-                    "fieldsV1": {"f:status": {"f:phase": {}}}}],
-            },
-            "spec": spec,
-            "status": {"phase": phase, "lastPhaseTransitionTime": since},
-        }),
-    )
 }

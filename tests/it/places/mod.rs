@@ -8,6 +8,7 @@ mod background;
 mod chance;
 mod cloud;
 mod cluster;
+mod documents;
 mod model;
 mod nodes;
 mod shares;
@@ -49,7 +50,7 @@ const USUAL: u64 = 1_795_298_414_278;
 const FLOOR: u32 = 1500;
 
 /// The families with a plain layout: each has to be planned wherever it is in nobody's way.
-const PLAIN: [&str; 14] = [
+const PLAIN: [&str; 16] = [
     "Azure disk",
     "Azure disk in-tree",
     "CephFS",
@@ -64,6 +65,8 @@ const PLAIN: [&str; 14] = [
     "RBD",
     "csi-driver-nfs",
     "local-path",
+    "nfs-subdir",
+    "unknown",
 ];
 
 /// By family: how often it had to be planned, must not be, could be and was, could be and was not.
