@@ -171,6 +171,11 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Whether it is on a server or in a storage cluster that anybody may reach by its name.
+    pub fn is_reached_by_name(&self) -> bool {
+        self.realm.iter().any(|part| matches!(part, Part::Server { .. } | Part::Named(_)))
+    }
+
     /// Why nothing can be told of it, if so.
     pub fn doubt(&self) -> Option<&str> {
         match &self.extent {

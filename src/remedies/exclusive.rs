@@ -111,6 +111,11 @@ pub(super) fn clearance(
     clearance
         .notices
         .extend(facts::notable_neighbours(&neighbours).map(|it| format!("{} {}", it.who, it.how)));
+    if volume.places().iter().any(Place::is_reached_by_name) {
+        clearance.notices.push(
+            "others may reach the same server or storage cluster: what other clusters and machines use cannot be seen from here".to_owned(),
+        );
+    }
     let marks = facts::marks_of_others(volume);
     let restored =
         "Velero restored it, so that another cluster may have an object of the same storage";

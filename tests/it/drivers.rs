@@ -144,9 +144,10 @@ fn gc_plans_exactly_the_plain_volumes_of_every_family() {
 /// What gc says of every volume of a fixture: `Ok` where it is planned, else the reason.
 fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Result<(), String>>, String> {
     let dump = fixture::build(&read(&folder.join("cluster.yaml")), name)?;
-    let file = tempfile::Builder::new().suffix(".yaml").tempfile().expect("a file can be made");
-    fs::write(file.path(), dump).expect("it can be written");
-    let path = file.path().to_string_lossy();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(format!("{name}.yaml"));
+    fs::create_dir_all(file.parent().expect("because it is in a folder")).expect("a folder");
+    fs::write(&file, dump).expect("it can be written");
+    let path = file.to_string_lossy();
     let args = ["gc", "-f", &path, "--older-than", "7d", "-o", "json"];
     let ran = Call::new(args).run();
     let plan: Value = serde_json::from_str(&ran.stdout)
