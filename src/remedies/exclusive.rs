@@ -63,7 +63,7 @@ pub(super) fn clearance(
             return Ok(Err(format!("{name} cannot delete it: {why}; it would stay Released")));
         }
         Destruction::Undecided(why) => {
-            clearance.what = "deletes what its handle names".to_owned();
+            clearance.what = String::from("deletes what its handle names");
             let doubt = format!("what {name} would delete cannot be told: {why}");
             if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
                 return Ok(Err(reason));

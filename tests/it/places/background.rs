@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
-    documents::{COMMON_AGE, object, templated},
     model::{NODES, Names, Other, Sort},
     nodes::{LOCAL_PATH, MINIKUBE, UNKNOWN},
+    objects::{COMMON_AGE, object, templated},
     shares::NFS_SUBDIR,
     volumes::Setting,
 };

@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 use super::{
     background::background,
     chance::Chance,
-    cloud,
-    documents::{claim, object, persistent_volume, pod_spec, templated, uid},
-    model,
+    cloud, model,
     model::{Names, Other, Ruling, Sort, Truth, World},
     nodes,
     nodes::UNKNOWN,
+    objects::{claim, object, persistent_volume, pod_spec, templated, uid},
     shares,
     volumes::{Drawn, Room, Setting, volume},
 };

@@ -8,7 +8,7 @@ mod background;
 mod chance;
 mod cloud;
 mod cluster;
-mod documents;
+mod objects;
 mod model;
 mod nodes;
 mod shares;
@@ -91,20 +91,21 @@ fn what_is_reclaimed_is_the_volume_itself() {
             Ok(()) => {}
             Err(TestError::Fail(reason, (of_all, of_each))) => {
                 let Universe { objects, usual, .. } = universe(&of_all, &of_each);
-                let told = objects[usual..].iter().map(|it| format!("{it}\n")).collect::<String>();
+                let told = lines(&objects[usual..]);
                 panic!("SEED={seed}: {reason}\n{told}");
             }
             Err(TestError::Abort(reason)) => panic!("SEED={seed}: {reason}"),
         }
     }
     let tally = tally.into_inner();
-    let mut said = format!("SEED={seed}: {cases} cases\n");
-    for (family, [always, never, planned, refused]) in &tally {
-        said += &format!(
-            "{family}: always {always}, never {never}, could: {planned} of {}\n",
+    let row = |(family, [always, never, planned, refused]): (&&str, &[u32; 4])| {
+        format!(
+            "{family}: always {always}, never {never}, could: {planned} of {}",
             planned + refused
-        );
-    }
+        )
+    };
+    let rows = tally.iter().map(row).collect::<Vec<_>>().join("\n");
+    let said = format!("SEED={seed}: {cases} cases\n{rows}\n");
     std::io::stderr().write_all(said.as_bytes()).expect("stderr is open");
     let never_alone: Vec<_> =
         PLAIN.iter().filter(|it| tally.get(**it).is_none_or(|it| it[0] == 0)).collect();
@@ -128,9 +129,14 @@ fn runner(seed: u64, round: u64) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }
 
+/// A dump of these objects.
+fn lines(objects: &[serde_json::Value]) -> String {
+    objects.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
 /// Reads a cluster as any dump is read.
 fn read(universe: &Universe) -> Result<Cluster, TestCaseError> {
-    let text: String = universe.objects.iter().map(|it| format!("{it}\n")).collect();
+    let text = lines(&universe.objects);
     let kinds = REGISTRY.iter().flat_map(|rule| rule.looks_at());
     let kinds: BTreeSet<_> =
         kinds.chain(REMEDIES.iter().flat_map(|it| it.needs.iter().copied())).collect();

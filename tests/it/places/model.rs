@@ -79,9 +79,9 @@ pub(super) fn worlds(trusted: bool) -> Vec<World> {
         machines: MACHINES[index % 5],
         zone: index % 3,
         project: index / 2 % 2,
-        number_is_name: index / 4 % 2 == 0,
+        number_is_name: (index / 4).is_multiple_of(2),
         roots: [ROOTS[index % 16 / 4], ROOTS[index % 4]],
-        one_ceph: index % 2 == 0,
+        one_ceph: index.is_multiple_of(2),
         account: index % 2,
         handles: handles[index % handles.len()],
     };
@@ -331,5 +331,6 @@ fn is_use(volume: &Truth, other: &Other, destroyed: &Piece, used: &Piece) -> boo
     // Whoever mounts the root of a node does not use what is in it.
     let base = volume.base.as_deref().map(|it| components(it).count() + 2);
     let is_far_above = base.is_some_and(|base| used.len() < base);
-    !belongs(volume, other) && !(matches!(other.names, Names::Path { .. }) && is_far_above)
+    let is_agent = matches!(other.names, Names::Path { .. }) && is_far_above;
+    !is_agent && !belongs(volume, other)
 }

@@ -116,14 +116,13 @@ fn nfs_subdir(chance: &mut Chance, setting: &Setting, number: usize) -> Drawn {
     let names = export(server, &path);
     let it = provisioned("nfs-subdir", NFS_SUBDIR, source, names).shared().class("nfs-client");
     let keeps = setting.nfs_subdir_class["onDelete"] == "retain";
-    let it = match is_default {
-        true => it,
+    let it = if is_default {
+        it
+    } else {
         // The image deletes what has the last component for its name, at the root.
-        false => {
-            let base = directory.rsplit('/').next().unwrap_or_default();
-            let deleted = export(server, &format!("{root}/{base}"));
-            it.odd("nfs-subdir, pathPattern").fate(Fate::Destroys(vec![deleted]))
-        }
+        let base = directory.rsplit('/').next().unwrap_or_default();
+        let deleted = export(server, &format!("{root}/{base}"));
+        it.odd("nfs-subdir, pathPattern").fate(Fate::Destroys(vec![deleted]))
     };
     if keeps { it.odd("nfs-subdir, retain").fate(Fate::Keeps) } else { it }
 }

@@ -70,10 +70,11 @@ pub(super) fn csi(
     attributes: Value,
     names: Names,
 ) -> Drawn {
-    let mut attributes = attributes.as_object().cloned().unwrap_or_default();
+    let mut attributes = fields(attributes);
     let identity = format!("1782000000000-4711-{driver}");
     attributes.insert("storage.kubernetes.io/csiProvisionerIdentity".to_owned(), identity.into());
-    let source = json!({"driver": driver, "volumeHandle": handle, "volumeAttributes": attributes});
+    let mut source = json!({"driver": driver, "volumeAttributes": attributes});
+    source["volumeHandle"] = handle.into();
     let annotations = json!({
         "pv.kubernetes.io/provisioned-by": driver,
         "volume.kubernetes.io/provisioner-deletion-secret-name": "",
@@ -106,7 +107,7 @@ pub(super) fn provisioned(
 ) -> Drawn {
     let annotations = json!({"pv.kubernetes.io/provisioned-by": provisioner});
     let mut drawn = Drawn { annotations: fields(annotations), ..of(family, source, names) };
-    drawn.truth.provisioner = provisioner.to_owned();
+    drawn.truth.provisioner.push_str(provisioner);
     drawn
 }
 
