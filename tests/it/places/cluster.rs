@@ -14,6 +14,9 @@ use super::{
     volumes::{Drawn, Room, Setting, volume},
 };
 
+/// More volumes than any cluster has.
+pub(super) const MOST: usize = 16;
+
 /// A cluster, and what has to become of the volumes in it that could be reclaimed.
 #[derive(Default)]
 pub(super) struct Universe {
@@ -141,7 +144,9 @@ impl Draft {
     fn record(&mut self, chance: &mut Chance, setting: &Setting, room: Room, index: usize) {
         let drawn = volume(chance, setting, room, index);
         // What was mounted by a volume whose attributes said otherwise, nobody can know.
-        let Some((driver, handle)) = drawn.handle().filter(|_| !drawn.family.contains("mismatch"))
+        let contradicts = drawn.family.contains("mismatch") || drawn.family == "CephFS, static";
+        let Some((driver, handle)) =
+            drawn.handle().filter(|(_, handle)| !contradicts || handle.starts_with("shared-"))
         else {
             return;
         };
@@ -151,7 +156,8 @@ impl Draft {
             "uid": uid("kept", &index.to_string()), "recorded": "journal",
             "since": "2026-09-01T12:00:00Z",
         }));
-        let (names, is_obscure) = (drawn.truth.mounts.clone(), drawn.truth.is_static);
+        let (names, is_obscure) =
+            (drawn.truth.mounts.clone(), drawn.truth.is_static || drawn.family == "PD, multi-zone");
         let other = Other { names, sort: Sort::Volume, is_obscure };
         self.records.push((driver.to_owned(), handle.to_owned(), other));
     }
@@ -194,7 +200,11 @@ impl Draft {
         let plainly = ["EBS", "EBS Auto", "PD", "Azure disk", "RBD"].contains(&drawn.family);
         if drawn.truth.is_static {
             // Of which volume it is, its handle does not say.
-            self.apart.extend((0..self.volumes.len()).map(|it| (it, None)));
+            self.apart.extend((0..MOST).map(|it| (it, None)));
+        }
+        if !ready && driver == "nfs.csi.k8s.io" {
+            // Any other file system may be the same one under another name.
+            self.apart.extend((0..MOST).map(|it| (it, None)));
         }
         match (ready, survives) {
             (true, true) if plainly => {}
@@ -279,7 +289,8 @@ impl Draft {
         let besides = besides.map(|(_, (other, _))| Other {
             names: other.truth.mounts.clone(),
             sort: Sort::Volume,
-            is_obscure: false,
+            // Whether a regional disk may be one of them is not documented.
+            is_obscure: other.family == "PD, multi-zone",
         });
         // The record of this very backend volume may be told of it, or of another that has it now.
         let handle = self.volumes[place].0.handle();

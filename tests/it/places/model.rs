@@ -66,7 +66,7 @@ enum Handles {
 
 /// All worlds that differ in what two references could have in common.
 ///
-/// `trusted`: handles of unknown drivers are names of disks (SEMANTICS I.1 says when that may be believed).
+/// `trusted`: handles of unknown drivers are names of disks (semantics#place says when that may be believed).
 pub(super) fn worlds(trusted: bool) -> Vec<World> {
     const MACHINES: [[usize; 3]; 5] = [[0, 1, 2], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 0, 0]];
     const ROOTS: [&str; 4] = ["/", "/data", "/data/one", "/other"];
