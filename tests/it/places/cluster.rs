@@ -202,7 +202,7 @@ impl Draft {
             // Of which volume it is, its handle does not say.
             self.apart.extend((0..MOST).map(|it| (it, None)));
         }
-        if !ready && driver == "nfs.csi.k8s.io" {
+        if !ready && ["nfs.csi.k8s.io", "efs.csi.aws.com"].contains(&driver) {
             // Any other file system may be the same one under another name.
             self.apart.extend((0..MOST).map(|it| (it, None)));
         }
