@@ -47,7 +47,7 @@ use model::Ruling;
 const USUAL: u64 = 1_795_298_414_278;
 
 /// Fewer cases than this prove nothing, however slow the machine.
-const FLOOR: u32 = 1500;
+const FLOOR: u32 = 800;
 
 /// The families with a plain layout: each has to be planned wherever it is in nobody's way.
 const PLAIN: [&str; 16] = [
