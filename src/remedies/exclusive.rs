@@ -80,6 +80,13 @@ pub(super) fn clearance(
                 return Ok(Err(reason));
             }
         }
+        Sameness::More => {
+            let doubt = differs(volume, &places, &clearance.what, name);
+            let doubt = format!("{doubt}, and what else is in it cannot be seen");
+            if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
+                return Ok(Err(reason));
+            }
+        }
         Sameness::Different => {
             return Ok(Err(differs(volume, &places, &clearance.what, name)));
         }
@@ -141,41 +148,44 @@ pub(super) fn made_here(
 
 /// Whether what a node mounts is what the driver would delete (R-DRV-2): the driver is told the
 /// handle, the node the attributes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Sameness {
     Same,
+    /// What is deleted contains what is mounted.
+    More,
     Unclear,
     Different,
 }
 
+/// Whether it is in every view of it; the clearest one says how sure that is.
 fn same_storage(volume: &Volume, destroyed: &[Place<'_>]) -> Sameness {
     let used = volume.places();
-    let (mut certain, mut unclear) = (false, false);
-    for mine in &used {
-        let mut alike = destroyed.iter().filter(|it| it.space == mine.space).peekable();
-        // A second view of the same storage, such as the directory behind an access point.
-        if alike.peek().is_none() {
-            continue;
-        }
-        let closest = alike
-            .filter_map(|it| match it == mine {
-                // What is not known of both is the same.
-                true => Some(false),
-                false => mine
-                    .overlap(it)
-                    .filter(|it| matches!(it.relation, Relation::Equal | Relation::Around))
-                    .map(|it| !it.is_certain()),
-            })
-            .min();
-        match closest {
-            None => return Sameness::Different,
-            Some(true) => unclear = true,
-            Some(false) => certain = true,
-        }
+    let closest = |mine: &Place<'_>| {
+        // Where there is none, it is a second view of the same storage, such as the directory behind
+        // an access point.
+        let of_space = destroyed.iter().filter(|it| it.space == mine.space);
+        of_space.map(|it| sameness(mine, it)).min()
+    };
+    let views: Vec<_> = used.iter().filter_map(closest).collect();
+    if views.contains(&Sameness::Different) {
+        return Sameness::Different;
     }
-    match (certain || destroyed.is_empty(), unclear) {
-        (true, _) => Sameness::Same,
-        (false, true) => Sameness::Unclear,
-        (false, false) => Sameness::Different,
+    let none = if destroyed.is_empty() { Sameness::Same } else { Sameness::Different };
+    views.into_iter().min().unwrap_or(none)
+}
+
+fn sameness(mounted: &Place<'_>, destroyed: &Place<'_>) -> Sameness {
+    if mounted == destroyed {
+        // What is not known of both is the same.
+        return Sameness::Same;
+    }
+    let overlap = mounted.overlap(destroyed);
+    let overlap = overlap.filter(|it| it.relation != Relation::Inside);
+    match overlap.map(|it| (it.is_certain(), it.relation)) {
+        None => Sameness::Different,
+        Some((false, _)) => Sameness::Unclear,
+        Some((true, Relation::Around)) => Sameness::More,
+        Some((true, _)) => Sameness::Same,
     }
 }
 

@@ -19,8 +19,9 @@ pub(super) fn allow_deletion(
     relies_on: &mut Vec<&'static str>,
 ) -> Seen<Checked> {
     let family = crate::facts::provisioning_family(owner);
-    for (snapshot, _) in cx.snapshots_at(&volume.places())? {
-        checks::all!(one(cx, volume, snapshot, family, notices, relies_on)?);
+    for (snapshot, overlap) in cx.snapshots_at(&volume.places())? {
+        let of = if overlap.is_certain() { "of it" } else { "of what may be the same storage" };
+        checks::all!(one(cx, volume, (snapshot, of), family, notices, relies_on)?);
     }
     if family.snapshots.fate == Fate::Dies || family.snapshots.of_handle.is_some() {
         checks::all!(pre_provisioned(cx, owner.name(), family, relies_on));
@@ -31,26 +32,26 @@ pub(super) fn allow_deletion(
 fn one(
     cx: &Cx,
     volume: &Volume,
-    snapshot: &SnapshotContent,
+    (snapshot, of): (&SnapshotContent, &str),
     family: &drivers::Family,
     notices: &mut Vec<String>,
     relies_on: &mut Vec<&'static str>,
 ) -> Seen<Checked> {
     let object = snapshot.object();
     if snapshot.in_progress() {
-        return Ok(Err(format!("{object} is being taken of it")));
+        return Ok(Err(format!("{object} is being taken {of}")));
     }
     if let Some(restore) = pending_restore(cx, snapshot)? {
-        return Ok(Err(format!("{restore} is being restored from {object}, a snapshot of it")));
+        return Ok(Err(format!("{restore} is being restored from {object}, a snapshot {of}")));
     }
     let note = family.snapshots.note;
     Ok(match family.snapshots.fate_of(snapshot.handle.as_deref()) {
         Fate::Independent | Fate::None => {
-            notices.push(format!("{object} was taken of it, and stays"));
+            notices.push(format!("{object} was taken {of}, and stays"));
             Ok(())
         }
         Fate::Blocks => Err(format!(
-            "{object} was taken of it, and its driver does not delete it before ({note}): delete the snapshot first"
+            "{object} was taken {of}, and its driver does not delete it before ({note}): delete the snapshot first"
         )),
         fate @ (Fate::Dies | Fate::Unknown) => {
             let verb = if fate == Fate::Dies { "dies" } else { "may die" };

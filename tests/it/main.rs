@@ -9,6 +9,7 @@ mod fixture;
 mod incremental;
 mod journal;
 mod krew_manifest;
+mod places;
 mod readme;
 mod registry;
 mod rules;

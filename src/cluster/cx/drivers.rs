@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
 use crate::model::{
-    ControllerRole, CsiDriver, CsiNode, Event, Fact, FactKey, Kind, Lease, PodUse, Text, Time,
-    Volume, Workload,
+    ControllerRole, CsiDriver, CsiNode, Event, Fact, FactKey, KeptBackend, Kind, Lease, PodUse,
+    Text, Time, Volume, Workload,
 };
 
 impl<'a> Cx<'a> {
@@ -98,6 +98,11 @@ impl<'a> Cx<'a> {
         ids.into_iter()
             .filter_map(|id| self.cluster.tables.volumes.get(id))
             .filter(move |volume| volume.drivers().any(|known| *known == *driver))
+    }
+
+    /// Returns the kept backend volumes of a driver.
+    pub fn kept_of_driver(&self, driver: &str) -> impl Iterator<Item = &'a KeptBackend> {
+        self.cluster.kept_backends().filter(move |it| *it.backend.driver == *driver)
     }
 
     /// Returns all events, for the last actions of drivers. Only for facts.

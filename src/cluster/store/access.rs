@@ -141,6 +141,8 @@ impl Cluster {
         };
         if known != Some(&row) {
             self.touch_places(&row, dirty);
+            // The handles of a driver of which nothing is known tell together what they mean.
+            self.touch_driver(&key.driver, dirty);
             dirty.subjects.insert(Subject::Backend(key.clone()));
             self.kept.insert(key, row);
         }

@@ -64,9 +64,14 @@ impl<'a> Handle<'a> {
             UNSPECIFIED | "multi-zone" => Part::Unknown(why),
             known => Part::Is(Cow::Borrowed(known)),
         };
+        // A project has a name and a number, and handles may contain either.
+        let project = match self.project.bytes().all(|it| it.is_ascii_digit()) {
+            true => Part::Named(Cow::Borrowed(self.project)),
+            false => part(self.project, "one of them does not tell its project"),
+        };
         Place::device(SPACE, self.disk)
             .letters(Letters::Alike)
-            .of(part(self.project, "one of them does not tell its project"))
+            .of(project)
             .of(part(self.location, "one of them does not tell its zone"))
     }
 }

@@ -103,10 +103,11 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     };
     let within = |path| Place::directory(NFS, path).of(handle.server(ip)).into_owned();
     match handle {
-        Handle::Instance { name, .. } => Destruction::of(
-            within("/"),
-            format!("the whole Filestore instance {name} with all its shares"),
-        ),
+        // Such an instance has one share: nothing else is in it.
+        Handle::Instance { name, share, .. } => Destruction::Storage {
+            places: vec![within("/"), within(share)],
+            what: format!("the whole Filestore instance {name} with all its shares").into(),
+        },
         Handle::Share { name, share, .. } => Destruction::of(
             within(share),
             format!("the share {share} of the Filestore instance {name}, and the instance if it is then empty"),

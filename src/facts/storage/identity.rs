@@ -2,7 +2,7 @@
 
 use crate::cluster::Cx;
 use crate::drivers;
-use crate::model::{Fact, FactKey, Text};
+use crate::model::{BackendKey, Fact, FactKey, Text};
 
 /// Returns why the handles of a driver do not tell its volumes apart, if they do not. Of known
 /// families the places themselves say it.
@@ -18,7 +18,7 @@ pub fn undecided(cx: &Cx, driver: &Text) -> Option<String> {
 }
 
 /// A handle is taken for a disk only where nothing speaks for shared storage.
-pub fn derive(cx: &Cx, driver: &Text) -> Option<String> {
+pub fn derive<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
     match cx.csi_driver(driver) {
         Ok(Some(it)) if it.attach_required => {}
         Ok(Some(_)) => {
@@ -29,7 +29,9 @@ pub fn derive(cx: &Cx, driver: &Text) -> Option<String> {
         Ok(None) => return Some(format!("{driver} is not known, and has no CSIDriver object")),
         Err(unseen) => return Some(unseen.reason),
     }
-    let mut handles: Vec<Vec<&str>> = Vec::new();
+    let split = |backend: &'a BackendKey| backend.handle.split(['/', '#', ':']).collect();
+    let mut handles: Vec<Vec<&str>> =
+        cx.kept_of_driver(driver).map(|kept| split(&kept.backend)).collect();
     for volume in cx.volumes_of_driver(driver) {
         if volume.is_shared {
             let object = volume.object();
@@ -38,7 +40,7 @@ pub fn derive(cx: &Cx, driver: &Text) -> Option<String> {
             ));
         }
         if let Some(backend) = volume.backend.as_ref().filter(|it| it.driver == *driver) {
-            handles.push(backend.handle.split(['/', '#', ':']).collect());
+            handles.push(split(backend));
         }
     }
     handles.sort_unstable();

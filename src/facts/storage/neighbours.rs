@@ -6,7 +6,7 @@ use super::identity;
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{self, Extent, Overlap, Place, ProvisionerKind, Reference, Relation, meeting};
 use crate::facts::{Owner, driver_names::mentions, lies, owner};
-use crate::model::{InlineVolumes, Sidecars, Volume, VolumeSource, image_name};
+use crate::model::{InlineVolumes, KeptBackend, Sidecars, Volume, VolumeSource, image_name};
 
 /// Something else that names storage of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,11 +51,8 @@ pub fn neighbours(
     }
     unknown_family(cx, volume, &is_other, &mut found);
     for (kept, overlap) in cx.kept_at(places) {
-        // A record of this very backend volume: it was kept, and is deleted or adopted now.
-        let same = volume.backend.as_ref() == Some(&kept.backend);
-        if is_other(&kept.volume) && !same {
-            let who = format!("the kept backend volume of {}", kept.object());
-            found.push(neighbour(who, &overlap, lies(&overlap)));
+        if is_other(&kept.volume) && !is_record_of(volume, kept) {
+            found.push(neighbour(of_kept(kept), &overlap, lies(&overlap)));
         }
     }
     for (pod, _) in cx.pods_at(places)? {
@@ -81,6 +78,15 @@ pub fn notable_neighbours(neighbours: &[Neighbour]) -> impl Iterator<Item = &Nei
     neighbours.iter().filter(|it| it.nearness == Nearness::Notable)
 }
 
+/// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.
+fn is_record_of(volume: &Volume, kept: &KeptBackend) -> bool {
+    volume.backend.as_ref() == Some(&kept.backend)
+}
+
+fn of_kept(kept: &KeptBackend) -> String {
+    format!("the kept backend volume of {}", kept.object())
+}
+
 fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
     match &overlap.doubt {
         None => Neighbour { who, how: Cow::Borrowed(how), nearness: Nearness::Proven },
@@ -92,7 +98,7 @@ fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
     }
 }
 
-/// Adds another volume of a driver whose handles tell nothing apart.
+/// Adds another volume of a driver whose handles tell nothing apart, or a kept backend volume.
 fn unknown_family(
     cx: &Cx,
     volume: &Volume,
@@ -101,15 +107,14 @@ fn unknown_family(
 ) {
     let Some(backend) = &volume.backend else { return };
     let Some(why) = identity::undecided(cx, &backend.driver) else { return };
-    let others = cx.volumes_of_driver(&backend.driver);
-    let known = |who: &str, found: &[Neighbour]| found.iter().any(|it| it.who == who);
-    for other in others.filter(|it| is_other(it.name())) {
-        let who = other.object().to_string();
-        if !known(&who, found) {
-            let how = Cow::Owned(format!("may name the same storage: {why}"));
-            found.push(Neighbour { who, how, nearness: Nearness::Possible });
-            return;
-        }
+    let volumes = cx.volumes_of_driver(&backend.driver).filter(|it| is_other(it.name()));
+    let kept = cx
+        .kept_of_driver(&backend.driver)
+        .filter(|it| is_other(&it.volume) && !is_record_of(volume, it));
+    let mut others = volumes.map(|it| it.object().to_string()).chain(kept.map(of_kept));
+    if let Some(who) = others.find(|who| found.iter().all(|it| it.who != *who)) {
+        let how = Cow::Owned(format!("may name the same storage: {why}"));
+        found.push(Neighbour { who, how, nearness: Nearness::Possible });
     }
 }
 
