@@ -73,6 +73,18 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
     }
 }
 
+/// Whether a pod surely runs the provisioner of a driver.
+pub(super) fn pod_provisions(cx: &Cx, driver: &Text, pod: &PodUse) -> bool {
+    let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
+    Host::pod(pod).is_some_and(|host| search.serves(host))
+}
+
+/// Whether the pods of a workload surely run the provisioner of a driver.
+pub(super) fn workload_provisions(cx: &Cx, driver: &Text, workload: &Workload) -> bool {
+    let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
+    Host::workload(workload).is_some_and(|host| search.serves(host))
+}
+
 /// Whether a pod may run the provisioner of a driver: it names it, or no other.
 pub(super) fn pod_may_provision(cx: &Cx, driver: &Text, pod: &PodUse) -> bool {
     let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
+use super::controller::{pod_provisions, workload_provisions};
 use super::driver_names::{mentions, provisioner_leases, sanitize};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
@@ -39,15 +40,15 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> Vec<ClaimedVersion> {
     for pod in cx.sidecar_pods() {
         let Some(sidecars) = &pod.sidecars else { continue };
         let leads = leaders.contains(&(Text::clone(&pod.namespace), sanitize(&pod.name)));
-        if !pod.is_finished() && (leads || names_driver(sidecars)) {
+        let its_own = || leads || names_driver(sidecars) || pod_provisions(cx, driver, pod);
+        if !pod.is_finished() && its_own() {
             running.extend(claims(&pod.object(), &pod.namespace, sidecars));
         }
     }
     let mut idle = Vec::new();
     for workload in cx.sidecar_workloads() {
-        let Some(sidecars) = workload.sidecars.as_deref().filter(|it| names_driver(it)) else {
-            continue;
-        };
+        let is_its = |it: &&Sidecars| names_driver(it) || workload_provisions(cx, driver, workload);
+        let Some(sidecars) = workload.sidecars.as_deref().filter(is_its) else { continue };
         let claims = claims(&workload.object(), &workload.namespace, sidecars);
         match workload.replicas {
             Some(0) if workload.kind == Kind::ReplicaSet => {}

@@ -123,9 +123,16 @@ impl Explanation {
     pub fn print(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
         writeln!(out, "{}", escape_control(&short_name(&self.object)))?;
         let label = self.state.iter().map(|it| it.field.len()).max().unwrap_or(0);
+        // A value that fits nowhere is better wrapped under its label than broken in a narrow column.
+        let column = width.saturating_sub(label + 4).max(30);
         for it in &self.state {
-            let text = format!("{:label$}  {}", it.field, it.value);
-            writeln!(out, "  {}", escape_control(text.trim_end()))?;
+            let value = escape_control(&it.value);
+            let lines = wrap(&value, column);
+            let first = lines.first().map_or("", |line| &**line);
+            writeln!(out, "{}", format!("  {:label$}  {first}", it.field).trim_end())?;
+            for line in lines.iter().skip(1) {
+                writeln!(out, "  {:label$}  {line}", "")?;
+            }
         }
         let mut page = ExplanationText { out, width };
         page.section("Why", self.because.iter().map(String::as_str))?;

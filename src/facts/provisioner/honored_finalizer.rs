@@ -11,7 +11,7 @@ use super::{
     tag_version,
 };
 use crate::cluster::Cx;
-use crate::facts::controller::{pod_may_provision, workload_may_provision};
+use crate::facts::controller::{pod_may_provision, pod_provisions, workload_may_provision};
 use crate::facts::driver_names::sanitize;
 use crate::facts::owner::owner;
 use crate::model::{
@@ -72,7 +72,7 @@ pub(in crate::facts) fn derive(cx: &Cx, driver: &Text) -> FinalizerSupport {
     for pod in cx.sidecar_pods() {
         let Some(sidecars) = pod.sidecars.as_deref() else { continue };
         let leads = leaders.contains(&(Text::clone(&pod.namespace), sanitize(&pod.name)));
-        let its_own = leads || names_driver(sidecars);
+        let its_own = leads || names_driver(sidecars) || pod_provisions(cx, driver, pod);
         if pod.is_finished() || !(its_own || pod_may_provision(cx, driver, pod)) {
             continue;
         }

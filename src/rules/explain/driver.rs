@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Explanation, ExplanationDraft, User};
+use super::{Explanation, ExplanationDraft};
 use crate::cluster::Cx;
 use crate::drivers::{self, Fate, ObjectDropped};
 use crate::facts;
@@ -59,7 +59,7 @@ fn provisioner(cx: &Cx, driver: &Text, family: &drivers::Family, draft: &mut Exp
     let state = facts::provisioner(cx, driver);
     draft.show("provisioner", state.describe());
     for probe in &state.probes {
-        draft.show("seen", format!("{}: {}", probe.what, probe.describe()));
+        draft.show("looked for", format!("{}: {}", probe.what, probe.describe()));
     }
     if let Some(by) = family.provisioner.hidden {
         draft.because(by);
@@ -87,8 +87,8 @@ fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
         let Some((other, overlap)) = others.first() else { continue };
         sharing += 1;
         if sharing <= SHOWN {
-            let how = format!("{} {}", other.object(), facts::lies(overlap));
-            draft.explanation.users.push(User { object: volume.object(), how, holds: false });
+            let (volume, other) = (volume.object(), other.object());
+            draft.because(format!("{volume} shares storage: {other} {}", facts::lies(overlap)));
         }
     }
     let counted: Vec<_> = phases.iter().map(|(phase, n)| format!("{n} {phase}")).collect();
@@ -100,5 +100,4 @@ fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
     if let Some(why) = facts::undecided_identity(cx, driver) {
         draft.because(format!("its handles do not tell its volumes apart: {why}"));
     }
-    draft.explanation.looked_at = vec![Kind::PersistentVolume];
 }
