@@ -15,7 +15,7 @@ pub(super) fn explain(cx: &Cx, driver: &Text) -> Explanation {
     let family = drivers::family(driver);
     let object = ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None };
     let mut draft = ExplanationDraft::new(object);
-    draft.show("known as", family.title);
+    draft.show("known as", known_as(family));
     draft.show("identifies storage by", family.identity);
     draft.show("deletion destroys", family.destroys);
     for (field, sentences) in [
@@ -43,6 +43,14 @@ pub(super) fn explain(cx: &Cx, driver: &Text) -> Explanation {
     provisioner(cx, driver, family, &mut draft);
     volumes(cx, driver, &mut draft);
     draft.done()
+}
+
+/// The name of a family, in words that follow the name of a driver.
+pub(super) fn known_as(family: &drivers::Family) -> &'static str {
+    match drivers::is_unknown(family) {
+        true => "nothing is known of it",
+        false => family.title,
+    }
 }
 
 const fn clones(fate: Fate) -> &'static str {

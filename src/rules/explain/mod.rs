@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use super::Assessor;
 use crate::cluster::{Cluster, Cx, Seen, Subject, Unseen};
 use crate::facts::DeletionEffect;
-use crate::model::{Evidence, Kind, ObjectRef, Settings, Text};
+use crate::model::{Evidence, Kind, ObjectRef, Settings, Text, migrated_driver};
 
 /// The explanation of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,12 +94,14 @@ pub fn drivers(cluster: &Cluster, settings: &Settings) -> Vec<DriverLine> {
     let facts = RefCell::default();
     let cx = Cx::new(cluster, settings, &facts);
     let line = |name: Text| DriverLine {
-        title: crate::drivers::family(&name).title,
+        title: driver::known_as(crate::drivers::family(&name)),
         volumes: cx.volumes_of_driver(&name).count(),
         provisioner: crate::facts::provisioner(&cx, &name).liveness.name(),
         name,
     };
-    cluster.drivers().into_iter().map(line).collect()
+    // Volumes of migrated plugins are those of their CSI driver.
+    let drivers = cluster.drivers().into_iter().filter(|name| migrated_driver(name).is_none());
+    drivers.map(line).collect()
 }
 
 impl Assessor {
