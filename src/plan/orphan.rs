@@ -96,7 +96,8 @@ fn build(
     let (placeholder, mut word) = placeholder::manifest(saved, &backend, cluster, secret)?;
     relies_on.append(&mut word);
     let elsewhere = elsewhere(history, &backend);
-    Ok(Orphan { undoes: kept.map(|it| it.sequence), placeholder, elsewhere, relies_on })
+    let of = saved.and_then(|it| it["metadata"]["name"].as_str()).map(Box::from);
+    Ok(Orphan { undoes: kept.map(|it| it.sequence), placeholder, of, elsewhere, relies_on })
 }
 
 /// Returns the backend volume that an entry kept, and the manifest in it.

@@ -76,7 +76,7 @@ fn check(
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );
     reclaim::notice_word(relies_on, notices);
-    Ok(exclusive::clearance(cx, volume, &facts::owner(volume), None)?.map(|clearance| {
+    Ok(exclusive::clearance(cx, volume, &facts::owner(volume), None, None)?.map(|clearance| {
         notices.extend(clearance.notices);
         relies_on.extend(clearance.relies_on);
     }))

@@ -24,7 +24,8 @@ pub(super) struct Clearance {
 const FLAG: &str = "--backend-exclusive";
 
 /// Refuses unless the driver of a volume would destroy the storage that the volume uses, and nothing
-/// that anything else uses. The volume called `besides` is on its way out.
+/// that anything else uses. The volume called `besides` is on its way out; the one called `named` is
+/// what the user knows, where this is a placeholder for it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -33,8 +34,9 @@ pub(super) fn clearance(
     volume: &Volume,
     owner: &Owner,
     besides: Option<&str>,
+    named: Option<&str>,
 ) -> Seen<Result<Clearance, String>> {
-    let word = Word::of(cx, volume, owner, besides);
+    let word = Word::of(cx, volume, owner, named.or(besides));
     let mut clearance =
         Clearance { what: String::new(), notices: Vec::new(), relies_on: Vec::new() };
     let name = owner.name();
@@ -208,10 +210,10 @@ struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    fn of(cx: &Cx, volume: &'a Volume, owner: &'a Owner, besides: Option<&'a str>) -> Self {
+    fn of(cx: &Cx, volume: &'a Volume, owner: &'a Owner, named: Option<&'a str>) -> Self {
         let said = |name: &str| cx.settings().backend_exclusive.contains(name);
         // A placeholder stands for the volume that it follows.
-        let name = besides.unwrap_or(volume.name());
+        let name = named.unwrap_or(volume.name());
         Self {
             volume: name,
             driver: owner.name(),

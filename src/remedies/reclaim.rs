@@ -77,7 +77,7 @@ fn check(
         released::nobody_wants_its_claim(cx, volume, notices, relies_on)?,
         drivers_agree(volume, owner),
     );
-    let clearance = match exclusive::clearance(cx, volume, owner, None)? {
+    let clearance = match exclusive::clearance(cx, volume, owner, None, None)? {
         Ok(clearance) => clearance,
         Err(reason) => return Ok(Err(reason)),
     };

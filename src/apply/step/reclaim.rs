@@ -93,6 +93,7 @@ impl ChangeExecutor<'_> {
             Purpose::FixFinalizers(asked) => asked.elsewhere.clone(),
             _ => std::collections::BTreeSet::new(),
         };
-        Ok(Orphan { undoes, placeholder, elsewhere, relies_on })
+        let of = Some(change.object.key.name.clone());
+        Ok(Orphan { undoes, placeholder, of, elsewhere, relies_on })
     }
 }

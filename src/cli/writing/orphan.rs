@@ -63,6 +63,13 @@ impl OrphanArgs {
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;
         if let OrphanSource::Entry(wanted) = which
+            && self.backend_exclusive
+            && let Some(entry) = history.entry(wanted)
+        {
+            let name = &entry.intent.object.key.name;
+            settings.backend_exclusive.insert(format!("pv/{name}").into());
+        }
+        if let OrphanSource::Entry(wanted) = which
             && history.entry(wanted).is_none()
         {
             return Err(journal::no_entry(&history, wanted));

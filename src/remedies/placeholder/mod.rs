@@ -38,6 +38,8 @@ pub struct Orphan {
     pub undoes: Option<u64>,
     /// The placeholder volume.
     pub placeholder: Manifest,
+    /// The name of the volume that referenced it, if that is known.
+    pub of: Option<Box<str>>,
     /// Volumes that do not exist any more and that, by the journal, referenced other backend
     /// volumes.
     pub elsewhere: BTreeSet<Box<str>>,
@@ -83,6 +85,8 @@ struct OrphanedBackend<'a> {
     is_known: bool,
     /// The volume object that still references it, and is deleted before.
     instead_of: Option<&'a str>,
+    /// The name of the volume object that referenced it, by which the user knows it.
+    named: Option<&'a str>,
 }
 
 /// The placeholder volume that would be created after a volume object is deleted.
@@ -123,6 +127,7 @@ pub(super) fn planned(
         elsewhere,
         is_known: true,
         instead_of: Some(volume.name()),
+        named: Some(volume.name()),
     };
     let mut notices = Vec::new();
     if let Err(reason) = checks::no_claim_names_it(cx, volume)? {
@@ -214,6 +219,7 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         elsewhere: &orphan.elsewhere,
         is_known: orphan.undoes.is_some(),
         instead_of: None,
+        named: orphan.of.as_deref(),
     };
     if let Err(reason) = check(cx, &candidate, &owner, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
@@ -256,7 +262,7 @@ fn check(
         its_node_is_known(cx, volume, owner),
         checks::secret_is_there(cx, volume, owner)?,
     );
-    match exclusive::clearance(cx, volume, owner, orphan.instead_of)? {
+    match exclusive::clearance(cx, volume, owner, orphan.instead_of, orphan.named)? {
         Ok(clearance) => {
             notices.extend(clearance.notices);
             relies_on.extend(clearance.relies_on);

@@ -68,7 +68,7 @@ impl<'a> ClaimDeletion<'a> {
         if decided == DataDecision::Destroyed {
             let owner = facts::owner(volume);
             let made_here = || exclusive::made_here(cx, volume, &owner, &mut Vec::new());
-            let cleared = exclusive::clearance(cx, volume, &owner, None)?.map(drop);
+            let cleared = exclusive::clearance(cx, volume, &owner, None, None)?.map(drop);
             if let Err(reason) = cleared.and_then(|()| made_here()) {
                 let volume = volume.object();
                 return Ok(Err(format!("the data of {volume} is not its alone: {reason}")));
