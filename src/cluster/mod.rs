@@ -21,5 +21,5 @@ pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup};
 pub(crate) use dirty::for_each_judged_row;
 pub use dirty::{Dirty, Subject};
-pub use places::{Placed, doubt_of};
+pub use places::Placed;
 pub use store::Cluster;

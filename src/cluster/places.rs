@@ -1,7 +1,5 @@
 //! The places that rows name: by these they are found, and what overlaps with them is marked.
 
-use std::borrow::Cow;
-
 use super::{
     Cluster, Dirty, Subject,
     index::Index,
@@ -10,8 +8,8 @@ use super::{
 };
 use crate::drivers::{Overlap, Place, Reference, by_handle, family, meeting, used};
 use crate::model::{
-    Attachment, BackendKey, KeptBackend, Node, ObjectId, PodUse, SnapshotContent, SnapshotSource,
-    Volume, Workload,
+    Attachment, BackendKey, InlineVolume, KeptBackend, Node, ObjectId, PodUse, SnapshotContent,
+    SnapshotSource, Volume, Workload,
 };
 
 /// Something that names storage.
@@ -28,23 +26,27 @@ impl Placed for Volume {
     }
 }
 
+impl Placed for InlineVolume {
+    fn places(&self) -> Vec<Place<'_>> {
+        used(&Reference::of(&self.backend, &self.attributes))
+    }
+}
+
 impl Placed for PodUse {
     fn places(&self) -> Vec<Place<'_>> {
-        let inline = self.inline.iter();
-        inline.flat_map(|it| used(&Reference::of(&it.backend, &it.attributes))).collect()
+        self.inline.iter().flat_map(Placed::places).collect()
     }
 }
 
 impl Placed for Workload {
     fn places(&self) -> Vec<Place<'_>> {
-        let inline = self.inline.iter();
-        inline.flat_map(|it| used(&Reference::of(&it.backend, &it.attributes))).collect()
+        self.inline.iter().flat_map(Placed::places).collect()
     }
 }
 
 impl Placed for KeptBackend {
     fn places(&self) -> Vec<Place<'_>> {
-        by_handle(&self.backend).into_iter().map(Place::into_owned).collect()
+        by_handle(&self.backend)
     }
 }
 
@@ -105,7 +107,7 @@ impl Cluster {
 }
 
 /// The rows that may overlap with places, each once.
-fn candidates(index: &Index, places: &[Place<'_>]) -> Vec<ObjectId> {
+pub(super) fn candidates(index: &Index, places: &[Place<'_>]) -> Vec<ObjectId> {
     let keys = places.iter().flat_map(Place::searches);
     let mut ids: Vec<ObjectId> = keys.flat_map(|key| index.candidates(key)).collect();
     ids.sort_unstable();
@@ -132,9 +134,4 @@ pub(super) fn overlapping<'a, R: Stored + Placed>(
 /// The same places without borrowed texts.
 pub(super) fn owned(places: &[Place<'_>]) -> Vec<Place<'static>> {
     places.iter().cloned().map(Place::into_owned).collect()
-}
-
-/// Why nothing can be told of one of the places, if so.
-pub fn doubt_of(places: &[Place<'_>]) -> Option<Cow<'static, str>> {
-    places.iter().find_map(Place::doubt).map(|why| Cow::Owned(why.to_owned()))
 }

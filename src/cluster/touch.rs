@@ -91,6 +91,10 @@ impl Cluster {
         let ids = self.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
         for id in ids {
             self.touch_around_volume(id, dirty);
+            // Whether only a provisioner uses a volume decides about those inside it.
+            if let Some(volume) = self.tables.volumes.get(id) {
+                self.touch_places(volume, dirty);
+            }
         }
         if let Some(id) =
             self.tables.claims.find(Kind::PersistentVolumeClaim, &key.namespace, &key.name)

@@ -117,6 +117,27 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// The directory at this path in it.
+    #[must_use]
+    pub fn descend(mut self, path: &'a str) -> Self {
+        if let Extent::Directory(mut above) = self.extent {
+            self.extent = match components(path) {
+                Extent::Directory(below) if above.len() + below.len() <= DEEPEST => {
+                    above.extend(below);
+                    Extent::Directory(above)
+                }
+                Extent::Directory(_) | Extent::Within(..) => {
+                    Extent::Within(above, "its path is too long to be compared")
+                }
+                Extent::Undecided(below, why) => {
+                    Extent::Undecided(format!("{}/{below}", above.join("/")).into(), why)
+                }
+                device @ Extent::Device(_) => device,
+            };
+        }
+        self
+    }
+
     /// A place of which nothing can be told.
     pub fn undecided(
         space: impl Into<Cow<'a, str>>,

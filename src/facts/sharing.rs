@@ -11,14 +11,12 @@ use crate::model::Volume;
 /// # Errors
 /// When volumes were not read.
 pub fn sharing<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<(&'a Volume, Overlap)>> {
-    let places = volume.places();
     let is_device = |place: &Place<'_>| matches!(place.extent, Extent::Device(_));
-    let of_devices = places.iter().all(is_device);
-    let others = cx.volumes_at(&places)?.into_iter();
-    let others = others.filter(|(other, _)| other.name() != volume.name());
-    let told = others.filter(|(other, overlap)| {
-        overlap.is_certain() || of_devices && other.places().iter().all(is_device)
-    });
+    let of_devices = |it: &Volume| it.places().iter().all(is_device);
+    let told = cx
+        .others_at(volume)?
+        .into_iter()
+        .filter(|(other, overlap)| overlap.is_certain() || of_devices(volume) && of_devices(other));
     Ok(told.collect())
 }
 

@@ -17,6 +17,13 @@ pub(super) type Checked = Result<(), String>;
 /// The danger flags on which a passed check relies.
 pub(super) type ReliedFlags = Vec<&'static str>;
 
+/// Notes that a passed check relies on a flag, once: several objects may need the same word.
+pub(super) fn rely(relies_on: &mut ReliedFlags, flag: &'static str) {
+    if !relies_on.contains(&flag) {
+        relies_on.push(flag);
+    }
+}
+
 /// Makes checks in order; the function returns the first that does not pass.
 macro_rules! all {
     ($($check:expr),+ $(,)?) => {$(

@@ -1,7 +1,7 @@
 //! Whether a driver may be told to delete a volume: what it would destroy, whether that is what the
 //! volume uses, and whether anything else uses it (R-DRV-1 to R-DRV-4, R-DRV-9, R-DRV-10).
 
-use super::checks::Checked;
+use super::checks::{self, Checked, ReliedFlags};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{Destruction, Place, Relation};
 use crate::facts::{self, Nearness, Owner};
@@ -17,7 +17,7 @@ pub(super) struct Clearance {
     /// What is worth saying before.
     pub(super) notices: Vec<String>,
     /// The danger flags on which this relies.
-    pub(super) relies_on: Vec<&'static str>,
+    pub(super) relies_on: ReliedFlags,
 }
 
 /// The flag that is the user's word that nobody else uses the storage of a volume.
@@ -67,31 +67,21 @@ pub(super) fn clearance(
         Destruction::Undecided(why) => {
             "deletes what its handle names".clone_into(&mut clearance.what);
             let doubt = format!("what {name} would delete cannot be told: {why}");
-            if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
-                return Ok(Err(reason));
-            }
+            checks::all!(word.stands_for(&doubt, &mut clearance.relies_on));
             volume.places().into_iter().map(Place::into_owned).collect()
         }
     };
-    match same_storage(volume, &places) {
-        Sameness::Same => {}
+    let differs = || differs(volume, &places, &clearance.what, name);
+    let doubt = match same_storage(volume, &places) {
+        Sameness::Same => None,
         Sameness::Unclear => {
-            let doubt = differs(volume, &places, &clearance.what, name);
-            let doubt = format!("{doubt}, and whether that is the same cannot be told");
-            if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
-                return Ok(Err(reason));
-            }
+            Some(format!("{}, and whether that is the same cannot be told", differs()))
         }
-        Sameness::More => {
-            let doubt = differs(volume, &places, &clearance.what, name);
-            let doubt = format!("{doubt}, and what else is in it cannot be seen");
-            if let Err(reason) = word.stands_for(&doubt, &mut clearance.relies_on) {
-                return Ok(Err(reason));
-            }
-        }
-        Sameness::Different => {
-            return Ok(Err(differs(volume, &places, &clearance.what, name)));
-        }
+        Sameness::More => Some(format!("{}, and what else is in it cannot be seen", differs())),
+        Sameness::Different => return Ok(Err(differs())),
+    };
+    if let Some(doubt) = doubt {
+        checks::all!(word.stands_for(&doubt, &mut clearance.relies_on));
     }
     let neighbours = facts::neighbours(cx, volume, &places, besides)?;
     let listed = |nearness: Nearness| {
@@ -105,14 +95,11 @@ pub(super) fn clearance(
     if let Some(others) = listed(Nearness::Proven) {
         return Ok(Err(others));
     }
-    if let Some(others) = listed(Nearness::Possible)
-        && let Err(reason) = word.stands_for(&others, &mut clearance.relies_on)
-    {
-        return Ok(Err(reason));
+    if let Some(others) = listed(Nearness::Possible) {
+        checks::all!(word.stands_for(&others, &mut clearance.relies_on));
     }
-    clearance
-        .notices
-        .extend(facts::notable_neighbours(&neighbours).map(|it| format!("{} {}", it.who, it.how)));
+    let notable = neighbours.iter().filter(|it| it.nearness == Nearness::Notable);
+    clearance.notices.extend(notable.map(|it| format!("{} {}", it.who, it.how)));
     if volume.places().iter().any(Place::is_reached_by_name) {
         clearance.notices.push(
             "others may reach the same server or storage cluster: what other clusters and machines use cannot be seen from here".to_owned(),
@@ -121,10 +108,8 @@ pub(super) fn clearance(
     let marks = facts::marks_of_others(volume);
     let restored =
         "Velero restored it, so that another cluster may have an object of the same storage";
-    if marks.restored
-        && let Err(reason) = word.stands_for(restored, &mut clearance.relies_on)
-    {
-        return Ok(Err(reason));
+    if marks.restored {
+        checks::all!(word.stands_for(restored, &mut clearance.relies_on));
     }
     if let Some(keeper) = marks.kept_by {
         clearance.notices.push(format!(
@@ -140,7 +125,7 @@ pub(super) fn made_here(
     cx: &Cx,
     volume: &Volume,
     owner: &Owner,
-    relies_on: &mut Vec<&'static str>,
+    relies_on: &mut ReliedFlags,
 ) -> Checked {
     match owner.csi().is_some() && facts::is_static(volume) {
         true => Word::of(cx, volume, owner, None).stands_for_static(cx, relies_on),
@@ -224,9 +209,9 @@ impl<'a> Word<'a> {
 
     /// Refuses for a reason that is no more than a doubt, unless the user said that nobody else uses
     /// the storage.
-    fn stands_for(&self, doubt: &str, relies_on: &mut Vec<&'static str>) -> Checked {
+    fn stands_for(&self, doubt: &str, relies_on: &mut ReliedFlags) -> Checked {
         if self.of_volume || self.of_driver {
-            rely(relies_on);
+            checks::rely(relies_on, FLAG);
             return Ok(());
         }
         let (volume, driver) = (self.volume, self.driver);
@@ -237,7 +222,7 @@ impl<'a> Word<'a> {
 
     /// Refuses to destroy what the cluster did not make, unless the user said so of this volume by
     /// name.
-    fn stands_for_static(&self, cx: &Cx, relies_on: &mut Vec<&'static str>) -> Checked {
+    fn stands_for_static(&self, cx: &Cx, relies_on: &mut ReliedFlags) -> Checked {
         if !self.of_volume {
             let volume = self.volume;
             return Err(format!(
@@ -248,14 +233,7 @@ impl<'a> Word<'a> {
         if cx.server().and_then(|server| server.at_least(1, 31)) != Some(true) {
             return Err("before Kubernetes 1.31 a volume that was made by hand may become Failed instead of being deleted (kubernetes#125767)".to_owned());
         }
-        rely(relies_on);
+        checks::rely(relies_on, FLAG);
         Ok(())
-    }
-}
-
-/// Notes the flag once.
-fn rely(relies_on: &mut Vec<&'static str>) {
-    if !relies_on.contains(&FLAG) {
-        relies_on.push(FLAG);
     }
 }

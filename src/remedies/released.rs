@@ -103,7 +103,7 @@ pub(super) fn nobody_wants_its_claim(
         let text = format!("{} {}", wish.object, wish.how);
         match (wish.binding, cx.settings().include_wanted) {
             (false, _) => notices.push(text),
-            (true, true) => relies_on.push("--include-wanted"),
+            (true, true) => checks::rely(relies_on, "--include-wanted"),
             (true, false) => {
                 return Ok(Err(format!(
                     "{text}, and would miss its data; --include-wanted says that it need not"

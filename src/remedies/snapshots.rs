@@ -56,7 +56,7 @@ fn one(
         fate @ (Fate::Dies | Fate::Unknown) => {
             let verb = if fate == Fate::Dies { "dies" } else { "may die" };
             if cx.settings().destroy_snapshots {
-                relies_on.push("--destroy-snapshots");
+                checks::rely(relies_on, "--destroy-snapshots");
                 notices.push(format!("{object} {verb} with {}", volume.object()));
                 Ok(())
             } else {
@@ -83,7 +83,7 @@ fn pre_provisioned(
     match unclear {
         None => Ok(()),
         Some(_) if cx.settings().destroy_snapshots => {
-            relies_on.push("--destroy-snapshots");
+            checks::rely(relies_on, "--destroy-snapshots");
             Ok(())
         }
         Some(row) => Err(format!(
@@ -122,7 +122,7 @@ fn clones(
                 )));
             }
             Fate::Dies | Fate::Unknown if cx.settings().destroy_snapshots => {
-                relies_on.push("--destroy-snapshots");
+                checks::rely(relies_on, "--destroy-snapshots");
             }
             Fate::Dies | Fate::Unknown => {
                 return Ok(Err(format!(

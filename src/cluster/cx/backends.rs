@@ -3,7 +3,7 @@
 use super::{CROWD, Cx, Lookup};
 use crate::cluster::{
     Placed, Seen,
-    places::{overlapping, owned},
+    places::{candidates, overlapping, owned},
 };
 use crate::drivers::{Overlap, Place, meeting};
 use crate::model::{
@@ -31,6 +31,23 @@ impl<'a> Cx<'a> {
             self.crowds.borrow_mut().insert(owned(places), volumes.clone());
         }
         Ok(volumes)
+    }
+
+    /// Returns the other volumes that overlap with what a volume names, or may.
+    ///
+    /// # Errors
+    /// When volumes were not read.
+    pub fn others_at(&self, volume: &Volume) -> Seen<Vec<(&'a Volume, Overlap)>> {
+        let places = volume.places();
+        let table = &self.cluster.tables.volumes;
+        let is_other = |id| table.get(id).is_some_and(|it| it.name() != volume.name());
+        // Nearly all are alone, and need not be compared with themselves.
+        if !candidates(&self.cluster.indexes.volumes_by_place, &places).into_iter().any(is_other) {
+            self.note(|| Lookup::VolumesAt(owned(&places)));
+            return self.all_of(Kind::PersistentVolume).map(|()| Vec::new());
+        }
+        let others = self.volumes_at(&places)?.into_iter();
+        Ok(others.filter(|(other, _)| other.name() != volume.name()).collect())
     }
 
     /// Returns the attachments, in any state, with an inline source that overlaps with places, or

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    cloud::{SMB, folder, owned, server_at},
+    cloud::{folder, owned, server_at},
+    smb,
     basis::{NFS, SHARE, undecided},
 };
 use crate::drivers::{
@@ -110,10 +111,10 @@ fn places<'a>(
     let is_nfs = protocol.is_some_and(|it| it.eq_ignore_ascii_case("nfs"));
     let mounted = match (&name, is_nfs) {
         (Some(name), true) => folder(NFS, &format!("{name}/{share}"), within).of(of_server(name)),
-        (Some(name), false) => folder(SMB, share, within).of(of_server(name)),
+        (Some(name), false) => folder(smb::SPACE, share, within).of(of_server(name)),
         (None, true) => Place::undecided(NFS, share.to_owned(), "the storage account is not known"),
         (None, false) => {
-            folder(SMB, share, within).of(Part::Unknown("the storage account is not known"))
+            folder(smb::SPACE, share, within).of(Part::Unknown("the storage account is not known"))
         }
     };
     let own = folder(SPACE, share, within).of(account);

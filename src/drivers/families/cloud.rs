@@ -8,9 +8,6 @@ use crate::drivers::{Deletion, Destruction, INLINE, Part, Place, Reference};
 /// The space of everything that is reached as a Lustre file system, whichever driver mounts it.
 pub(super) const LUSTRE: &str = "Lustre";
 
-/// The space of everything that is reached through SMB, whichever driver mounts it.
-pub(super) const SMB: &str = "SMB";
-
 /// The disk that a handle names by its id. The volume that a pod describes itself is a new disk, and
 /// names none.
 pub(super) fn disk<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Place<'a>> {
@@ -18,6 +15,19 @@ pub(super) fn disk<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Pl
         INLINE => Vec::new(),
         "" => vec![undecided(space, reference)],
         id => vec![device(space, id)],
+    }
+}
+
+/// The disk with the id that was found in a handle.
+pub(super) fn disk_with<'a>(
+    space: &'static str,
+    id: Option<&'a str>,
+    reference: &Reference<'a>,
+) -> Vec<Place<'a>> {
+    match (reference.handle, id) {
+        (INLINE, _) => Vec::new(),
+        (_, Some(id)) => vec![device(space, id)],
+        (_, None) => vec![undecided(space, reference)],
     }
 }
 

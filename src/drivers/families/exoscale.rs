@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::{
-    cloud::is_uuid,
-    basis::{BLOCK, device, undecided},
+    cloud::{disk_with, is_uuid},
+    basis::{BLOCK, device},
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
 
 /// Exoscale block storage.
@@ -39,11 +39,7 @@ fn uuid(handle: &str) -> Option<&str> {
 }
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    match (reference.handle, uuid(reference.handle)) {
-        (INLINE, _) => Vec::new(),
-        (_, Some(id)) => vec![device(SPACE, id)],
-        (_, None) => vec![undecided(SPACE, reference)],
-    }
+    disk_with(SPACE, uuid(reference.handle), reference)
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {

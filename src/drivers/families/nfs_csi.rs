@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::basis::{NFS, OnDelete, SHARE, join, nfs, undecided};
+use super::basis::{NFS, OnDelete, SHARE, nfs, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -77,12 +77,10 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 /// The directory of a share; nodes fill in names of the claim where it has variables.
 fn directory_of<'a>(server: &'a str, share: &'a str, directory: &'a str) -> Place<'a> {
-    match directory {
-        "" => nfs(server, share),
-        filled if filled.contains("${") => {
-            nfs(server, share).somewhere_within("its subDir contains a variable")
-        }
-        directory => nfs(server, &join(share, directory)).into_owned(),
+    let share = nfs(server, share);
+    match directory.contains("${") {
+        true => share.somewhere_within("its subDir contains a variable"),
+        false => share.descend(directory),
     }
 }
 

@@ -97,7 +97,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     if is_nested && !images.iter().any(|image| image.ends_with(":v4.0.2")) {
         return undecided("which directories its provisioner deletes depends on its version");
     }
-    let place = nfs(server, &join(root, name)).into_owned();
+    let place = nfs(server, root).descend(name).into_owned();
     match fashion {
         Fashion::Delete => {
             Destruction::of(place, format!("the directory {server}:{}", join(&format!("/{root}"), name)))

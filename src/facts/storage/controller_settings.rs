@@ -1,9 +1,8 @@
 //! How the controller of a driver was started.
 
 use crate::cluster::Cx;
-use crate::drivers;
-use crate::facts::driver_names::mentions;
-use crate::model::{ControllerSettings, Fact, FactKey, Sidecars, Text, image_name};
+use crate::facts::controller::{pod_provisions, workload_provisions};
+use crate::model::{ControllerSettings, Fact, FactKey, Text};
 
 /// Returns the arguments and images of the controller of a driver; `None` where no pod and no
 /// workload of it was found.
@@ -15,21 +14,17 @@ pub(super) fn controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSe
     }
 }
 
-/// Collects them from all pods and workloads: one that is about to start counts as well.
+/// Collects them from all pods and workloads that surely run its provisioner: one that is about to
+/// start counts as well. A node plugin, which has the same image, tells nothing of the controller.
 pub fn derive(cx: &Cx, driver: &Text) -> Option<ControllerSettings> {
-    let evidence = &drivers::family(driver).provisioner;
-    let is_its = |sidecars: &Sidecars, workload: &str| {
-        sidecars.mentions.iter().any(|text| mentions(text, driver))
-            || sidecars.images.iter().any(|it| evidence.images.contains(&image_name(it)))
-            || evidence.workloads.contains(&workload)
-    };
-    let of_pods = cx.sidecar_pods().filter_map(|pod| {
-        let owner = pod.controller.as_ref().map_or("", |it| &*it.name);
-        pod.sidecars.as_deref().filter(|it| is_its(it, owner))
-    });
+    let of_pods = cx
+        .sidecar_pods()
+        .filter(|pod| pod_provisions(cx, driver, pod))
+        .filter_map(|pod| pod.sidecars.as_deref());
     let of_workloads = cx
         .sidecar_workloads()
-        .filter_map(|it| it.sidecars.as_deref().filter(|sidecars| is_its(sidecars, &it.name)));
+        .filter(|workload| workload_provisions(cx, driver, workload))
+        .filter_map(|workload| workload.sidecars.as_deref());
     let mut found: Option<ControllerSettings> = None;
     for sidecars in of_pods.chain(of_workloads) {
         let settings = found.get_or_insert_default();

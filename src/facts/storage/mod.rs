@@ -11,6 +11,6 @@ pub(super) use controller_settings::derive as derive_controller_settings;
 pub(crate) use destruction::{destruction, provisioning_family};
 pub(super) use identity::derive as derive_identity;
 pub(crate) use identity::undecided as undecided_identity;
-pub(crate) use neighbours::{Nearness, neighbours, notable_neighbours};
+pub(crate) use neighbours::{Nearness, neighbours};
 pub(crate) use origin::{is_static, marks_of_others};
 pub(crate) use wanted::wishes_for;

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use super::identity;
 use crate::cluster::{Cx, Placed, Seen};
-use crate::drivers::{self, Extent, Overlap, Place, ProvisionerKind, Reference, Relation, meeting};
-use crate::facts::{Owner, driver_names::mentions, lies, owner};
-use crate::model::{InlineVolumes, KeptBackend, Sidecars, Volume, VolumeSource, image_name};
+use crate::drivers::{Extent, Overlap, Place, Relation, meeting};
+use crate::facts::controller::{pod_provisions, workload_provisions};
+use crate::facts::{Owner, lies, owner};
+use crate::model::{InlineVolumes, KeptBackend, Volume, VolumeSource};
 
 /// Something else that names storage of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,27 +56,23 @@ pub fn neighbours(
             found.push(neighbour(of_kept(kept), &overlap, lies(&overlap)));
         }
     }
+    let provisioner = match owner(volume) {
+        Owner::External(name) => Some(name),
+        Owner::Csi(_) | Owner::InTree(_) | Owner::StaticInTree(_) => None,
+    };
     for (pod, _) in cx.pods_at(places)? {
-        let user = InlineUser {
-            who: pod.object().to_string(),
-            is_provisioner: is_its_provisioner(volume, pod.sidecars.as_deref()),
-        };
+        let is_its = provisioner.as_ref().is_some_and(|name| pod_provisions(cx, name, pod));
+        let user = InlineUser { who: pod.object().to_string(), is_provisioner: is_its };
         inline(volume, places, &pod.inline, &user, &mut found);
     }
     for (workload, _) in cx.workloads_at(places)? {
-        let user = InlineUser {
-            who: workload.object().to_string(),
-            is_provisioner: is_its_provisioner(volume, workload.sidecars.as_deref()),
-        };
+        let runs_it = |name| workload_provisions(cx, name, workload);
+        let is_its = provisioner.as_ref().is_some_and(runs_it);
+        let user = InlineUser { who: workload.object().to_string(), is_provisioner: is_its };
         inline(volume, places, &workload.inline, &user, &mut found);
     }
     found.sort_by(|a, b| (a.nearness, &a.who).cmp(&(b.nearness, &b.who)));
     Ok(found)
-}
-
-/// Returns only what is worth a notice.
-pub fn notable_neighbours(neighbours: &[Neighbour]) -> impl Iterator<Item = &Neighbour> {
-    neighbours.iter().filter(|it| it.nearness == Nearness::Notable)
 }
 
 /// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.
@@ -127,29 +124,17 @@ fn is_root_of_its_provisioner(
     other: &Volume,
     overlap: &Overlap,
 ) -> Seen<bool> {
-    let Some(claim) = &other.claim_ref else { return Ok(false) };
-    if overlap.relation != Relation::Around || !matches!(owner(volume), Owner::External(_)) {
+    let (Some(claim), Owner::External(provisioner)) = (&other.claim_ref, owner(volume)) else {
+        return Ok(false);
+    };
+    if overlap.relation != Relation::Around {
         return Ok(false);
     }
     let pods = cx.pods_of(&claim.key)?;
     let workloads = cx.workloads_of(&claim.key)?;
-    let is_its = |sidecars: Option<&Sidecars>| is_its_provisioner(volume, sidecars);
     Ok(pods.len() + workloads.len() > 0
-        && pods.iter().all(|it| is_its(it.sidecars.as_deref()))
-        && workloads.iter().all(|it| is_its(it.sidecars.as_deref())))
-}
-
-/// Whether containers are those of the provisioner of a volume: an image of its family, and its
-/// name in the arguments or the environment, or no name where the family has one of its own.
-fn is_its_provisioner(volume: &Volume, sidecars: Option<&Sidecars>) -> bool {
-    let (Owner::External(name), Some(sidecars)) = (owner(volume), sidecars) else { return false };
-    let evidence = &drivers::family(&name).provisioner;
-    let default = match evidence.kind {
-        ProvisionerKind::External { default_name, .. } => default_name,
-        ProvisionerKind::Csi | ProvisionerKind::PerNode | ProvisionerKind::Nobody => None,
-    };
-    sidecars.images.iter().any(|it| evidence.images.contains(&image_name(it)))
-        && (default == Some(&name) || sidecars.mentions.iter().any(|it| mentions(it, &name)))
+        && pods.iter().all(|pod| pod_provisions(cx, &provisioner, pod))
+        && workloads.iter().all(|workload| workload_provisions(cx, &provisioner, workload)))
 }
 
 /// A pod or a template that describes volumes itself.
@@ -167,7 +152,7 @@ fn inline(
     found: &mut Vec<Neighbour>,
 ) {
     for it in volumes.iter() {
-        let theirs = drivers::used(&Reference::of(&it.backend, &it.attributes));
+        let theirs = it.places();
         let Some(overlap) = meeting(places, &theirs) else { continue };
         let who = format!("{} (volume {})", user.who, it.name);
         let how = match overlap.relation {

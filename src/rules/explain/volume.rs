@@ -113,8 +113,8 @@ fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
             draft.explanation.users.push(user);
         }
     }
-    if let Some(others) = draft.seen(cx.volumes_at(&places)) {
-        for (other, overlap) in others.into_iter().filter(|(it, _)| it.name() != volume.name()) {
+    if let Some(others) = draft.seen(cx.others_at(volume)) {
+        for (other, overlap) in others {
             let how = facts::lies(&overlap).to_owned();
             draft.explanation.users.push(User { object: other.object(), how, holds: false });
         }
