@@ -1,6 +1,7 @@
 //! Tests that see the package from outside, without a cluster.
 
 mod architecture;
+mod cases;
 mod citations;
 mod cli;
 mod completions;
