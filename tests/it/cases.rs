@@ -3,6 +3,7 @@
 //! `tests/cases/README.md` says how `expect.json` reads.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -104,7 +105,7 @@ fn the_tool_is_right_about_real_incidents() {
     for folder in &folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         for shortfall in shortfalls(folder, &name) {
-            short.push_str(&format!("{name}: {shortfall}\n"));
+            let _ = writeln!(short, "{name}: {shortfall}");
         }
     }
     expect_file(&root().join(SHORTFALLS), &short);
