@@ -98,7 +98,7 @@ impl Cluster {
     /// Marks the volumes and kept backend volumes that may overlap with what a row names.
     pub(super) fn touch_places(&self, row: &impl Placed, dirty: &mut Dirty) {
         let places = row.places();
-        let ids = candidates(&self.indexes.volumes_by_place, &places);
+        let ids = distinct_candidates(&self.indexes.volumes_by_place, &places);
         dirty.subjects.extend(ids.into_iter().map(Subject::Volume));
         // Few enough to compare all of them.
         let kept = self.kept.values().filter(|it| meeting(&places, &it.places()).is_some());
@@ -106,10 +106,15 @@ impl Cluster {
     }
 }
 
-/// The rows that may overlap with places, each once.
-pub(super) fn candidates(index: &Index, places: &[Place<'_>]) -> Vec<ObjectId> {
+/// The rows that may overlap with places, some of them more than once.
+pub(super) fn candidates(index: &Index, places: &[Place<'_>]) -> impl Iterator<Item = ObjectId> {
     let keys = places.iter().flat_map(Place::searches);
-    let mut ids: Vec<ObjectId> = keys.flat_map(|key| index.candidates(key)).collect();
+    keys.flat_map(|key| index.candidates(key))
+}
+
+/// The rows that may overlap with places, each once.
+fn distinct_candidates(index: &Index, places: &[Place<'_>]) -> Vec<ObjectId> {
+    let mut ids: Vec<ObjectId> = candidates(index, places).collect();
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -122,7 +127,7 @@ pub(super) fn overlapping<'a, R: Stored + Placed>(
     places: &[Place<'_>],
 ) -> Vec<(&'a R, Overlap)> {
     let table = R::table(&cluster.tables);
-    let ids = candidates(index(&cluster.indexes), places).into_iter();
+    let ids = distinct_candidates(index(&cluster.indexes), places).into_iter();
     let mut rows: Vec<_> = ids
         .filter_map(|id| table.get(id))
         .filter_map(|row| Some((row, meeting(places, &row.places())?)))

@@ -28,17 +28,19 @@ pub struct Metadata {
     pub owners: Box<[OwnerReference]>,
     /// The managers of the few fields that rules read, from `metadata.managedFields`.
     pub managers: FieldManagers,
-    /// Our own annotations, which few objects have.
-    pub exemptions: Option<Box<Exemptions>>,
+    /// Annotations that few objects have.
+    pub rare_annotations: Option<Box<RareAnnotations>>,
 }
 
-/// Our own annotations, which exempt an object.
+/// Annotations that few objects have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exemptions {
+pub struct RareAnnotations {
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
     pub keep_until: Option<Box<str>>,
+    /// Whether Argo CD applies the object: it has `argocd.argoproj.io/tracking-id`.
+    pub tracked_by_argo_cd: bool,
 }
 
 impl Metadata {
@@ -62,12 +64,17 @@ impl Metadata {
 
     /// `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub fn ignore(&self) -> Option<&str> {
-        self.exemptions.as_ref()?.ignore.as_deref()
+        self.rare_annotations.as_ref()?.ignore.as_deref()
     }
 
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
     pub fn keep_until(&self) -> Option<&str> {
-        self.exemptions.as_ref()?.keep_until.as_deref()
+        self.rare_annotations.as_ref()?.keep_until.as_deref()
+    }
+
+    /// Whether Argo CD applies the object, by its annotation.
+    pub fn is_tracked_by_argo_cd(&self) -> bool {
+        self.rare_annotations.as_ref().is_some_and(|it| it.tracked_by_argo_cd)
     }
 
     /// Returns a label's value.

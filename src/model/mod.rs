@@ -58,7 +58,7 @@ pub use kind::Kind;
 pub use lease::Lease;
 pub(crate) use metadata::FieldManager;
 pub use metadata::{
-    Exemptions, FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference,
+    FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference, RareAnnotations,
 };
 pub use node::Node;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};

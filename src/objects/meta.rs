@@ -17,7 +17,7 @@ use super::{
     scalar::Timestamp,
     slim::{is_default, or_default, slim},
 };
-use crate::model::{self, Exemptions, Metadata, Uid};
+use crate::model::{self, Metadata, RareAnnotations, Uid};
 
 pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(super) const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -39,6 +39,8 @@ pub(super) const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-cl
 pub(super) const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default-class";
 const IGNORE: &str = "storage.kubectl.dev/ignore";
 const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
+/// By this Argo CD knows what it applied, unless it is configured to use a label.
+const TRACKED_BY_ARGO_CD: &str = "argocd.argoproj.io/tracking-id";
 
 /// Allows the annotations that are read. Others can be private, or large, such as
 /// `last-applied-configuration` with up to 256 KiB.
@@ -62,6 +64,7 @@ impl AllowList for StorageAnnotations {
                 | BETA_STORAGE_PROVISIONER
                 | DEFAULT_CLASS
                 | BETA_DEFAULT_CLASS
+                | TRACKED_BY_ARGO_CD
         ) || key.starts_with("storage.kubectl.dev/")
     }
 }
@@ -256,11 +259,12 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
         }
     }
 
-    fn exemptions(&self) -> Option<Box<Exemptions>> {
+    fn rare_annotations(&self) -> Option<Box<RareAnnotations>> {
         let ignore = self.annotation(IGNORE).map(Into::into);
         let keep_until = self.annotation(KEEP_UNTIL).map(Into::into);
-        let any = ignore.is_some() || keep_until.is_some();
-        any.then(|| Box::new(Exemptions { ignore, keep_until }))
+        let tracked_by_argo_cd = self.annotation(TRACKED_BY_ARGO_CD).is_some();
+        let any = ignore.is_some() || keep_until.is_some() || tracked_by_argo_cd;
+        any.then(|| Box::new(RareAnnotations { ignore, keep_until, tracked_by_argo_cd }))
     }
 
     pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, FieldProblem> {
@@ -274,7 +278,7 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
             labels: folder.labels(self.labels.iter()),
             owners: self.owner_references.iter().map(|entry| entry.fold(folder)).collect(),
             managers: managed::fold(self.managed_fields.entries(), folder)?,
-            exemptions: self.exemptions(),
+            rare_annotations: self.rare_annotations(),
         })
     }
 }

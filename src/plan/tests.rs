@@ -180,9 +180,10 @@ fn volume(traits: &Traits, index: usize) -> Volume {
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),
-            exemptions: Some(Box::new(crate::model::Exemptions {
+            rare_annotations: Some(Box::new(crate::model::RareAnnotations {
                 ignore: (against == A::Ignore).then(|| "all legal hold".into()),
                 keep_until: (against == A::KeepUntil).then(|| "2099-01-01".into()),
+                ..Default::default()
             })),
             deleting: (against == A::Terminating).then(|| at(1)),
             ..metadata(&name)

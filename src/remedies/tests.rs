@@ -87,9 +87,9 @@ fn exempted() -> [(Metadata, &'static str); 2] {
     [
         (
             Metadata {
-                exemptions: Some(Box::new(crate::model::Exemptions {
+                rare_annotations: Some(Box::new(crate::model::RareAnnotations {
                     ignore: Some("all legal hold".into()),
-                    keep_until: None,
+                    ..Default::default()
                 })),
                 ..metadata()
             },
@@ -97,9 +97,9 @@ fn exempted() -> [(Metadata, &'static str); 2] {
         ),
         (
             Metadata {
-                exemptions: Some(Box::new(crate::model::Exemptions {
-                    ignore: None,
+                rare_annotations: Some(Box::new(crate::model::RareAnnotations {
                     keep_until: Some("2027-06-01".into()),
+                    ..Default::default()
                 })),
                 ..metadata()
             },

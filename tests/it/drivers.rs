@@ -107,7 +107,13 @@ fn section(page: &mut String, family: &Family) {
 #[serde(untagged)]
 enum Expected {
     Planned(Planned),
-    Refused { refused: String },
+    /// Planned, with this in one of its notices.
+    Noticed {
+        noticed: String,
+    },
+    Refused {
+        refused: String,
+    },
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -141,8 +147,11 @@ fn gc_plans_exactly_the_plain_volumes_of_every_family() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What gc says of every volume of a fixture: `Ok` where it is planned, else the reason.
-fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Result<(), String>>, String> {
+/// What gc says of a volume: its notices where it is planned, else the reason of the refusal.
+type Answer = Result<Vec<String>, String>;
+
+/// What gc says of every volume of a fixture.
+fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Answer>, String> {
     let dump = fixture::build(&read(&folder.join("cluster.yaml")), name)?;
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(format!("{name}.yaml"));
     fs::create_dir_all(file.parent().expect("because it is in a folder")).expect("a folder");
@@ -156,7 +165,8 @@ fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Result<(), Stri
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut found = BTreeMap::new();
     for change in list("changes") {
-        found.insert(text(&change["object"]["name"]), Ok(()));
+        let notices = change["notices"].as_array().into_iter().flatten().map(text).collect();
+        found.insert(text(&change["object"]["name"]), Ok(notices));
     }
     for refusal in list("refusals") {
         found.insert(text(&refusal["object"]["name"]), Err(text(&refusal["reason"])));
@@ -167,12 +177,15 @@ fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Result<(), Stri
 fn differences(
     name: &str,
     expected: &BTreeMap<String, Expected>,
-    found: &BTreeMap<String, Result<(), String>>,
+    found: &BTreeMap<String, Answer>,
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     for (volume, expected) in expected {
         let held = match (expected, found.get(volume)) {
-            (Expected::Planned(_), Some(Ok(()))) => true,
+            (Expected::Planned(_), Some(Ok(_))) => true,
+            (Expected::Noticed { noticed }, Some(Ok(notices))) => {
+                notices.iter().any(|it| it.contains(noticed))
+            }
             (Expected::Refused { refused }, Some(Err(reason))) => reason.contains(refused),
             _ => false,
         };

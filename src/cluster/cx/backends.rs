@@ -42,7 +42,7 @@ impl<'a> Cx<'a> {
         let table = &self.cluster.tables.volumes;
         let is_other = |id| table.get(id).is_some_and(|it| it.name() != volume.name());
         // Nearly all are alone, and need not be compared with themselves.
-        if !candidates(&self.cluster.indexes.volumes_by_place, &places).into_iter().any(is_other) {
+        if !candidates(&self.cluster.indexes.volumes_by_place, &places).any(is_other) {
             self.note(|| Lookup::VolumesAt(owned(&places)));
             return self.all_of(Kind::PersistentVolume).map(|()| Vec::new());
         }

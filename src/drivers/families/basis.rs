@@ -58,13 +58,16 @@ pub(super) fn nfs<'a>(server: &'a str, path: &'a str) -> Place<'a> {
 /// A server: an EFS file system by its id, any other one by this address.
 pub(super) fn nfs_server(server: &str) -> Part<'_> {
     let server = server.trim_matches(['[', ']']).trim_end_matches('.');
-    match server.split('.').collect::<Vec<_>>()[..] {
-        // fs-1.efs.eu-west-1.amazonaws.com, also eu-west-1a.fs-1.efs.eu-west-1.amazonaws.com
-        [.., id, "efs", _, "amazonaws", "com"] if id.starts_with("fs-") => {
-            let address = Some(Cow::Borrowed(server));
-            Part::Server { identity: Some(Cow::Owned(format!("EFS {id}"))), address }
-        }
-        _ => Part::Server { identity: None, address: Some(Cow::Borrowed(server)) },
+    // fs-1.efs.eu-west-1.amazonaws.com, also eu-west-1a.fs-1.efs.eu-west-1.amazonaws.com
+    let of_efs = server
+        .strip_suffix(".amazonaws.com")
+        .and_then(|it| it.rsplit_once('.'))
+        .and_then(|(it, _region)| it.strip_suffix(".efs"))
+        .map(|it| it.rsplit_once('.').map_or(it, |(_zone, id)| id))
+        .filter(|id| id.starts_with("fs-"));
+    Part::Server {
+        identity: of_efs.map(|id| Cow::Owned(format!("EFS {id}"))),
+        address: Some(Cow::Borrowed(server)),
     }
 }
 

@@ -1,8 +1,17 @@
 //! Keys by which overlapping places are found without comparing all with all.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    hash::{BuildHasher, Hash, Hasher},
+    sync::LazyLock,
+};
+
+use hashbrown::DefaultHashBuilder;
 
 use super::{Extent, Place};
+
+/// The hasher of names. It is made anew by each process: whoever names volumes cannot make them
+/// collide.
+static NAMES: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 /// A key of the index of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,11 +26,18 @@ pub enum PlaceKey {
     Space(u64),
 }
 
-/// The bytes by which names are found that may be equal: in lower case, and a single one for every
-/// name with characters that Unicode writes in more than one form.
-fn loose(name: &str) -> impl Iterator<Item = u8> {
+/// Adds a name by which others are found that may be equal: in lower case, and a single byte for
+/// every name with characters that Unicode writes in more than one form.
+fn loose(name: &str, hash: &mut impl Hasher) {
     let plain = if name.is_ascii() { name } else { "\u{0}" };
-    plain.bytes().map(|byte| byte.to_ascii_lowercase())
+    for chunk in plain.as_bytes().chunks(64) {
+        let mut lower = [0; 64];
+        let lower = &mut lower[..chunk.len()];
+        lower.copy_from_slice(chunk);
+        lower.make_ascii_lowercase();
+        hash.write(lower);
+    }
+    hash.write_u8(0xff);
 }
 
 impl Place<'_> {
@@ -54,19 +70,16 @@ impl Place<'_> {
     }
 
     fn space_hash(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        self.space.hash(&mut hash);
-        hash.finish()
+        NAMES.hash_one(&*self.space)
     }
 
     /// The hash of the place, and those of the directories around it. Names that are compared
     /// loosely have one hash.
     fn hashes(&self) -> (u64, Vec<u64>) {
-        let mut hash = DefaultHasher::new();
+        let mut hash = NAMES.build_hasher();
         self.space.hash(&mut hash);
         let mut step = |name: &str| {
-            loose(name).for_each(|byte| hash.write_u8(byte));
-            hash.write_u8(0xff);
+            loose(name, &mut hash);
             hash.finish()
         };
         match &self.extent {

@@ -43,6 +43,8 @@ pub fn marks_of_others(volume: &Volume) -> Marks {
         let value = metadata.label(label)?;
         Some(if tool.is_empty() { value.to_owned() } else { (*tool).to_owned() })
     });
+    let tracked = metadata.is_tracked_by_argo_cd().then(|| "Argo CD".to_owned());
+    let keeper = keeper.or(tracked);
     let owner = metadata.owners.first().map(|it| format!("{} {}", it.kind, it.name));
     Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper.or(owner) }
 }

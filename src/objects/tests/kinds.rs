@@ -52,9 +52,10 @@ fn volumes() {
                 ),
             ]
             .into(),
-            exemptions: Some(Box::new(crate::model::Exemptions {
+            rare_annotations: Some(Box::new(crate::model::RareAnnotations {
                 ignore: Some("pv-failed: known".into()),
                 keep_until: Some("2027-01-01".into()),
+                tracked_by_argo_cd: false,
             })),
             ..metadata("pvc-1", "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11")
         },

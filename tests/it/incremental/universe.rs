@@ -18,6 +18,7 @@ use kubectl_storage::{
 pub(super) const DRIVERS: [&str; 3] = ["d.example", "ebs.csi.aws.com", "pd.csi.storage.gke.io"];
 pub(super) const HANDLES: [&str; 4] =
     ["h0", "h1", "projects/UNSPECIFIED/zones/z/disks/d", "projects/mine/zones/z/disks/d"];
+const UNTIL: [&str; 3] = ["2027-01-01", "2026-01-01", "x"];
 pub(super) const VOLUMES: [&str; 4] = ["v0", "v1", "v2", "v3"];
 pub(super) const CLAIMS: [(&str, &str); 3] = [("a", "c-w0-0"), ("a", "c-w0-1"), ("b", "c-w0-0")];
 pub(super) const NODES: [&str; 2] = ["n0", "n1"];
@@ -271,7 +272,7 @@ fn reclaimable(dice: &mut Dice) -> Box<Volume> {
     let mut volume = volume(dice);
     volume.metadata = Metadata {
         deleting: None,
-        exemptions: None,
+        rare_annotations: None,
         managers: [FieldOwner {
             field: ManagedField::Phase,
             manager: "kube-controller-manager".into(),
@@ -357,11 +358,10 @@ fn volume(dice: &mut Dice) -> Volume {
         metadata: Metadata {
             finalizers: boxed(dice.subset(&finalizers)).into(),
             managers: owners(dice),
-            exemptions: Some(Box::new(kubectl_storage::model::Exemptions {
+            rare_annotations: Some(Box::new(kubectl_storage::model::RareAnnotations {
                 ignore: dice.chance(12).then(|| "all mine".into()),
-                keep_until: dice
-                    .chance(12)
-                    .then(|| dice.pick(&["2027-01-01", "2026-01-01", "x"]).into()),
+                keep_until: dice.chance(12).then(|| dice.pick(&UNTIL).into()),
+                tracked_by_argo_cd: dice.chance(12),
             })),
             ..metadata(dice, &VOLUMES)
         },

@@ -204,9 +204,9 @@ fn what_nothing_is_wrong_with_is_told_so() {
     );
     let mut exempt = attachment(&[OWN], None);
     exempt.metadata = metadata("csi-1", &[OWN], None);
-    exempt.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
+    exempt.metadata.rare_annotations = Some(Box::new(crate::model::RareAnnotations {
         ignore: Some("all: mine".into()),
-        keep_until: None,
+        ..Default::default()
     }));
     refuses(ask(with_volume(alive()), &exempt), &["annotation storage.kubectl.dev/ignore"]);
 }

@@ -348,17 +348,17 @@ fn a_volume_of_another_claim_is_nobodys_data_here() {
 #[test]
 fn exemptions_of_the_claim_and_of_the_volume_prevent() {
     let mut exempt = claim(&[PVC_PROTECTION], Some(120));
-    exempt.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
+    exempt.metadata.rare_annotations = Some(Box::new(crate::model::RareAnnotations {
         ignore: Some("all: mine".into()),
-        keep_until: None,
+        ..Default::default()
     }));
     let told =
         said(FinalizerFixture::default().of_claim(&exempt, Some(&kept())).ask(propose, &exempt));
     refuses(told, &["annotation storage.kubectl.dev/ignore"]);
     let mut kept_until = volume(ReclaimPolicy::Delete);
-    kept_until.metadata.exemptions = Some(Box::new(crate::model::Exemptions {
-        ignore: None,
+    kept_until.metadata.rare_annotations = Some(Box::new(crate::model::RareAnnotations {
         keep_until: Some("2099-01-01".into()),
+        ..Default::default()
     }));
     for change in
         [|it: &mut Settings| it.keep_data = true, |it: &mut Settings| it.destroy_data = true]
