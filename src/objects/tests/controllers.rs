@@ -158,7 +158,11 @@ fn snapshots() {
 fn events_are_bounded_and_those_of_pods_are_about_volumes() {
     let event = |kind: &str, reason: &str, message: &str| -> Folded {
         let event = Event {
-            metadata: meta::BriefMeta { name: "e".to_owned(), ..Default::default() },
+            metadata: meta::BriefMeta {
+                name: "e".to_owned(),
+                namespace: "default".to_owned(),
+                ..Default::default()
+            },
             involved_object: object_reference::ObjectReference {
                 kind: kind.to_owned(),
                 ..Default::default()
