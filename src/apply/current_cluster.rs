@@ -316,7 +316,7 @@ impl CurrentCluster {
         };
         let cx = state.cx(&self.settings);
         let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
-        event.ok().flatten().map(|event| format!("{}: {}", event.reason, event.message))
+        event.ok().flatten().map(|series| series.describe_with_reason())
     }
 
     /// Returns the settings of the plan.

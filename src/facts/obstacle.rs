@@ -143,7 +143,7 @@ fn broken(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
 
 fn failed(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
     let event = last_event(cx, volume, &[FAILED_DELETE])?;
-    Ok(event.map(|event| Obstacle::AttemptFailed(event.message.clone())))
+    Ok(event.map(|series| Obstacle::AttemptFailed(series.newest.message.clone())))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every look")]

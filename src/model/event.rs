@@ -15,12 +15,16 @@ pub struct Event {
     pub about_uid: Option<Uid>,
     /// `reason`.
     pub reason: Text,
-    /// `message`.
+    /// `message`; only the beginning if it is longer than any that Kubernetes writes.
     pub message: Box<str>,
     /// `type` is `Warning`.
     pub warning: bool,
     /// The reporter: `reportingComponent` or `source.component`.
     pub component: Text,
+    /// How often it happened, as far as the event tells; 0 if it does not.
+    pub count: u32,
+    /// When it first happened: the earliest of the event's times.
+    pub first_seen: Option<Time>,
     /// When it last happened: the latest of the event's times.
     pub last_seen: Option<Time>,
 }

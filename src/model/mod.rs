@@ -76,7 +76,7 @@ pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub(crate) use statefulset::split_ordinal;
 pub use statefulset::{ClaimTemplate, Retention, RetentionPolicy, StatefulSet};
 pub use text::Text;
-pub(crate) use text::{Interner, escape_control};
+pub(crate) use text::{Interner, beginning, escape_control, shorten};
 pub use threshold::{Threshold, parse_duration};
 pub(crate) use threshold::{Thresholds, format_duration};
 pub use time::Time;

@@ -57,6 +57,43 @@ pub fn escape_control(text: &str) -> std::borrow::Cow<'_, str> {
     safe.into()
 }
 
+/// Returns the first bytes of a text, at most `limit`, without half a character at the end.
+pub fn beginning(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.split_at(end).0
+}
+
+/// Shortens a text to one line of at most `limit` characters, cut between words where it has any.
+pub fn shorten(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let gap = usize::from(length > 0);
+        let room = limit.saturating_sub(length + gap + 1);
+        // Only as much is counted as could be shown: a word may have a megabyte.
+        let taken = word.chars().take(room + 1).count();
+        if taken > room {
+            // A word that is most of the line is cut itself.
+            if length < limit / 2 {
+                line.push_str(if gap == 1 { " " } else { "" });
+                line.extend(word.chars().take(room));
+            }
+            line.truncate(line.trim_end_matches([',', ';', ':', '.', ' ']).len());
+            line.push('…');
+            return line;
+        }
+        if gap == 1 {
+            line.push(' ');
+        }
+        line.push_str(word);
+        length += gap + taken;
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +105,26 @@ mod tests {
         let second = interner.text("fast");
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(interner.non_empty(""), None);
+    }
+
+    #[test]
+    fn shortened_text_is_one_line_cut_between_words() {
+        for (text, limit, short) in [
+            ("", 10, ""),
+            ("in use", 10, "in use"),
+            ("  in\n\tuse ", 10, "in use"),
+            ("volume is in use, by node-1", 20, "volume is in use…"),
+            ("volume vol-0123456789abcdef is in use", 16, "volume vol-0123…"),
+            ("größer als möglich", 9, "größer…"),
+            ("0123456789", 6, "01234…"),
+        ] {
+            assert_eq!(shorten(text, limit), short, "{text:?} {limit}");
+        }
+        let long = shorten(&"ü".repeat(1 << 20), 120);
+        assert_eq!(long.chars().count(), 120);
+        assert_eq!(beginning("größe", 3), "gr");
+        assert_eq!(beginning("größe", 4), "grö");
+        assert_eq!(beginning("a", 3), "a");
     }
 
     #[test]

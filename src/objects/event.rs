@@ -4,13 +4,18 @@ use super::{
     BriefMeta, FieldProblem, Folded, Folder, SlimObject, object_reference::ObjectReference,
     scalar::Timestamp, slim::slim,
 };
-use crate::model::{self, Kind, ObjectKey, Row, Uid};
+use crate::model::{self, Kind, ObjectKey, Row, Uid, beginning};
 
 /// The reason of events about a volume that could not be attached. The message contains
 /// `Multi-Attach` if it is attached to another node.
 pub(super) const FAILED_ATTACH: &str = "FailedAttachVolume";
 /// The reason of events about a volume that the kubelet could not mount.
 pub(super) const FAILED_MOUNT: &str = "FailedMount";
+/// The reason of events about a pod that fits on no node.
+const FAILED_SCHEDULING: &str = "FailedScheduling";
+/// How much of a message is kept, in bytes. The API for events bounds a note to 1 kB; only the
+/// older form has no bound.
+const LONGEST: usize = 4096;
 
 slim! {
     /// An `Event` of the core group; in JSON also one of `events.k8s.io`, which has other names for
@@ -42,6 +47,10 @@ slim! {
         #[prost(message, required, tag = "7")]
         #[serde(alias = "deprecatedLastTimestamp")]
         pub last_timestamp: Timestamp,
+        /// How often it happened, in the older form.
+        #[prost(int32, tag = "8")]
+        #[serde(alias = "deprecatedCount")]
+        pub count: i32,
         /// `Normal` or `Warning`.
         #[prost(string, tag = "9")]
         pub r#type: String,
@@ -66,6 +75,9 @@ slim! {
 
     /// A series of equal events.
     pub struct EventSeries {
+        /// How often it happened.
+        #[prost(int32, tag = "1")]
+        pub count: i32,
         /// When it happened last.
         #[prost(message, required, tag = "2")]
         pub last_observed_time: Timestamp,
@@ -80,7 +92,7 @@ impl SlimObject for Event {
             "PersistentVolumeClaim" => Kind::PersistentVolumeClaim,
             "StatefulSet" => Kind::StatefulSet,
             // Most of the many events about pods have nothing to do with storage.
-            "Pod" if matches!(self.reason.as_str(), FAILED_ATTACH | FAILED_MOUNT) => Kind::Pod,
+            "Pod" if self.is_about_storage_of_a_pod() => Kind::Pod,
             _ => return Ok(Folded::Counted),
         };
         let times = [
@@ -101,11 +113,33 @@ impl SlimObject for Event {
             about: ObjectKey { kind, namespace, name: about.name.as_str().into() },
             about_uid: Uid::parse(&about.uid),
             reason: folder.text(&self.reason),
-            message: self.message.as_str().into(),
+            message: bounded(&self.message),
             warning: self.r#type == "Warning",
             component: folder.text(component),
+            count: u32::try_from(self.count.max(self.series.count)).unwrap_or(0),
+            first_seen: times.into_iter().flatten().min(),
             last_seen: times.into_iter().flatten().max(),
         };
         Ok(Folded::Row(Row::Event(Box::new(row))))
     }
+}
+
+impl Event {
+    /// Whether an event about a pod tells why its volumes are not there. The scheduler writes
+    /// `FailedScheduling` for many reasons; those that concern storage mention a volume.
+    fn is_about_storage_of_a_pod(&self) -> bool {
+        match self.reason.as_str() {
+            FAILED_ATTACH | FAILED_MOUNT => true,
+            FAILED_SCHEDULING => self.message.to_ascii_lowercase().contains("volume"),
+            _ => false,
+        }
+    }
+}
+
+/// Returns a message, of which a hostile one keeps only the beginning: there may be thousands.
+fn bounded(message: &str) -> Box<str> {
+    if message.len() <= LONGEST {
+        return message.into();
+    }
+    format!("{}… ({} bytes)", beginning(message, LONGEST), message.len()).into()
 }

@@ -1,11 +1,11 @@
 //! Building findings: evidence that several rules show.
 
-use crate::cluster::{Cx, Lookup};
-use crate::facts::{self, LastTransition};
+use crate::cluster::{Cx, Lookup, Seen};
+use crate::facts::{self, EventSeries, LastTransition};
 use crate::model::{
-    Age, Attachment, AttachmentSource, Claim, Event, Evidence, Finding, Kind, ManagedField,
-    Metadata, ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState,
-    Volume, format_time,
+    Age, Attachment, AttachmentSource, Claim, Evidence, Finding, Kind, ManagedField, Metadata,
+    ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState, Volume,
+    format_time,
 };
 use crate::remedies::Remedy;
 
@@ -289,9 +289,18 @@ pub(super) fn time(time: Option<Time>) -> String {
     time.as_ref().map_or_else(|| "<none>".to_owned(), format_time)
 }
 
-/// An event as evidence shows it.
-pub(super) fn shown_event(event: &Event) -> String {
-    format!("{}: {}, at {}", event.reason, event.message, time(event.last_seen))
+/// A series of events as evidence shows it, if the field does not name its reason.
+pub(super) fn shown_event(series: &EventSeries) -> String {
+    series.describe_with_reason()
+}
+
+/// What evidence says of the newest event with a reason that its field names.
+pub(super) fn shown_last(series: &Seen<Option<EventSeries>>) -> String {
+    match series {
+        Ok(Some(series)) => series.describe(),
+        Ok(None) => "<none>".to_owned(),
+        Err(unseen) => format!("not read: {}", unseen.reason),
+    }
 }
 
 fn text(text: &str) -> String {

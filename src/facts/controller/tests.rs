@@ -156,6 +156,8 @@ fn event(component: &str, seconds: i64) -> Row {
         message: "".into(),
         warning: false,
         component: component.into(),
+        count: 1,
+        first_seen: Some(ago(seconds)),
         last_seen: Some(ago(seconds)),
     }))
 }

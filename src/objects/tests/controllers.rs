@@ -103,6 +103,8 @@ fn leases_and_events() {
         message: "in use".into(),
         warning: true,
         component: "ebs.csi.aws.com_csi-0_1".into(),
+        count: 3,
+        first_seen: Some(time("2026-01-02T03:04:05Z")),
         last_seen: Some(time("2026-01-02T03:07:05.000001Z")),
     };
     assert_eq!(folded::<Event>(sample!("event")), row(Row::Event(Box::new(event))));
@@ -150,4 +152,42 @@ fn snapshots() {
         folded::<VolumeGroupSnapshotContent>(sample!(json "group_snapshot")),
         row(Row::Snapshot(Box::new(group)))
     );
+}
+
+#[test]
+fn events_are_bounded_and_those_of_pods_are_about_volumes() {
+    let event = |kind: &str, reason: &str, message: &str| -> Folded {
+        let event = Event {
+            metadata: meta::BriefMeta {
+                name: "e".to_owned(),
+                namespace: "default".to_owned(),
+                ..Default::default()
+            },
+            involved_object: object_reference::ObjectReference {
+                kind: kind.to_owned(),
+                ..Default::default()
+            },
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            ..Event::default()
+        };
+        fold(&event)
+    };
+    let message = |folded: Folded| match folded {
+        Folded::Row(Row::Event(event)) => Some(event.message),
+        _ => None,
+    };
+    for (reason, said, kept) in [
+        ("FailedScheduling", "0/3 nodes: 1 Insufficient cpu.", false),
+        ("FailedScheduling", "persistentvolumeclaim \"data\" not found", true),
+        ("FailedScheduling", "2 node(s) had volume node affinity conflict", true),
+        ("FailedScheduling", "unbound immediate PersistentVolumeClaims", true),
+        ("FailedMount", "no", true),
+        ("BackOff", "a volume", false),
+    ] {
+        assert_eq!(message(event("Pod", reason, said)).is_some(), kept, "{reason}: {said}");
+    }
+    let long = message(event("PersistentVolume", "Failed", &"ü".repeat(32 << 10)));
+    let long = long.expect("events about volumes are kept");
+    assert!(long.len() < 5000 && long.ends_with("ü… (65536 bytes)"), "{} bytes", long.len());
 }

@@ -56,8 +56,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let reasons = ["ClaimLost", "ClaimMisbound"];
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &reasons) {
         finding = finding
-            .aged(Age { since: event.last_seen, trust: crate::model::Trust::LowerBound })
-            .shows("last event", shown_event(event));
+            .aged(Age { since: event.last, trust: crate::model::Trust::LowerBound })
+            .shows("last event", shown_event(&event));
     }
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);

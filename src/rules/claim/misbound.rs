@@ -61,7 +61,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .relates([object]);
     }
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &["ClaimMisbound"]) {
-        finding = finding.shows("last event", shown_event(event));
+        finding = finding.shows("last event", shown_event(&event));
     }
     Ok(Some(finding.report_only(
         "find out whose data it is, and stop the pods of the other claim before anything else",

@@ -46,7 +46,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     // Without events the finding only lacks detail.
     let last = |reasons: &[&str]| facts::last_event_about(cx, &claim.object(), reasons);
-    let failed = last(&["ProvisioningFailed"]).ok().flatten();
+    let failed = last(&["ProvisioningFailed"]).ok().flatten().map(|it| it.newest);
     let reason = reason(cx, claim, failed)?;
     let mut finding = RULE
         .on_claim(claim, format!("still Pending: {}", reason.why))
@@ -61,7 +61,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     finding = match last(&[]) {
         Ok(None) => finding,
-        Ok(Some(event)) => finding.shows("last event", shown_event(event)),
+        Ok(Some(event)) => finding.shows("last event", shown_event(&event)),
         Err(unseen) => finding.shows("last event", unseen.reason),
     };
     if let Some(state) = &reason.state {

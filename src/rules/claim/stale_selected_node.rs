@@ -47,8 +47,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows("last provisioning event", "<none>")
             .report_only("removing the annotation lets the scheduler choose another node"),
         Ok(Some(event)) => {
-            let finding = finding.shows("last provisioning event", shown_event(event));
-            finding.report_only(if quiet(event.last_seen) {
+            let finding = finding.shows("last provisioning event", shown_event(&event));
+            finding.report_only(if quiet(event.last) {
                 "removing the annotation lets the scheduler choose another node"
             } else {
                 "leave the annotation for now: a volume may be in the making for that node"

@@ -5,7 +5,7 @@ use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};
 use crate::model::{
     Age, ControllerState, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
-use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_last};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
@@ -48,12 +48,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     } else {
         (Severity::Info, "its disk is being deleted: leave the finalizer alone")
     };
-    let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
-    let failure = match facts::last_event(cx, volume, &[facts::FAILED_DELETE]) {
-        Ok(Some(event)) => format!("{} at {}", event.message, time(event.last_seen)),
-        Ok(None) => "none was seen".to_owned(),
-        Err(unseen) => unseen.reason,
+    let failure = facts::last_event(cx, volume, &[facts::FAILED_DELETE]);
+    let summary = match &failure {
+        Ok(Some(series)) => format!("{summary} (last error: {})", series.brief()),
+        Ok(None) | Err(_) => summary.to_owned(),
     };
+    let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
+    let failure = shown_last(&failure);
     let error = failure.clone();
     finding = finding.shows("last VolumeFailedDelete", failure);
     finding = match cx.attachments_of(volume.name()) {

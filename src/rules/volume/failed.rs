@@ -31,16 +31,20 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Owner::InTree(_) | Owner::StaticInTree(_) => true,
         Owner::Csi(_) | Owner::External(_) => false,
     };
-    let (summary, next) = if retried {
-        (
-            "reclaiming it failed, and kube-controller-manager tries again until the cause is fixed",
-            "kube-controller-manager tries again whenever it looks at the volume",
-        )
+    let next = if volume.reclaim_policy == ReclaimPolicy::Retain {
+        "policy Retain: no controller retries"
+    } else if retried {
+        "kube-controller-manager retries"
     } else {
-        (
-            "reclaiming it failed, and nobody tries again: provisioners ignore Failed volumes",
-            "nobody tries again",
-        )
+        "no controller retries: external provisioners ignore Failed volumes"
+    };
+    let reasons = [FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY];
+    let event = facts::last_event(cx, volume, &reasons).ok().flatten();
+    let message = volume.message.as_deref().filter(|message| !message.is_empty());
+    let error = message.or_else(|| event.map(|series| &*series.newest.message));
+    let summary = match error {
+        Some(error) => format!("reclaim failed ({}); {next}", facts::brief_error(error)),
+        None => format!("reclaim failed; {next}"),
     };
     let mut finding = RULE
         .on_volume(cx, volume, summary)
@@ -48,10 +52,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .shows("status.reason", volume.reason.as_deref().unwrap_or("<none>"))
         .shows("status.message", volume.message.as_deref().unwrap_or("<none>"))
         .shows("what happens next", next);
-    let reasons = [FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY];
-    if let Ok(Some(event)) = facts::last_event(cx, volume, &reasons) {
-        let said = shown_event(event);
-        finding = finding.shows("last event", said);
+    if let Some(event) = event {
+        finding = finding.shows("last event", shown_event(&event));
     }
     Ok(Some(match volume.reclaim_policy {
         ReclaimPolicy::Delete => finding.remedied_by(cx, volume, &remedies::RETAIN),

@@ -44,9 +44,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .aged(age)
         .shows("metadata.creationTimestamp", time(volume.metadata.created))
         .shows_controller(&facts::controller_manager(cx));
-    if let Ok(Some(event)) = facts::last_event(cx, volume, &[]) {
-        let said = shown_event(event);
-        finding = finding.shows("last event", said);
+    if let Ok(Some(event)) = facts::last_error(cx, &volume.object()) {
+        let said = shown_event(&event);
+        finding = finding.shows("last error", said);
     }
     Ok(Some(finding.report_only(
         "its volume controller does not work: look at the Lease and the log of kube-controller-manager",

@@ -6,7 +6,7 @@ use crate::model::{
     Attachment, Finding, Liveness, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
 use crate::remedies;
-use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
@@ -45,10 +45,12 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Ok(None) => ("nothing tells why", "nothing that was seen explains it".to_owned()),
         Err(unseen) => ("why was not seen", format!("not seen: {}", unseen.reason)),
     };
-    let mut finding = RULE
-        .on_volume(cx, volume, format!("should have been deleted, but nobody does it: {brief}"))
-        .aged(age)
-        .shows("reason", reason);
+    let failure = facts::last_event(cx, volume, &[FAILED_DELETE]).ok().flatten();
+    let mut summary = format!("Released with policy Delete, but not reclaimed: {brief}");
+    if let Some(series) = &failure {
+        summary = format!("{summary} ({})", series.brief());
+    }
+    let mut finding = RULE.on_volume(cx, volume, summary).aged(age).shows("reason", reason);
     let owner = facts::owner(volume);
     match &owner {
         Owner::Csi(driver) => {
@@ -65,9 +67,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if let Ok(attachments) = cx.attachments_of(volume.name()) {
         finding = finding.relates(attachments.into_iter().map(Attachment::object));
     }
-    if let Ok(Some(event)) = facts::last_event(cx, volume, &[FAILED_DELETE]) {
-        let said = format!("{}, at {}", event.message, time(event.last_seen));
-        finding = finding.shows("last VolumeFailedDelete", said);
+    if let Some(series) = failure {
+        finding = finding.shows("last VolumeFailedDelete", series.describe());
     }
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
 }

@@ -61,7 +61,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         finding = finding.shows("volume.kubernetes.io/provisioner-deletion-secret", named);
     }
     let event = match facts::last_event(cx, volume, &[]) {
-        Ok(Some(event)) => shown_event(event),
+        Ok(Some(event)) => shown_event(&event),
         Ok(None) => "<none>".to_owned(),
         Err(unseen) => unseen.reason,
     };

@@ -254,6 +254,8 @@ pub(super) fn event(dice: &mut Dice) -> Event {
         message: dice.pick(&["no", "busy", "Multi-Attach error", "for volume \"v0\""]).into(),
         warning: true,
         component: dice.text(&components),
+        count: 1,
+        first_seen: None,
         last_seen: dice.some(Dice::time),
     }
 }
