@@ -22,55 +22,55 @@ use crate::{
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectionArgs {
-    /// Path to the kubeconfig file to use
+    /// Use this kubeconfig file
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
-    /// The name of the kubeconfig context to use
+    /// Use this context of the kubeconfig
     #[arg(long, global = true, value_name = "NAME")]
     context: Option<String>,
-    /// The name of the kubeconfig cluster to use
+    /// Use this cluster of the kubeconfig
     #[arg(long, global = true, value_name = "NAME")]
     cluster: Option<String>,
-    /// The name of the kubeconfig user to use
+    /// Use this user of the kubeconfig
     #[arg(long, global = true, value_name = "NAME")]
     user: Option<String>,
-    /// Username to impersonate
+    /// Impersonate this user
     #[arg(long = "as", global = true, value_name = "USER")]
     as_user: Option<String>,
-    /// Group to impersonate; can be repeated
+    /// Impersonate this group; can be repeated
     #[arg(long = "as-group", global = true, value_name = "GROUP")]
     as_groups: Vec<String>,
-    /// UID to impersonate
+    /// Impersonate this UID
     #[arg(long, global = true, value_name = "UID")]
     as_uid: Option<String>,
-    /// The address and port of the API server
+    /// Connect to the API server at this address
     #[arg(short, long, global = true, value_name = "URL")]
     server: Option<String>,
-    /// Bearer token for authentication to the API server
+    /// Authenticate with this bearer token
     #[arg(long, global = true, hide_env_values = true)]
     token: Option<String>,
-    /// Path to a cert file for the certificate authority
+    /// Trust the certificate authority in this file
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     certificate_authority: Option<PathBuf>,
-    /// Path to a client certificate file for TLS
+    /// Authenticate with the client certificate in this file
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     client_certificate: Option<PathBuf>,
-    /// Path to a client key file for TLS
+    /// Use the private key in this file for the client certificate
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     client_key: Option<PathBuf>,
-    /// Do not check the validity of the server's certificate: this makes the connection insecure
+    /// Skip verification of the server's certificate, which makes the connection insecure
     #[arg(long, global = true)]
     insecure_skip_tls_verify: bool,
-    /// Server name to use for server certificate validation
+    /// Verify the server's certificate against this name
     #[arg(long, global = true, value_name = "NAME")]
     tls_server_name: Option<String>,
-    /// Opt out of response compression
+    /// Request uncompressed responses
     #[arg(long, global = true)]
     disable_compression: bool,
-    /// How long to wait for one request: seconds or a duration; 0 means for ever
+    /// Wait this long for one request: seconds or a duration; 0 means without limit
     #[arg(long, global = true, value_name = "DURATION")]
     request_timeout: Option<RequestTimeout>,
-    /// Objects per request; 0 asks for everything at once
+    /// Request lists in pages of this many objects; 0 requests each list whole
     #[arg(long, global = true, value_name = "N")]
     chunk_size: Option<u32>,
 }
@@ -129,7 +129,7 @@ impl FromStr for ThresholdSetting {
             text.split_once('=').ok_or("expected NAME=DURATION, such as stuck=2h")?;
         let threshold = Threshold::parse(name).ok_or_else(|| {
             let names: Vec<_> = Threshold::ALL.into_iter().map(Threshold::name).collect();
-            format!("there is no threshold {name:?}; there are {}", names.join(", "))
+            format!("unknown threshold {name:?}; known are {}", names.join(", "))
         })?;
         Ok(Self(threshold, parse_duration(duration)?))
     }
@@ -138,7 +138,7 @@ impl FromStr for ThresholdSetting {
 /// Where the record of kept backends is, for commands that read it.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// The namespace of the cluster's record of kept backends
+    /// Find the record of kept backend volumes in this namespace
     #[arg(long, value_name = "NAMESPACE", default_value = Recording::NAMESPACE, value_parser = namespace)]
     record_namespace: String,
 }
@@ -153,11 +153,10 @@ impl RecordArgs {
 /// The user's word about storage that a driver is to delete.
 #[derive(Debug, Args)]
 pub struct StorageArgs {
-    /// Your word that nobody else uses the storage of this volume (pv/NAME) or of all volumes of this
-    /// driver; can be repeated
+    /// Assert that nothing else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated
     #[arg(long, value_name = "pv/NAME|DRIVER", value_parser = volume_or_driver)]
     backend_exclusive: Vec<String>,
-    /// Also volumes whose snapshots are, or may be, destroyed with them
+    /// Allow destruction of snapshots that are, or may be, destroyed with their volume
     #[arg(long)]
     destroy_snapshots: bool,
 }
@@ -175,7 +174,7 @@ impl StorageArgs {
 fn volume_or_driver(text: &str) -> Result<String, String> {
     match text.split_once('/') {
         Some((kind, name)) if Kind::parse_resource(kind) == Some(Kind::PersistentVolume) => {
-            let name = plain_name(name).ok_or("no volume is called so")?;
+            let name = plain_name(name).ok_or("not a valid name of a volume")?;
             Ok(format!("pv/{name}"))
         }
         _ if text.is_empty() || text.chars().any(char::is_whitespace) => {
@@ -188,7 +187,7 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
 /// A namespace that there could be (RFC 1123, `IsDNS1123Label`).
 fn namespace(text: &str) -> Result<String, String> {
     let plain = plain_name(text).filter(|it| it.len() <= 63 && !it.contains('.'));
-    plain.ok_or_else(|| "no namespace is called so".to_owned())
+    plain.ok_or_else(|| "not a valid name of a namespace".to_owned())
 }
 
 /// Candidates for `--threshold`.
@@ -218,16 +217,19 @@ pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failur
     let expected = || Some(format!("expected {}", known.join(" or ")));
     let shown = format!("\"{}\"", escape_control(text));
     let Some((resource, name)) = text.split_once('/') else {
-        return Err(Failure::usage(format!("{shown} does not say what it is")).hint(expected()));
+        return Err(Failure::usage(format!("{shown} lacks a kind")).hint(expected()));
     };
     let kind = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind));
     let Some(kind) = kind else {
-        return Err(
-            Failure::usage(format!("{shown} is of no kind that this is for")).hint(expected())
-        );
+        return Err(Failure::usage(format!(
+            "{shown} is of a kind that this command does not \
+                                    support"
+        ))
+        .hint(expected()));
     };
-    let name = plain_name(name)
-        .ok_or_else(|| Failure::usage(format!("{shown} names no object")).hint(expected()))?;
+    let name = plain_name(name).ok_or_else(|| {
+        Failure::usage(format!("{shown} contains no valid name")).hint(expected())
+    })?;
     Ok((kind, name))
 }
 
@@ -240,7 +242,7 @@ pub fn typed_objects(texts: &[String], kinds: &[Kind]) -> Result<Vec<(Kind, Stri
     for text in texts {
         let (kind, name) = typed_object(text, kinds)?;
         if named.contains(&(kind, name.clone())) {
-            return Err(Failure::usage(format!("{}/{name} is named twice", kind.short())));
+            return Err(Failure::usage(format!("{}/{name} is given twice", kind.short())));
         }
         named.push((kind, name));
     }
@@ -256,7 +258,7 @@ pub fn object_name(text: &str, kind: Kind) -> Result<String, Failure> {
         return typed_object(text, &[kind]).map(|(_, name)| name);
     }
     plain_name(text)
-        .ok_or_else(|| Failure::usage(format!("\"{}\" names no object", escape_control(text))))
+        .ok_or_else(|| Failure::usage(format!("\"{}\" is not a valid name", escape_control(text))))
 }
 
 /// A name that the API server could have accepted (RFC 1123, `IsDNS1123Subdomain`).
@@ -272,9 +274,9 @@ pub fn unknown_rule(id: &str) -> Failure {
     let far = |rule: &str| if begins(rule) { 0 } else { distance(id, rule) };
     let near = REGISTRY.iter().map(|rule| (far(rule.id), rule.id)).min();
     let near = near.filter(|(distance, near)| *distance <= near.len() / 2).map(|(_, near)| near);
-    Failure::usage(format!("there is no finding {id:?}")).hint(Some(match near {
-        Some(near) => format!("did you mean {near}? `explain` without an id lists all"),
-        None => "`explain` without an id lists all".to_owned(),
+    Failure::usage(format!("unknown finding {id:?}")).hint(Some(match near {
+        Some(near) => format!("did you mean {near}? `explain` without an id lists all findings"),
+        None => "`explain` without an id lists all findings".to_owned(),
     }))
 }
 

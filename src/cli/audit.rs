@@ -34,38 +34,38 @@ pub struct AuditArgs {
     /// Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
-    /// When a dump was taken, if it does not tell
+    /// Set the time at which the dump was taken, if the dump lacks it
     #[arg(long, value_name = "TIME", requires = "filename")]
     taken_at: Option<String>,
-    /// Kinds of which the dump holds every object, or `all`
+    /// Assert that the dump contains every object of these kinds, or of `all` kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
           add = ArgValueCandidates::new(complete::resources))]
     complete: Vec<String>,
-    /// Save exactly what this audit saw, for `audit -f`
+    /// Save exactly what this audit reads, for `audit -f`
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     save: Option<PathBuf>,
-    /// Only claims of this namespace, and volumes whose claim is or was there
+    /// Report only claims of this namespace, and volumes whose claim is or was there
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
-    /// The whole cluster, which is the default
+    /// Report on the whole cluster, which is the default
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Only objects with these labels
+    /// Report only objects with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     selector: Option<String>,
-    /// Only these findings; can be repeated
+    /// Report only these findings; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
     rule: Vec<String>,
-    /// Not these findings; can be repeated
+    /// Leave out these findings; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
     ignore: Vec<String>,
-    /// How long a volume must have been Released [default: 7d]
+    /// Report volumes that have been Released for at least this long [default: 7d]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     older_than: Option<MinimumAge>,
     /// Change a threshold, such as stuck=2h; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
     threshold: Vec<ThresholdSetting>,
-    /// Your word that a driver is gone for good; can be repeated
+    /// Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated
     #[arg(long, value_name = "DRIVER")]
     driver_absent: Vec<String>,
     #[command(flatten)]
@@ -73,16 +73,16 @@ pub struct AuditArgs {
     /// Exit with code 3 if there is a finding of this severity or worse
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(complete::severities))]
     fail_on: Option<String>,
-    /// Output format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
+    /// Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
-    /// Do not print headers
+    /// Omit headers
     #[arg(long)]
     no_headers: bool,
     /// Sort findings by a JSONPath expression, such as .age.seconds
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<String>,
-    /// Also tell how many objects of each kind were read
+    /// Also print how many objects of each kind were read
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -104,7 +104,9 @@ impl AuditArgs {
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;
         let known = collected.intake.cluster.drivers();
         for driver in settings.absent_drivers.iter().filter(|driver| !known.contains(*driver)) {
-            collected.notes.push(format!("--driver-absent {driver}: nothing names that driver"));
+            collected
+                .notes
+                .push(format!("--driver-absent {driver}: no object references that driver"));
         }
         self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
         let exit = exit(&collected, &settings, fail_on);
@@ -217,8 +219,7 @@ pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
         })?,
     };
     let template = |text: &str| {
-        Template::parse(text)
-            .map_err(|error| Failure::usage(format!("cannot read the template: {error}")))
+        Template::parse(text).map_err(|error| Failure::usage(format!("invalid template: {error}")))
     };
     let columns = |parsed: Result<Columns, crate::output::columns::ColumnsError>| {
         parsed.map(Printer::Columns).map_err(|error| Failure {
@@ -242,7 +243,7 @@ pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
 }
 
 fn sort_path(text: &str) -> Result<JsonPath, Failure> {
-    JsonPath::parse(text).map_err(|error| Failure::usage(format!("cannot read --sort-by: {error}")))
+    JsonPath::parse(text).map_err(|error| Failure::usage(format!("invalid --sort-by: {error}")))
 }
 
 /// Sorts by what the path finds, numbers before text, findings without it last.
@@ -277,15 +278,14 @@ fn sort(
 fn severity(text: &str) -> Result<Severity, Failure> {
     Severity::parse(text).ok_or_else(|| {
         let names: Vec<_> = Severity::ALL.into_iter().map(Severity::name).collect();
-        Failure::usage(format!("there is no severity {text:?}; there are {}", names.join(", ")))
+        Failure::usage(format!("unknown severity {text:?}; known are {}", names.join(", ")))
     })
 }
 
 fn time(text: &str) -> Result<Time, Failure> {
-    parse_time(text)
-        .ok()
-        .flatten()
-        .ok_or_else(|| Failure::usage(format!("{text:?} is no time such as 2026-01-31T12:00:00Z")))
+    parse_time(text).ok().flatten().ok_or_else(|| {
+        Failure::usage(format!("{text:?} is not a time such as 2026-01-31T12:00:00Z"))
+    })
 }
 
 fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
@@ -294,7 +294,7 @@ fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
     }
     Kind::parse_resource(name)
         .map(|kind| vec![kind])
-        .ok_or_else(|| Failure::usage(format!("{name:?} is no kind that an audit reads")))
+        .ok_or_else(|| Failure::usage(format!("{name:?} is not a kind that an audit reads")))
 }
 
 /// The summary in one or two lines.

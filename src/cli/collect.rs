@@ -152,7 +152,11 @@ impl Collected {
         let url = self.server_url().to_owned();
         live::identify(reader, &url, &mut self.intake).await.map_err(live_failure)?;
         if let Some(folder) = self.journal_folder()
-            && let Some(history) = self.history(&folder, "finalizers that it added stay")
+            && let Some(history) = self.history(
+                &folder,
+                "finalizers that the tool added are \
+             unknown and stay",
+            )
         {
             self.recall_finalizers(&history)?;
         }
@@ -234,8 +238,8 @@ impl Collected {
         let asked = Question::KeptBackends { namespace: Text::clone(namespace) };
         if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
             self.notes.push(format!(
-                "the record of kept backends, configmap {namespace}/{CONFIG_MAP}, may not be read: those of \
-                 other machines are not listed"
+                "you may not read configmap {namespace}/{CONFIG_MAP}, the record of kept backend \
+                 volumes: those kept from other machines are not listed"
             ));
         }
         Ok(())
@@ -279,7 +283,7 @@ impl Collected {
     fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
         let Some(folder) = self.journal_folder() else { return Ok(None) };
         if let Some(history) =
-            self.history(&folder, "backends that this machine kept are not listed")
+            self.history(&folder, "backend volumes kept from this machine are not listed")
         {
             self.recall_finalizers(&history)?;
             self.recall_kept(&history)?;
@@ -288,7 +292,7 @@ impl Collected {
             Ok(known) => known,
             Err(error) => {
                 self.notes.push(format!(
-                    "{:#}: drivers that were not there before cannot count as absent",
+                    "{:#}: no driver is proven absent by earlier runs",
                     anyhow::Error::new(error)
                 ));
                 return Ok(None);
@@ -312,7 +316,7 @@ impl Collected {
         }
         if let Err(error) = sightings::write(folder, &next) {
             self.notes.push(format!(
-                "{:#}: this run will not count when it is decided whether a driver is absent",
+                "{:#}: this run does not count as evidence that a driver is absent",
                 anyhow::Error::new(error)
             ));
         }
@@ -349,11 +353,12 @@ pub(super) fn tell(collected: &Collected, command: &str) {
         }
     }
     for line in gaps::lines(blind.iter().map(|it| &it.gap), &kinds()) {
-        terminal::note(&format!("not seen: {}", escape_control(&line)));
+        terminal::note(&format!("not read: {}", escape_control(&line)));
     }
     if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
         terminal::note(&format!(
-            "hint: `rbac {command} --check` lists what you lack, `rbac {command}` prints the role that grants it"
+            "hint: `rbac {command} --check` lists the permissions that you lack, `rbac \
+             {command}` prints a ClusterRole with them"
         ));
     }
 }

@@ -8,6 +8,7 @@ use super::{
     audit::AuditArgs,
     completion::CompletionArgs,
     dump::DumpArgs,
+    examples,
     explain::ExplainArgs,
     rbac::RbacArgs,
     version::VersionArgs,
@@ -32,31 +33,31 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report what is wrong with volumes and claims; changes nothing
+    /// Report what is wrong with volumes, claims, StatefulSets and VolumeAttachments; read-only
     Audit(Box<AuditArgs>),
-    /// Reclaim volumes that nobody needs any more: their disks are deleted by their own drivers
+    /// Reclaim Released volumes: their controllers delete the backend volumes
     Gc(Box<GcArgs>),
-    /// Repair volumes, claims and attachments that hang on finalizers, e.g. after a rollback
+    /// Repair volumes, claims and VolumeAttachments whose deletion finalizers block
     FixFinalizers(Box<FixFinalizersArgs>),
-    /// Stop whatever would destroy a volume: set its reclaim policy to Retain, now
+    /// Set the reclaim policy to Retain, to stop deletion of the backend volume
     Retain(Box<RetainArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
-    /// Have a driver delete a backend volume that no volume names any more
+    /// Have a driver delete a backend volume that no PersistentVolume references
     DestroyOrphan(Box<OrphanArgs>),
-    /// Reverse what an entry of the journal changed, where Kubernetes allows it
+    /// Revert what an entry of the journal changed, where Kubernetes allows it
     Undo(Box<UndoArgs>),
-    /// List what was done, and what became of it
+    /// List the changes made from this machine, and their outcomes
     Journal(JournalArgs),
-    /// Save what an audit needs to a file, for offline work
+    /// Save everything that an audit reads to a file, for offline work
     Dump(DumpArgs),
-    /// Explain a finding, or why an object is in its state and what would happen if
+    /// Explain a finding, or the state of an object and the effects of its deletion
     Explain(ExplainArgs),
-    /// Print the smallest cluster role for a command, or check what is lacking
+    /// Print the smallest ClusterRole for a command, or check your permissions
     Rbac(RbacArgs),
     /// Print the version
     Version(VersionArgs),
-    /// Print a completion script, or make kubectl complete the plugin
+    /// Print a completion script, or let kubectl complete the plugin
     Completion(CompletionArgs),
 }
 
@@ -64,7 +65,11 @@ pub enum Command {
 pub fn command(called: &str) -> clap::Command {
     let name = display_name(called);
     let usage = OrphanArgs::usage(&name);
-    Cli::command().name("kubectl-storage").bin_name(name).mut_subcommands(|command| {
+    let program = Cli::command().name("kubectl-storage").after_help(examples::of_program(&name));
+    let named = name.clone();
+    program.bin_name(named).mut_subcommands(|command| {
+        let examples = examples::of_command(command.get_name(), &name);
+        let command = command.after_help(examples);
         match command.get_name() {
             "destroy-orphan" => command.override_usage(&usage),
             _ => command,
@@ -100,5 +105,29 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// The words that the shell hands to the program.
+    fn words(typed: &str) -> Vec<&str> {
+        let ours = typed.split(" | ").next().unwrap_or_default();
+        let ours = ours.split(" > ").next().unwrap_or_default();
+        ours.split_whitespace().filter(|word| *word != "\\").collect()
+    }
+
+    #[test]
+    fn every_command_has_examples_and_all_are_valid() {
+        let program = command("kubectl-storage");
+        let commands: Vec<_> =
+            program.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+        for command in &commands {
+            assert!(examples::examples(command).len() >= 2, "{command}");
+        }
+        let all = commands.iter().flat_map(|it| examples::examples(it));
+        for (what, typed) in all.chain(examples::FIRST_STEPS) {
+            let typed = std::iter::once("kubectl-storage").chain(words(typed));
+            if let Err(error) = program.clone().try_get_matches_from(typed) {
+                panic!("{what}: {error}");
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::{Exit, Failure, terminal};
 /// Arguments of `completion`.
 #[derive(Debug, Args)]
 pub struct CompletionArgs {
-    /// The shell, or `install` to let kubectl itself complete the plugin
+    /// Print the script for this shell; `install` lets kubectl itself complete the plugin
     what: CompletionTarget,
 }
 
@@ -20,7 +20,7 @@ enum CompletionTarget {
     Zsh,
     Fish,
     Powershell,
-    /// Puts a link named `kubectl_complete-…` beside the program
+    /// Create a link named `kubectl_complete-…` beside the program
     Install,
 }
 
@@ -52,7 +52,7 @@ fn install(called: &str) -> Result<Exit, Failure> {
     let program = program(called)?;
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(plugin) = name.strip_prefix("kubectl-") else {
-        return Err(Failure::usage(format!("{name:?} is not named like a plugin of kubectl"))
+        return Err(Failure::usage(format!("{name:?} is not the name of a kubectl plugin"))
             .hint(Some("install it as kubectl-storage in a folder of $PATH")));
     };
     let link = program.with_file_name(format!("kubectl_complete-{plugin}"));
@@ -62,7 +62,7 @@ fn install(called: &str) -> Result<Exit, Failure> {
         }
         Ok(_) => {
             return Err(Failure::error(anyhow::anyhow!(
-                "{} exists and is not a link of ours",
+                "{} exists and is not a symbolic link: remove it first",
                 link.display()
             )));
         }

@@ -15,7 +15,7 @@ use crate::model::Settings;
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
 pub struct DumpArgs {
-    /// The file, gzipped if its name ends in .gz; - for stdout
+    /// Write to this file, gzipped if its name ends in .gz; - for stdout
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
@@ -30,7 +30,7 @@ impl DumpArgs {
         if let Some(count) = collected.saved {
             let file = self.file.display();
             terminal::note(&format!(
-                "saved {count} objects and answers to {file}; no Secrets, no ConfigMaps but what ours says of kept backends, of environment variables only a few that name a provisioner"
+                "saved {count} objects and answers to {file}; no Secrets, no ConfigMap except the record of kept backend volumes, and of environment variables only those that name or configure a provisioner"
             ));
         }
         tell(&collected, "audit");

@@ -61,7 +61,7 @@ pub(super) fn unknown_words(cluster: &Cluster) -> Vec<String> {
     let mut words: BTreeMap<String, (String, usize)> = BTreeMap::new();
     let mut note = |what: &str, word: &str, object: String| {
         let told = match word {
-            "" => format!("there is no {what}"),
+            "" => format!("{what} is empty"),
             word => format!("this version does not know {what} {word:?}"),
         };
         let entry = words.entry(told).or_insert((object, 0));
@@ -82,7 +82,7 @@ pub(super) fn unknown_words(cluster: &Cluster) -> Vec<String> {
     }
     let line = |(word, (first, count)): (String, (String, usize))| {
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        format!("{first}{others}: {word}, so most findings cannot apply")
+        format!("{first}{others}: {word}; most findings do not apply")
     };
     words.into_iter().map(line).collect()
 }

@@ -7,6 +7,7 @@ mod commands;
 mod complete;
 mod completion;
 mod dump;
+mod examples;
 mod exit;
 mod explain;
 mod gaps;
@@ -105,7 +106,8 @@ async fn until_signal(
         }
         asked = Some(signal);
         terminal::note(
-            "finishing what was begun; once more ends at once, and leaves an open entry in the journal",
+            "finishing the current step; a second interrupt ends at once and leaves an open \
+             entry in the journal",
         );
     }
 }

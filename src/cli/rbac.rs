@@ -18,12 +18,12 @@ use crate::{
 /// Arguments of `rbac`.
 #[derive(Debug, Args)]
 pub struct RbacArgs {
-    /// The command
+    /// Print or check the permissions of this command
     command: RoleFor,
-    /// Say what the current user lacks, instead of printing the role
+    /// List the permissions that you lack, instead of printing the ClusterRole
     #[arg(long)]
     check: bool,
-    /// Also let it ask whether this secret, which a driver deletes volumes with, exists; can be repeated
+    /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
 }
@@ -322,7 +322,7 @@ async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Fa
     }
     terminal::print(|out| {
         for right in &lacking {
-            write!(out, "lacking: {} {}", right.verb, right.resource)?;
+            write!(out, "missing: {} {}", right.verb, right.resource)?;
             match (right.group, right.name) {
                 ("", None) => writeln!(out)?,
                 ("", Some(name)) => writeln!(out, "/{name}")?,
@@ -334,16 +334,17 @@ async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Fa
     .map_err(Failure::error)?;
     let name = command.name();
     if lacking.is_empty() {
-        terminal::note(&format!("nothing is lacking for {name}"));
+        terminal::note(&format!("no permission is missing for {name}"));
         return Ok(Exit::Done);
     }
     terminal::note(&match command {
         RoleFor::Audit => {
-            "an audit would be incomplete; `rbac audit` prints the role that grants everything"
+            "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
                 .to_owned()
         }
         _ => format!(
-            "{name} would refuse what depends on it; `rbac {name}` prints the role that grants everything"
+            "{name} would refuse changes that need it; `rbac {name}` prints a ClusterRole with \
+             all permissions"
         ),
     });
     Ok(Exit::Incomplete)

@@ -9,7 +9,7 @@ use crate::output::list;
 /// Arguments of `version`.
 #[derive(Debug, Args)]
 pub struct VersionArgs {
-    /// Output format: json or yaml
+    /// Print in this format: json or yaml
     #[arg(short, long, value_parser = ["json", "yaml"])]
     output: Option<String>,
 }

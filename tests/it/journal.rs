@@ -108,7 +108,7 @@ fn printed_journals_keep_to_their_schema() {
     assert_eq!((&*entries[2].outcome, entries[2].open), ("unanswered", true));
     assert_eq!((&*entries[3].outcome, entries[3].open), ("open", true));
     let look = entries[3].look.as_deref().unwrap_or_default();
-    assert!(look.contains("unknown, since no cluster was asked"), "{look}");
+    assert!(look.contains("unknown, since no cluster was connected to"), "{look}");
     let broken = serde_json::json!({"kind": "Journal", "journals": [{"entries": []}]});
     assert!(!validator.is_valid(&broken));
 }
@@ -118,7 +118,7 @@ fn what_is_open_is_told_with_what_to_look_at() {
     let ran = ran(&["--open"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(!ran.stdout.contains("pv-1"), "{}", ran.stdout);
-    for told in ["pv-2", "pv-3", "pv-9", "was carried out or not", "whether the request was sent"] {
+    for told in ["pv-2", "pv-3", "pv-9", "may have taken effect", "whether the request was sent"] {
         let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(told), "{told}: {text}");
     }
@@ -132,7 +132,7 @@ fn a_machine_without_journals_says_so() {
     call.folder = Some(home.path().to_owned());
     let ran = call.run();
     assert_eq!((ran.code, &*ran.stdout), (Some(0), ""));
-    assert_eq!(ran.stderr, "there is no journal on this machine\n");
+    assert_eq!(ran.stderr, "this machine has no journal\n");
 }
 
 #[test]

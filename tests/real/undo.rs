@@ -162,7 +162,7 @@ fn a_kept_backend_gets_its_volume_back() {
     assert!(desk.driver.has(&handle));
 
     // Nobody there to ask, and no word: nothing happens.
-    desk.refuses(&["undo"], "nobody is there to confirm it");
+    desk.refuses(&["undo"], "cannot ask for confirmation");
     let mark = cluster.mark();
     desk.ends(0, &["undo", "--dry-run=server"]);
     cluster.assert_no_write(mark);
@@ -184,7 +184,7 @@ fn a_kept_backend_gets_its_volume_back() {
     desk.refuses(&["undo", &entry, "--yes"], "it was undone already");
     let ran = desk.ends(0, &["undo", "--yes"]);
     assert!(ran.stderr.contains("nothing in the journal can be undone"), "{}", ran.stderr);
-    desk.refuses(&["undo", "99", "--yes"], "there is no entry 99");
+    desk.refuses(&["undo", "99", "--yes"], "the journal has no entry 99");
     desk.refuses(
         &["destroy-orphan", "--from-journal", &entry, "--yes"],
         "was undone, or its backend volume destroyed, already",

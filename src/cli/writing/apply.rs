@@ -18,10 +18,10 @@ use crate::plan::{Plan, Purpose};
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
-    /// The plan: a file, or - for stdin
+    /// Carry out the plan in this file; - for stdin
     #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
     plan: PathBuf,
-    /// How old the plan may be
+    /// Refuse a plan that is older than this
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     max_plan_age: MinimumAge,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl ApplyArgs {
         let context = format!("{} cannot be carried out", self.plan.display());
         let error = anyhow::Error::new(error).context(context);
         Failure { exit: Exit::Refused, error, hint: None }
-            .hint(Some("make the plan again with --plan-out"))
+            .hint(Some("create a new plan with --plan-out"))
     }
 
     /// Only where it was made for, and only while it is fresh.
@@ -75,22 +75,30 @@ impl ApplyArgs {
         match (&saved.metadata.cluster.uid, here) {
             (Some(there), Some(here)) if there == here => {}
             (Some(there), Some(here)) => {
-                return refuse(format!("it was made for cluster {there}, and this is {here}"));
+                return refuse(format!("it was created for cluster {there}, but this is {here}"));
             }
-            _ => return refuse("whether it was made for this cluster cannot be told".to_owned()),
+            _ => {
+                return refuse(
+                    "unknown whether it was created for this cluster, since the uid \
+                                of a cluster is missing"
+                        .to_owned(),
+                );
+            }
         }
         let now: Option<Time> = collected.intake.cluster.clock();
         let (Some(made), Some(now)) = (saved.made(), now) else {
-            return refuse("when it was made cannot be told".to_owned());
+            return refuse("its age is unknown".to_owned());
         };
         let age = (now - made).num_seconds();
         let most = self.max_plan_age.0;
         if age < -60 {
-            return refuse("it was made in the future, by the server's clock".to_owned());
+            return refuse(
+                "its creation time is in the future by the API server's clock".to_owned(),
+            );
         }
         if u64::try_from(age).unwrap_or(0) > most.as_secs() {
             let most = format_duration(most);
-            return refuse(format!("it is {} old, and --max-plan-age is {most}", format_age(age)));
+            return refuse(format!("it is {} old; --max-plan-age allows {most}", format_age(age)));
         }
         Ok(())
     }
@@ -113,7 +121,10 @@ fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
                     key: ObjectKey::cluster_wide(Kind::PersistentVolume, &change.object.name),
                     uid: None,
                 });
-                let reason = format!("this version has no {because:?}, or cannot tell its object");
+                let reason = format!(
+                    "this version does not know {because:?}, or the reference \
+                                      to the object is invalid"
+                );
                 plan.refuse(object, "apply", reason, false);
             }
         }
@@ -143,8 +154,8 @@ fn same(saved: &PlannedChange, fresh: &crate::plan::ProposedChange) -> Result<()
         return Ok(());
     }
     Err(if saved.steps == fresh.steps {
-        "something about it has changed since the plan was made".to_owned()
+        "its state has changed since the plan was created".to_owned()
     } else {
-        "what would be done now is not what the plan says".to_owned()
+        "the change that would be made now differs from the plan".to_owned()
     })
 }

@@ -40,7 +40,7 @@ fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
     for change in plan.changes {
         let asks = !change.proposal.relies_on.is_empty();
         let question = format!(
-            "{}: only because of {}. {}?",
+            "{}: allowed only by {}. {}?",
             escape_control(&change.object.to_string()),
             change.proposal.relies_on.join(", "),
             escape_control(&change.proposal.effect.what)
@@ -61,7 +61,7 @@ fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
     let yes = if destroyed > HANDFUL {
         let phrase = phrase(&plan);
         let typed: String = Input::new()
-            .with_prompt(format!("this destroys data for good; type `{phrase}` to go on"))
+            .with_prompt(format!("this destroys data permanently; type `{phrase}` to continue"))
             .allow_empty(true)
             .interact_text()?;
         typed.trim() == phrase

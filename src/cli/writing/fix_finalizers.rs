@@ -27,49 +27,49 @@ const KINDS: [Kind; 3] =
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("leak"), group = ArgGroup::new("data"))]
 pub struct FixFinalizersArgs {
-    /// Only these: pv/NAME, pvc/NAME or volumeattachment/NAME
+    /// Repair only these: pv/NAME, pvc/NAME or volumeattachment/NAME
     #[arg(value_name = "KIND/NAME")]
     objects: Vec<String>,
-    /// Only claims of this namespace, and volumes whose claim was there; of named claims, the namespace
+    /// Repair only claims of this namespace, and volumes whose claim was there; for named claims, their namespace
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
-    /// The whole cluster, which is the default
+    /// Repair objects of the whole cluster, which is the default
     #[arg(short = 'A', long, conflicts_with = "objects")]
     all_namespaces: bool,
-    /// Only objects with these labels
+    /// Repair only objects with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "objects")]
     selector: Option<String>,
-    /// Your word that a driver, or kube-controller-manager, is gone for good; can be repeated
+    /// Assert that a driver, or kube-controller-manager, is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated
     #[arg(long, value_name = "DRIVER")]
     driver_absent: Vec<String>,
-    /// Your word that `HonorPVReclaimPolicy` is off in kube-controller-manager
+    /// Assert that HonorPVReclaimPolicy is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
-    /// Where a removal leaks the backend volume, leave it behind; our record names it from then on
+    /// If a removal leaks the backend volume, accept and record that
     #[arg(long, group = "leak")]
     accept_leak: bool,
-    /// Where a removal would leak the backend volume, have its driver delete it afterwards
+    /// If a removal would leak the backend volume, have its driver delete it afterwards
     #[arg(long, group = "leak")]
     reclaim: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Remove this finalizer of somebody else from the one object that is named
+    /// Remove this third-party finalizer from the one object that you name
     #[arg(long, value_name = "FINALIZER", requires = "objects")]
     remove_finalizer: Option<String>,
-    /// Of a claim that is let go, keep the data: its volume is set to Retain first
+    /// Before removing a claim's last finalizer, set its volume to Retain
     #[arg(long, group = "data")]
     keep_data: bool,
-    /// Of a claim that is let go, let the data be destroyed as its volume's policy says
+    /// Allow deletion of a claim although its volume's policy destroys the data
     #[arg(long, group = "data")]
     destroy_data: bool,
-    /// The manifest of the volume that a named attachment waits for: a file, or - for stdin
+    /// Recreate the volume that a named VolumeAttachment references, from the manifest in this file; - for stdin
     #[arg(long, value_name = "FILE", requires = "objects", value_hint = clap::ValueHint::FilePath)]
     from: Option<PathBuf>,
     #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
     record: RecordArgs,
-    /// Leave the record of backend volumes left behind to the journal of this machine
+    /// Record kept backend volumes only in the journal of this machine
     #[arg(long)]
     journal_only: bool,
     /// Change a threshold, such as finalizer=1h; can be repeated
@@ -112,23 +112,23 @@ impl FixFinalizersArgs {
     fn fits(&self, named: &[(Kind, String)]) -> Result<(), Failure> {
         if let Some(finalizer) = &self.remove_finalizer {
             if named.len() != 1 {
-                return Err(Failure::usage("--remove-finalizer is for one named object")
-                    .hint(Some("name the one that hangs on it")));
+                return Err(Failure::usage("--remove-finalizer requires exactly one named object")
+                    .hint(Some("name the object that has this finalizer")));
             }
             if !is_qualified(finalizer) {
                 let shown = escape_control(finalizer);
-                return Err(Failure::usage(format!("{shown:?} names no finalizer")));
+                return Err(Failure::usage(format!("{shown:?} is not a valid finalizer")));
             }
         }
         if self.from.is_some() {
             if named.iter().any(|(kind, _)| *kind != Kind::VolumeAttachment) {
-                return Err(Failure::usage("--from is for attachments whose volume is gone"));
+                return Err(Failure::usage("--from requires that you name VolumeAttachments only"));
             }
             self.write.rests_on("fix-finalizers --from", "a file of this machine")?;
         }
         if self.reclaim && !self.write.wait {
-            return Err(Failure::usage("--reclaim has to wait for the object to go")
-                .hint(Some("leave out --wait=false")));
+            return Err(Failure::usage("--reclaim must wait until the object is deleted")
+                .hint(Some("omit --wait=false")));
         }
         Ok(())
     }

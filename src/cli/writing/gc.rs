@@ -18,53 +18,53 @@ use crate::plan::{self, GcSelection};
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
 #[derive(Debug, Args)]
 pub struct GcArgs {
-    /// Only these volumes: NAME or pv/NAME
+    /// Reclaim only these volumes: NAME or pv/NAME
     #[arg(value_name = "VOLUME")]
     volumes: Vec<String>,
-    /// How long a volume must have been Released, such as 7d
+    /// Reclaim volumes that have been Released for at least this long, such as 7d
     #[arg(long, value_name = "DURATION", required = true, allow_hyphen_values = true)]
     older_than: MinimumAge,
-    /// Only volumes whose claim was in this namespace
+    /// Reclaim only volumes whose claim was in this namespace
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
     namespace: Option<String>,
-    /// The whole cluster, which is the default
+    /// Reclaim volumes of the whole cluster, which is the default
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Only volumes with these labels
+    /// Reclaim only volumes with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "volumes")]
     selector: Option<String>,
-    /// Only volumes of this storage class
+    /// Reclaim only volumes of this StorageClass
     #[arg(long, value_name = "CLASS", conflicts_with = "volumes")]
     storage_class: Option<String>,
-    /// Only volumes of this driver
+    /// Reclaim only volumes of this driver
     #[arg(long, value_name = "DRIVER", conflicts_with = "volumes")]
     driver: Option<String>,
-    /// Only drop the volume object; the backend volume stays, and our record names it
+    /// Delete only the PersistentVolume; keep the backend volume and record it
     #[arg(long, conflicts_with = "destroy_data")]
     keep_backend: bool,
     #[command(flatten)]
     record: RecordArgs,
-    /// Leave the record of kept backends to the journal of this machine
+    /// Record kept backend volumes only in the journal of this machine
     #[arg(long, requires = "keep_backend")]
     journal_only: bool,
-    /// Also volumes of which nothing trustworthy tells since when they have been Released
+    /// Also reclaim volumes without a trustworthy time of release
     #[arg(long)]
     include_unknown_age: bool,
-    /// Also volumes whose claim was deleted and created again
+    /// Also reclaim volumes whose claim was deleted and recreated
     #[arg(long)]
     include_recreated: bool,
-    /// Also volumes whose deletion was stopped half way: your word that the backend volume is whole
+    /// Assert that the backend volume is intact although its deletion was stopped
     #[arg(long)]
     backend_verified: bool,
     /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
     provisioner_alive: Vec<String>,
-    /// Also volumes whose claim is gone and wanted by a workload
+    /// Also reclaim volumes whose claim does not exist but is referenced by a workload
     #[arg(long)]
     include_wanted: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Destroy a named volume that is Available although it was used before
+    /// Destroy the data of a named volume that is Available but was used before
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
     /// Change a threshold, such as delete-wait=10m; can be repeated
@@ -117,7 +117,7 @@ impl GcArgs {
         for name in &self.volumes {
             let name = object_name(name, Kind::PersistentVolume)?;
             if names.iter().any(|known| **known == *name) {
-                return Err(Failure::usage(format!("pv/{name} is named twice")));
+                return Err(Failure::usage(format!("pv/{name} is given twice")));
             }
             names.push(name.into());
         }

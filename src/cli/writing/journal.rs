@@ -21,16 +21,16 @@ use crate::sources::answers;
 /// Arguments of `journal`.
 #[derive(Debug, Args)]
 pub struct JournalArgs {
-    /// Only this entry, whole: with -o yaml, what was sent and what the object was before
+    /// Show only this entry; with -o yaml, including the request and the object before it
     #[arg(value_name = "ENTRY")]
     entry: Option<u64>,
-    /// Only entries of which it is not known what became of them
+    /// Show only entries whose outcome is unknown
     #[arg(long, conflicts_with = "entry")]
     open: bool,
-    /// The journals of all clusters that are on this machine, without asking any cluster
+    /// Show the journals of all clusters that this machine has, without connecting to any
     #[arg(long, conflicts_with = "entry")]
     all: bool,
-    /// Output format: table, json or yaml
+    /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
 }
@@ -53,15 +53,15 @@ impl JournalArgs {
         .map_err(Failure::error)?;
         for of in &shape.journals {
             if of.entries.is_empty() {
-                let what = if self.open { "is open in" } else { "is written down in" };
-                terminal::note(&format!("nothing {what} {}", escape_control(&of.file)));
+                let what = if self.open { "no open entry in" } else { "no entry in" };
+                terminal::note(&format!("{what} {}", escape_control(&of.file)));
             }
             for note in &of.notes {
                 terminal::note(&escape_control(&format!("note: {}: {note}", of.file)));
             }
         }
         if shape.journals.is_empty() {
-            terminal::note("there is no journal on this machine");
+            terminal::note("this machine has no journal");
         }
         Ok(Exit::Done)
     }
@@ -71,7 +71,7 @@ impl JournalArgs {
         match parsed.map_err(|error| Failure::usage(error.to_string()))? {
             format @ (Format::Table | Format::Json | Format::Yaml) => Ok(format),
             _ => Err(Failure::usage(format!(
-                "journals are not printed as {:?}; there are table, json and yaml",
+                "unsupported format {:?}; a journal is printed as table, json or yaml",
                 self.output
             ))),
         }
@@ -88,7 +88,12 @@ impl JournalArgs {
             // One that cannot be read must not hide the others.
             let file = journal::file(&folder).display().to_string();
             journals.push(match journal::history(&folder) {
-                Ok(history) => self.shape(file, history, &mut |_| unknown("no cluster was asked")),
+                Ok(history) => self.shape(file, history, &mut |_| {
+                    unknown(
+                        "no cluster was \
+                 connected to",
+                    )
+                }),
                 Err(error) => {
                     let note = format!("{:#}", anyhow::Error::new(error));
                     ClusterJournal { file, entries: Vec::new(), notes: vec![note] }
@@ -169,18 +174,16 @@ pub(super) fn folder(collected: &Collected) -> Option<std::path::PathBuf> {
 pub(super) fn no_entry(history: &History, wanted: u64) -> Failure {
     let twice = history.entries.iter().any(|it| it.sequence == wanted);
     let told = match twice {
-        true => format!(
-            "more than one entry of the journal has the number {wanted}: somebody edited it"
-        ),
-        false => format!("there is no entry {wanted} in the journal"),
+        true => format!("the journal has more than one entry {wanted}: it was edited"),
+        false => format!("the journal has no entry {wanted}"),
     };
     Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: None }
         .hint(Some("`journal` lists all entries"))
 }
 
 fn no_home() -> Failure {
-    Failure::error(anyhow::anyhow!("there is no home for the journal"))
-        .hint(Some("set XDG_STATE_HOME to the folder that has it"))
+    Failure::error(anyhow::anyhow!("no folder for the journal is known"))
+        .hint(Some("set XDG_STATE_HOME to the folder that contains it"))
 }
 
 /// Asks for the objects of entries, by name.
@@ -198,15 +201,15 @@ pub(super) async fn ask(
 /// What to look at where it is not known what became of an entry.
 pub(super) fn to_look_at(entry: &Entry, state: &str) -> String {
     let known = match entry.last() {
-        None => "the run ended before it could tell whether the request was sent",
-        Some(Outcome::Sent) => "it was carried out, and the run ended before it was verified",
-        _ => "the request was sent and not answered: it was carried out or not",
+        None => "the run ended before it recorded whether the request was sent",
+        Some(Outcome::Sent) => "the request succeeded, but the run ended before it was verified",
+        _ => "the request was sent but not answered, and may have taken effect",
     };
-    format!("{known}; look at its object: {state}")
+    format!("{known}; check its object: {state}")
 }
 
 fn unknown(why: &str) -> String {
-    format!("what it is now is unknown, since {why}")
+    format!("its present state is unknown, since {why}")
 }
 
 /// What the object of an entry is now, as far as it bears on the entry.
@@ -219,17 +222,17 @@ pub(super) fn now(cluster: &Cluster, entry: &Entry) -> String {
     let Some(volume) = volume else {
         let seen = cluster.reach(object.key.kind, object.key.namespace.as_ref());
         return match cluster.answers().get(&Question::Exists(object.key.clone())) {
-            Some(Answer::No) => "it does not exist now".to_owned(),
+            Some(Answer::No) => "it does not exist".to_owned(),
             Some(Answer::Yes | Answer::Is(_)) => "it exists".to_owned(),
             Some(Answer::Forbidden) => unknown("reading it is forbidden"),
             Some(Answer::Unanswered(why)) => unknown(why),
-            None if seen.is_ok() => "it does not exist now".to_owned(),
-            None => unknown("nobody asked for it"),
+            None if seen.is_ok() => "it does not exist".to_owned(),
+            None => unknown("it was not read"),
         };
     };
     if object.uid.is_some() && volume.metadata.uid != object.uid {
-        return "it was deleted, and another of its name exists now".to_owned();
+        return "it was deleted, and another object of its name exists".to_owned();
     }
-    let going = if volume.metadata.deleting.is_some() { ", and is terminating" } else { "" };
-    format!("its policy is {} now, it is {}{going}", volume.reclaim_policy, volume.phase)
+    let going = if volume.metadata.deleting.is_some() { ", and is Terminating" } else { "" };
+    format!("its policy is now {}, its phase {}{going}", volume.reclaim_policy, volume.phase)
 }

@@ -29,13 +29,13 @@ pub use interrupt::Interrupt;
 /// A dump to plan for, instead of a cluster.
 #[derive(Debug, Args)]
 pub(super) struct SavedArgs {
-    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
+    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
-    /// When a dump was taken, if it does not tell
+    /// Set the time at which the dump was taken, if the dump lacks it
     #[arg(long, value_name = "TIME", requires = "filename")]
     taken_at: Option<String>,
-    /// Kinds of which the dump holds every object, or `all`
+    /// Assert that the dump contains every object of these kinds, or of `all` kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
           add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
     complete: Vec<String>,
@@ -63,10 +63,10 @@ impl SavedArgs {
 /// What the user says of the secret with which a driver deletes a backend volume.
 #[derive(Debug, Args)]
 pub(super) struct SecretArgs {
-    /// The secret with which the driver deletes a volume, where nothing else tells
+    /// Name the Secret with which the driver deletes the volume, where it is unknown
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "no_secret")]
     secret: Option<String>,
-    /// Your word that the driver needs no secret to delete a volume
+    /// Assert that the driver needs no Secret to delete a volume
     #[arg(long)]
     no_secret: bool,
 }
@@ -87,7 +87,7 @@ impl SecretArgs {
         };
         let Some((namespace, name)) = parts.filter(whole) else {
             let shown = escape_control(secret);
-            return Err(Failure::usage(format!("{shown:?} names no secret"))
+            return Err(Failure::usage(format!("{shown:?} is not a reference to a Secret"))
                 .hint(Some("expected NAMESPACE/NAME")));
         };
         Ok(SecretAssertion::Named { namespace: namespace.into(), name: name.into() })
@@ -98,39 +98,39 @@ impl SecretArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(super) struct WriteArgs {
-    /// Answer the question with yes. Never stands in for a flag that names a danger
+    /// Skip the confirmation prompt; does not replace flags such as --accept-leak
     #[arg(short, long)]
     yes: bool,
-    /// Only show what would be done: `client` plans, `server` also has the API server look at each request
+    /// Show the plan and change nothing; `server` also sends each request with dryRun=All
     #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
           num_args = 0..=1, require_equals = true)]
     dry_run: DryRunFlag,
-    /// Save the plan, for `apply`, and change nothing
+    /// Save the plan for `apply`, and change nothing
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     plan_out: Option<PathBuf>,
-    /// Refuse everything if more than this many objects would be changed
+    /// Refuse the whole plan if it changes more than this many objects
     #[arg(long, value_name = "N", default_value_t = 50)]
     max: usize,
-    /// Refuse everything if more than this share of all volumes would be changed
+    /// Refuse the whole plan if it changes more than this share of all volumes
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     max_percent: Option<u8>,
     /// Make N changes at the same time, also of one driver [default: one of each driver]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     parallel: Option<u16>,
-    /// Write no Events about what is done
+    /// Write no Events about the changes
     #[arg(long)]
     no_events: bool,
-    /// Wait until what follows a change is verified
+    /// Wait until the effect of each change is verified
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
           num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
     wait: bool,
-    /// How long to wait for each change; 0 means the threshold delete-wait, which is 5m
+    /// Wait this long for each change; 0 means the threshold delete-wait, which is 5m
     #[arg(long, value_name = "DURATION")]
     timeout: Option<RequestTimeout>,
-    /// The name under which the API server notes who changed what
+    /// Record the changes in managedFields under this name
     #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
     field_manager: String,
-    /// Output format: table, json, yaml or name
+    /// Print in this format: table, json, yaml or name
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
 }
@@ -138,11 +138,11 @@ pub(super) struct WriteArgs {
 /// `--dry-run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DryRunFlag {
-    /// Not at all
+    /// Make the changes
     None,
-    /// Plan, and send nothing
+    /// Plan, and send no change
     Client,
-    /// Send every request with dryRun=All
+    /// Send each request with dryRun=All
     Server,
 }
 
@@ -169,7 +169,7 @@ impl WriteArgs {
             | Format::JsonPathFile(_)
             | Format::CustomColumns(_)
             | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
-                "plans and receipts are not printed as {:?}; there are table, json, yaml and name",
+                "unsupported format {:?}; plans and receipts are printed as table, json, yaml or name",
                 self.output
             ))),
         }

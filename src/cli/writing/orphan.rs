@@ -15,19 +15,19 @@ use crate::plan::{self, OrphanSource};
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").required(true))]
 pub struct OrphanArgs {
-    /// The CSI driver of the backend volume
+    /// Delete a backend volume of this CSI driver
     #[arg(long, value_name = "DRIVER", requires = "handle", group = "which")]
     driver: Option<String>,
-    /// Its volume handle
+    /// Delete the backend volume with this volume handle
     #[arg(long, value_name = "HANDLE", requires = "driver")]
     handle: Option<String>,
-    /// The backend volume that this entry of the journal kept
+    /// Delete the backend volume that this entry of the journal kept
     #[arg(long, value_name = "ENTRY", group = "which")]
     from_journal: Option<u64>,
-    /// Your word that no other cluster uses the backend of this driver
+    /// Assert that no other cluster uses the storage of this driver
     #[arg(long)]
     backend_exclusive: bool,
-    /// Also if its snapshots are, or may be, destroyed with it
+    /// Allow destruction of snapshots that are, or may be, destroyed with their volume
     #[arg(long)]
     destroy_snapshots: bool,
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl OrphanArgs {
                     exclusive: self.backend_exclusive,
                 })
             }
-            _ => Err(Failure::usage("--driver and --handle name no backend volume")),
+            _ => Err(Failure::usage("--driver and --handle must not be empty")),
         }
     }
 }

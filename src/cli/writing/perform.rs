@@ -70,7 +70,7 @@ pub(super) async fn perform(
             can_be_saved(&plan)?;
             if dump {
                 terminal::note(
-                    "note: a plan made from a dump is no plan of a cluster: nothing can be sure that it still is so",
+                    "note: this plan was created from a dump; the cluster may have changed since",
                 );
             }
             save(path, &shape)?;
@@ -81,7 +81,7 @@ pub(super) async fn perform(
         }
         tell(&collected, plan.command);
         if dump && !args.only_plans() {
-            terminal::note("a dump was looked at: nothing was changed");
+            terminal::note("planned from a dump: nothing was changed");
         }
         return Ok(outcome::of_plan(&plan, gaps));
     }
@@ -102,8 +102,10 @@ pub(super) async fn perform(
     let confirmed = if args.yes || args.dry_run == DryRunFlag::Server {
         Confirmed::by_user(plan)
     } else if !confirm::somebody_there() {
-        return Err(refusal("nobody is there to confirm it: stdin or stderr is no terminal")
-            .hint(Some("--yes answers the question, --dry-run=client only shows the plan")));
+        return Err(refusal("cannot ask for confirmation: stdin or stderr is not a terminal")
+            .hint(Some(
+                "--yes skips the confirmation prompt, --dry-run=client only shows the plan",
+            )));
     } else {
         match ask(&mut collected, plan).await? {
             Confirmation::Yes(plan) => Confirmed::by_user(*plan),
@@ -221,7 +223,7 @@ fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failur
 
 fn totals(shape: &writing::Plan, gaps: bool) -> String {
     let changes = match shape.summary.changes {
-        0 if gaps => "nothing to change in what was seen, which is not everything".to_owned(),
+        0 if gaps => "nothing to change, but not everything could be read".to_owned(),
         0 => "nothing to change".to_owned(),
         1 => format!("1 change, {}", shape.summary.capacity),
         count => format!("{count} changes, {}", shape.summary.capacity),
@@ -242,7 +244,7 @@ fn can_be_saved(plan: &Plan) -> Result<(), Failure> {
             change.purpose.id(),
             escape_control(&change.object.to_string())
         ))
-        .hint(Some("it rests on what only this machine has; --dry-run=client shows it"))),
+        .hint(Some("it depends on data that only this machine has; --dry-run=client shows it"))),
     }
 }
 
@@ -266,7 +268,7 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&temporary);
         failed(error)
     })?;
-    terminal::note(&format!("the plan is in {}; `apply` carries it out", path.display()));
+    terminal::note(&format!("plan saved to {}; `apply` carries it out", path.display()));
     Ok(())
 }
 
@@ -277,13 +279,13 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     };
     let count = plan.changes.len();
     if count > args.max {
-        return refuse(format!("{count} objects would be changed, and --max is {}", args.max));
+        return refuse(format!("the plan changes {count} objects; --max allows {}", args.max));
     }
     if let Some(percent) = args.max_percent
         && count * 100 > volumes * usize::from(percent)
     {
         return refuse(format!(
-            "{count} of {volumes} volumes would be changed, and --max-percent is {percent}"
+            "the plan changes {count} of {volumes} volumes; --max-percent allows {percent}"
         ));
     }
     Ok(())
@@ -292,8 +294,8 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 /// Opens the journal before anybody is asked: without it, nothing is written.
 fn open_journal(collected: &Collected) -> Result<Log, Failure> {
     let Some(folder) = earlier::folder(collected) else {
-        return Err(refusal("there is no home for the journal: nothing was changed")
-            .hint(Some("set XDG_STATE_HOME to a folder that can be written")));
+        return Err(refusal("no folder for the journal is known: nothing was changed")
+            .hint(Some("set XDG_STATE_HOME to a writable folder")));
     };
     Log::open(&folder).map_err(|error| {
         let error = anyhow::Error::new(error);

@@ -17,13 +17,13 @@ use crate::plan;
 /// Arguments of `retain`.
 #[derive(Debug, Args)]
 pub struct RetainArgs {
-    /// What must not be destroyed: pv/NAME, or pvc/NAME for the volume that it is bound to
+    /// Retain these volumes: pv/NAME, or pvc/NAME for the volume that it is bound to
     #[arg(value_name = "OBJECT", required = true)]
     objects: Vec<String>,
-    /// The namespace of the claims [default: that of the context]
+    /// Find the claims in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Plan for what a saved dump shows, and change nothing: a file, a folder or - for stdin
+    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
     #[command(flatten)]
@@ -38,8 +38,8 @@ impl RetainArgs {
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
         if self.write.max_percent.is_some() {
-            let told =
-                "--max-percent needs all volumes, and retain only looks at those that are named";
+            let told = "--max-percent requires the count of all volumes, but retain reads only those \
+                 that you name";
             return Err(Failure::usage(told));
         }
         let named =

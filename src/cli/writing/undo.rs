@@ -16,7 +16,7 @@ use crate::plan;
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// The entry of the journal [default: the last that can be undone]
+    /// Revert this entry of the journal [default: the last that can be undone]
     #[arg(value_name = "ENTRY")]
     entry: Option<u64>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ impl UndoArgs {
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected)?;
         let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {
-            terminal::note("nothing in the journal can be undone");
+            terminal::note("no entry of the journal can be undone");
             return Ok(Exit::Done);
         };
         let Some(entry) = history.entry(wanted) else {
@@ -72,7 +72,7 @@ impl WriteArgs {
         match self.plan_out {
             None => Ok(()),
             Some(_) => Err(Failure::usage(format!("a plan of {command} cannot be saved"))
-                .hint(Some(format!("it rests on {what}; --dry-run=client shows it")))),
+                .hint(Some(format!("it depends on {what}; --dry-run=client shows it")))),
         }
     }
 }

@@ -22,13 +22,14 @@ pub(super) fn tell(collected: &Collected, plan: &Plan) {
 
 fn told(entry: &Entry) -> String {
     let state = match entry.last() {
-        Some(Outcome::Sent) => "it was sent, and nobody saw what followed",
-        Some(Outcome::Unanswered) => "it was sent, and no answer came",
-        _ => "whether it was sent is not known",
+        Some(Outcome::Sent) => "the request succeeded, but its effect was not verified",
+        Some(Outcome::Unanswered) => "the request was sent but not answered",
+        _ => "unknown whether the request was sent",
     };
     let at = entry.at.as_ref().map_or_else(String::new, |at| format!(" at {}", format_time(at)));
     format!(
-        "entry {} of the journal, about {}, is open: {}{at}, {state}; nothing is sent again for it, what is there now was judged anew",
+        "entry {} of the journal, about {}, is open: {}{at}, {state}; it is not sent again, and \
+         this plan rests on the present state",
         entry.sequence, entry.intent.object, entry.intent.command
     )
 }

@@ -61,7 +61,7 @@ fn retained(admin: &Admin, driver: &Driver, name: &str) {
         name,
         &["it wrote to one of its volumes at", "although --driver-absent is given"],
     );
-    admin.refused(5, &fix(&[&[&*object][..], &WORD].concat())).says(&["no terminal"]);
+    admin.refused(5, &fix(&[&[&*object][..], &WORD].concat())).says(&["not a terminal"]);
     let shown = admin.refused(0, &fix(&[&[&*object, "--dry-run=client"][..], &WORD].concat()));
     assert_eq!(shown.changes(), [name], "{:#}", shown.json);
     assert_eq!(shown.json["changes"][0]["backend"]["handle"], handle, "{:#}", shown.json);

@@ -26,7 +26,7 @@ fn a_foreign_finalizer_goes_by_its_name_alone() {
         told.says(&["--remove-finalizer"]);
     }
     // Nobody is there to type the name.
-    admin.refused(5, &fix(&[&[&*object][..], &remove].concat())).says(&["no terminal"]);
+    admin.refused(5, &fix(&[&[&*object][..], &remove].concat())).says(&["not a terminal"]);
     for missing in ["example.com/none", "backup", "example.com/backu"] {
         let told = admin.refused(5, &fix(&[&object, "--yes", "--remove-finalizer", missing]));
         because(&told, &name, &[missing]);

@@ -17,11 +17,11 @@ fn nothing_is_sent_before_everything_is_in_order() {
     let with = |more: &[&'static str]| [&gc[..], more].concat();
 
     // Nobody is there to be asked.
-    admin.refused(5, &gc).says(&["no terminal", "--yes"]);
+    admin.refused(5, &gc).says(&["not a terminal", "--yes"]);
     admin.refused(5, &with(&["--include-unknown-age"]));
-    admin.refused(5, &with(&["--yes", "--max", "1"])).says(&["2 objects", "--max is 1"]);
+    admin.refused(5, &with(&["--yes", "--max", "1"])).says(&["2 objects", "--max allows 1"]);
     admin.refused(5, &with(&["--yes", "--max", "0"]));
-    admin.refused(5, &with(&["--yes", "--max-percent", "0"])).says(&["--max-percent is 0"]);
+    admin.refused(5, &with(&["--yes", "--max-percent", "0"])).says(&["--max-percent allows 0"]);
 
     // The journal cannot be written: nothing is begun, and not even asked of the server.
     let before = on.cluster.mark();

@@ -57,7 +57,7 @@ fn a_handful_is_confirmed_by_a_letter() {
 /// For more than five volumes, their number and their total size have to be typed.
 #[test]
 fn more_than_a_handful_takes_the_count_and_the_bytes() {
-    const QUESTION: &str = "type `6 volumes, 6Gi` to go on";
+    const QUESTION: &str = "type `6 volumes, 6Gi` to continue";
     let on = Scenario::on(shared());
     let admin = Admin::of(&on);
     let names = ["a", "b", "c", "d", "e", "f"];
@@ -89,7 +89,7 @@ fn what_rests_on_a_flag_is_asked_about_by_itself() {
         on.patch(&object, &serde_json::json!({"metadata": {"managedFields": [{}]}}));
     }
     let args = ["gc", "-n", &on.name, "--older-than", "1s", "--include-unknown-age"];
-    let about = |name: &str| format!("pv/{name}: only because of --include-unknown-age.");
+    let about = |name: &str| format!("pv/{name}: allowed only by --include-unknown-age.");
     let (about_one, about_two) = (about(&one), about(&two));
     nothing_comes_of(
         &admin,

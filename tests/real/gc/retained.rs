@@ -25,7 +25,7 @@ fn a_bound_volume_is_retained_by_its_name_or_that_of_its_claim() {
     on.create(&claim("unbound", "none"));
     let (one, two) = (on.bound("one"), on.bound("two"));
 
-    admin.refused(5, &retain(&on, &["pvc/one"])).says(&["no terminal"]);
+    admin.refused(5, &retain(&on, &["pvc/one"])).says(&["not a terminal"]);
     let before = on.cluster.mark();
     admin.run(&retain(&on, &["pvc/one", "--dry-run=server"])).ends(0);
     assert_eq!(admin.writes(before).len(), 0);

@@ -43,13 +43,13 @@ fn d_27_a_saved_plan_changes_what_it_was_made_for_and_nothing_else() {
     std::thread::sleep(Duration::from_millis(2100));
     admin
         .refused(5, &["apply", &plan, "--yes", "--max-plan-age", "1s"])
-        .says(&["--max-plan-age is 1s"]);
-    admin.refused(5, &["apply", &plan]).says(&["no terminal"]);
+        .says(&["--max-plan-age allows 1s"]);
+    admin.refused(5, &["apply", &plan]).says(&["not a terminal"]);
     admin.refused(5, &["apply", &plan, "--yes", "--max", "1"]);
     let before = STILL.mark();
     let outcome = Run::of(&["apply", &plan, "--yes"]).kubeconfig(STILL.kubeconfig()).go();
     assert_eq!(outcome.code, Some(5), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("it was made for cluster"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("it was created for cluster"), "{}", outcome.stderr);
     STILL.assert_no_write(before);
 
     // One volume is deleted and made again under its name: that it looks the same does not count.

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use super::{Case, Told, dry, read, real};
 use crate::support::Fault;
 
-const FINISHING: &str = "finishing what was begun";
+const FINISHING: &str = "finishing the current step";
 
 /// Sends a signal while a request of the first of three volumes is held, then lets it go on.
 fn once(signal: Signal, code: i32, fault: impl FnOnce(&str) -> Fault) {

@@ -1,0 +1,145 @@
+//! The examples that stand at the end of each command's help.
+
+use std::fmt::Write as _;
+
+use clap::builder::styling::Styles;
+
+/// What an example does, and what is typed after the program's name.
+pub(super) type Example = (&'static str, &'static str);
+
+/// Examples of the program itself, in the order in which a newcomer needs them.
+pub(super) const FIRST_STEPS: &[Example] = &[
+    ("Report what is wrong, without changing anything", "audit"),
+    ("Explain one object: its state, its users, the effects of its deletion", "explain pv/NAME"),
+    ("Show what would be reclaimed, and what not, and why", "gc --older-than 30d --dry-run"),
+];
+
+/// Returns the examples of a command.
+pub(super) fn examples(command: &str) -> &'static [Example] {
+    match command {
+        "audit" => &[
+            ("Audit the whole cluster", "audit"),
+            (
+                "Audit one namespace; exit with 3 on findings of high or worse",
+                "audit -n shop --fail-on high",
+            ),
+            (
+                "Save what the audit reads, and repeat it without a cluster",
+                "audit --save today.json.gz",
+            ),
+            ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
+        ],
+        "gc" => &[
+            (
+                "Show what would be reclaimed, and why other volumes are refused",
+                "gc --older-than 30d --dry-run",
+            ),
+            ("Show the plan, ask, reclaim, and verify", "gc --older-than 30d"),
+            (
+                "Delete only the PersistentVolume, and record its backend volume",
+                "gc pv/NAME --older-than 30d --keep-backend",
+            ),
+            (
+                "Save the plan for review; apply carries it out",
+                "gc --older-than 30d --plan-out plan.yaml",
+            ),
+        ],
+        "fix-finalizers" => &[
+            (
+                "Show what blocks each deletion, and what would unblock it",
+                "fix-finalizers --dry-run",
+            ),
+            ("Unblock one claim, and keep its data", "fix-finalizers pvc/data -n shop --keep-data"),
+            (
+                "Repair after HonorPVReclaimPolicy was disabled, without leaking",
+                "fix-finalizers --rolled-back --reclaim",
+            ),
+            (
+                "Unblock one volume, and record its leaked backend volume",
+                "fix-finalizers pv/NAME --accept-leak",
+            ),
+        ],
+        "retain" => &[
+            ("Stop the deletion of a backend volume", "retain pv/NAME"),
+            (
+                "Protect the volume of a claim before you delete the claim",
+                "retain pvc/data -n shop",
+            ),
+        ],
+        "apply" => &[
+            ("Save a plan", "gc --older-than 30d --plan-out plan.yaml"),
+            (
+                "Have the API server check each request of the plan",
+                "apply plan.yaml --dry-run=server",
+            ),
+            ("Carry out the changes that still come out the same", "apply plan.yaml"),
+        ],
+        "destroy-orphan" => &[
+            ("Find the entry of a backend volume that was kept", "journal"),
+            ("Have its driver delete that backend volume", "destroy-orphan --from-journal 12"),
+            (
+                "Have a driver delete a backend volume that no entry names",
+                "destroy-orphan --driver ebs.csi.aws.com \\\n      --handle vol-0123456789abcdef0 --backend-exclusive --no-secret",
+            ),
+        ],
+        "undo" => &[
+            ("Show what would be reverted", "undo --dry-run"),
+            ("Revert the last change that can be reverted", "undo"),
+            ("Revert one entry of the journal", "undo 12"),
+        ],
+        "journal" => &[
+            ("List all changes, and their outcomes", "journal"),
+            ("List interrupted changes, and the present state of their objects", "journal --open"),
+            ("Show one entry with its request and the object before it", "journal 12 -o yaml"),
+        ],
+        "dump" => &[
+            ("Save what an audit reads; the dump contains no Secrets", "dump today.json.gz"),
+            ("Audit the dump on another machine", "audit -f today.json.gz"),
+        ],
+        "explain" => &[
+            ("Explain a volume", "explain pv/NAME"),
+            (
+                "Explain a claim, and what deleting its StatefulSet would do",
+                "explain pvc/data-db-0 -n shop",
+            ),
+            ("Explain a finding: its danger and its remedy", "explain pv-leak-imminent"),
+            ("Show what is known of a driver", "explain driver/ebs.csi.aws.com"),
+        ],
+        "rbac" => &[
+            ("Grant what an audit reads", "rbac audit | kubectl apply -f -"),
+            ("List the permissions that you lack for gc", "rbac gc --check"),
+            (
+                "Also grant reading a Secret that gc must find",
+                "rbac gc --secret kube-system/csi-secret",
+            ),
+        ],
+        "completion" => &[
+            ("Let kubectl complete the plugin", "completion install"),
+            ("Complete kubectl-storage in bash", "completion bash > kubectl-storage.bash"),
+        ],
+        "version" => {
+            &[("Print the version", "version"), ("Print it for scripts", "version -o json")]
+        }
+        _ => &[],
+    }
+}
+
+/// Returns the end of the program's help.
+pub(super) fn of_program(name: &str) -> String {
+    shown(FIRST_STEPS, name)
+}
+
+/// Returns the end of a command's help.
+pub(super) fn of_command(command: &str, name: &str) -> String {
+    shown(examples(command), name)
+}
+
+fn shown(examples: &[Example], name: &str) -> String {
+    let styles = Styles::styled();
+    let header = styles.get_header();
+    let mut text = format!("{header}Examples:{header:#}");
+    for (what, typed) in examples {
+        let _ = write!(text, "\n  # {what}\n  {name} {typed}");
+    }
+    text
+}
