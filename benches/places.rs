@@ -31,7 +31,7 @@ use measure::{Verdict, mebibytes, resident, say};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How much longer directories of one server may take to judge than as many disks.
-const AT_MOST: f64 = 1.6;
+const AT_MOST: f64 = 1.25;
 
 /// Judges volumes of one NFS server, and as many disks.
 #[derive(Debug, Parser)]

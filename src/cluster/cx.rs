@@ -37,6 +37,8 @@ pub struct Cx<'a> {
     facts: &'a RefCell<Facts>,
     /// The volumes at places that very many volumes share, sorted once.
     crowds: RefCell<Crowds<'a>>,
+    /// The row that was last seen to share no place with another: several rules ask for it.
+    alone: Cell<Option<&'a Volume>>,
 }
 
 /// From this many volumes on, the volumes at a place are kept.
@@ -107,6 +109,7 @@ impl<'a> Cx<'a> {
             lookups: RefCell::new(None),
             facts,
             crowds: RefCell::default(),
+            alone: Cell::new(None),
         }
     }
 

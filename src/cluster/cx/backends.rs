@@ -1,5 +1,7 @@
 //! Lookups by place: what overlaps with the storage that a volume names, under whatever name.
 
+use std::ptr;
+
 use super::{CROWD, Cx, Lookup};
 use crate::cluster::{
     Placed, Seen,
@@ -38,13 +40,25 @@ impl<'a> Cx<'a> {
     /// # Errors
     /// When volumes were not read.
     pub fn others_at(&self, volume: &Volume) -> Seen<Vec<(&'a Volume, Overlap)>> {
+        self.all_of(Kind::PersistentVolume)?;
+        let recorded = self.lookups.borrow().is_some();
+        if !recorded && self.alone.get().is_some_and(|row| ptr::eq(row, volume)) {
+            return Ok(Vec::new());
+        }
         let places = volume.places();
-        let table = &self.cluster.tables.volumes;
-        let is_other = |id| table.get(id).is_some_and(|it| it.name() != volume.name());
         // Nearly all are alone, and need not be compared with themselves.
-        if !candidates(&self.cluster.indexes.volumes_by_place, &places).any(is_other) {
+        let mut own = None;
+        let is_shared = candidates(&self.cluster.indexes.volumes_by_place, &places)
+            .filter_map(|id| self.cluster.tables.volumes.get(id))
+            .any(|row| {
+                let is_other = row.name() != volume.name();
+                own = (!is_other).then_some(row).or(own);
+                is_other
+            });
+        if !is_shared {
+            self.alone.set(own.filter(|row| ptr::eq(*row, volume)));
             self.note(|| Lookup::VolumesAt(owned(&places)));
-            return self.all_of(Kind::PersistentVolume).map(|()| Vec::new());
+            return Ok(Vec::new());
         }
         let others = self.volumes_at(&places)?.into_iter();
         Ok(others.filter(|(other, _)| other.name() != volume.name()).collect())

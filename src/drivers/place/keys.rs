@@ -60,7 +60,8 @@ impl Place<'_> {
             return vec![PlaceKey::Space(self.space_hash())];
         }
         let (whole, around) = self.hashes();
-        let mut keys = vec![PlaceKey::At(whole)];
+        let mut keys = Vec::with_capacity(around.len() + 3);
+        keys.push(PlaceKey::At(whole));
         keys.extend(around.into_iter().map(PlaceKey::At));
         if matches!(self.extent, Extent::Directory(_) | Extent::Within(..)) {
             keys.push(PlaceKey::Beneath(whole));
@@ -85,7 +86,8 @@ impl Place<'_> {
         match &self.extent {
             Extent::Device(name) | Extent::Undecided(name, _) => (step(name), Vec::new()),
             Extent::Directory(path) | Extent::Within(path, _) => {
-                let mut around = vec![step("/")];
+                let mut around = Vec::with_capacity(path.len() + 1);
+                around.push(step("/"));
                 around.extend(path.iter().map(|name| step(name)));
                 let whole = around.pop().unwrap_or_default();
                 (whole, around)
