@@ -50,6 +50,15 @@ pub fn phase_age(cx: &Cx, volume: &Volume) -> Age {
     LastTransition::of(cx, volume).age()
 }
 
+/// Returns since when a volume has been in the state that reports and plans are about: Terminating
+/// since its deletion was requested, otherwise in its phase. This is what tables show as AGE.
+pub fn state_age(cx: &Cx, volume: &Volume) -> Age {
+    match volume.metadata.deleting {
+        Some(requested) => Age::stamped(Some(requested)),
+        None => phase_age(cx, volume),
+    }
+}
+
 /// Returns since when the reclaim policy, the phase and the object itself have been as they are:
 /// the latest of these times. A controller that must react has had that long to do so.
 pub fn policy_age(cx: &Cx, volume: &Volume) -> Age {

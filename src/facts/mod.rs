@@ -23,7 +23,7 @@ mod storage;
 mod finalizer_controller;
 pub mod retention;
 
-pub(crate) use age::{LastTransition, phase_age, policy_age, untrusted_reason};
+pub(crate) use age::{LastTransition, phase_age, policy_age, state_age, untrusted_reason};
 pub(crate) use attachment::{detaching_waits_for, may_be_attached, node_state};
 pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,

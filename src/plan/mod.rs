@@ -70,8 +70,11 @@ impl ProposedChange {
 /// Details that identify an object, for tables and for the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectDetails {
-    /// Since when it has its phase.
+    /// Since when it is in its state: Terminating, or in its phase. Findings about it have the same
+    /// age.
     pub age: Option<Age>,
+    /// Whether its deletion was requested.
+    pub terminating: bool,
     /// The columns of its volume in tables.
     pub volume: Option<VolumeColumns>,
     /// Its backend volume.
@@ -241,19 +244,21 @@ impl ObjectDetails {
         let volume = volume.and_then(|name| cluster.volume_named(name));
         Self {
             age: metadata.and_then(|it| it.deleting).map(|time| Age::stamped(Some(time))),
+            terminating: metadata.is_some_and(|it| it.deleting.is_some()),
             ..volume.map(|it| Self::of(cx, it)).unwrap_or_default()
         }
     }
 
     /// Returns the details of a volume that does not exist yet, and has no age.
     pub fn of_created(cx: &Cx, volume: &Volume) -> Self {
-        Self { age: None, ..Self::of(cx, volume) }
+        Self { age: None, terminating: false, ..Self::of(cx, volume) }
     }
 
     /// Returns the details of a volume.
     pub fn of(cx: &Cx, volume: &Volume) -> Self {
         Self {
-            age: Some(crate::facts::phase_age(cx, volume)),
+            age: Some(crate::facts::state_age(cx, volume)),
+            terminating: volume.metadata.deleting.is_some(),
             volume: Some(crate::facts::columns(volume)),
             backend: volume.backend.clone(),
             held: Vec::new(),

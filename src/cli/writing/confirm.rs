@@ -40,10 +40,11 @@ fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
     for change in plan.changes {
         let asks = !change.proposal.relies_on.is_empty();
         let question = format!(
-            "{}: allowed only by {}. {}?",
+            "{}: allowed only by {}. Effect: {}. Risk: {}. Go on?",
             escape_control(&change.object.to_string()),
             change.proposal.relies_on.join(", "),
-            escape_control(&change.proposal.effect.what)
+            escape_control(&change.proposal.effect.what),
+            escape_control(&change.proposal.effect.risk)
         );
         let confirmed = match foreign_finalizer(&change) {
             Some(finalizer) => typed_again(&question, finalizer)?,

@@ -291,7 +291,7 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     Ok(())
 }
 
-/// Opens the journal before anybody is asked: without it, nothing is written.
+/// Opens the journal before the question is asked: without it, nothing is written.
 fn open_journal(collected: &Collected) -> Result<Log, Failure> {
     let Some(folder) = earlier::folder(collected) else {
         return Err(refusal("no folder for the journal is known: nothing was changed")

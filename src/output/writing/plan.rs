@@ -124,9 +124,12 @@ pub struct PlannedChange {
     pub object: ObjectReference,
     /// The remedy.
     pub because: String,
-    /// Since when it has been in its phase.
+    /// Since when it has been in its state: Terminating, or in its phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age: Option<Age>,
+    /// Whether it is Terminating: then `age` counts from the request to delete it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminating: bool,
     /// What tells it apart from other volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<Volume>,
@@ -279,6 +282,7 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         object: reference(&change.object),
         because: change.purpose.id().to_owned(),
         age: change.about.age.map(|it| age(it, now)),
+        terminating: change.about.terminating,
         volume: change.about.volume.clone().map(volume),
         backend: backend(&change.about),
         held: change.about.held.iter().map(held).collect(),

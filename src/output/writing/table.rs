@@ -8,7 +8,7 @@ use super::plan::{HeldFinalizer, Plan, PlannedChange, RefusedChange};
 use super::receipt::Receipt;
 use crate::model::{escape_control, format_age};
 
-/// Prints what would be changed.
+/// Prints what would be changed: changes with the same risk and the same undo together.
 ///
 /// # Errors
 /// When writing fails.
@@ -16,54 +16,125 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
     if !plan.changes.is_empty() {
         writeln!(out, "{:<7}{:<8}OBJECT", "AGE", "SIZE")?;
     }
-    // What is the same for all is said once, beneath.
-    let first = plan.changes.first();
-    let alike = |of: fn(&PlannedChange) -> &str| {
-        first.filter(|first| plan.changes.iter().all(|it| of(it) == of(first))).map(of)
-    };
-    let (effect, risk, undo) = (alike(|it| &it.effect), alike(|it| &it.risk), alike(|it| &it.undo));
-    let in_all = |it: &&String| plan.changes.iter().all(|change| change.notices.contains(it));
-    let common: Vec<_> = match &plan.changes[..] {
-        [first, _, ..] => first.notices.iter().filter(in_all).collect(),
-        _ => Vec::new(),
-    };
-    for change in &plan.changes {
-        let size = change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?");
-        writeln!(out, "{:<7}{:<8}{}", age(change), size, named(&short_name(&change.object)))?;
-        let mut facts = Vec::new();
-        if let Some(volume) = &change.volume {
-            let parts = [
-                ("claim", &volume.claim),
-                ("class", &volume.storage_class),
-                ("driver", &volume.driver),
-            ];
-            let told =
-                parts.iter().filter_map(|(what, it)| Some(format!("{what} {}", it.as_ref()?)));
-            facts.push(told.collect::<Vec<_>>().join(", "));
+    let shared = Shared::of(&plan.changes);
+    for group in shared.groups(&plan.changes) {
+        for change in &group {
+            one_change(out, change, &shared, width)?;
         }
-        facts.extend(change.held.iter().filter(|it| is_removed(change, it)).map(remover));
-        if effect.is_none() {
-            facts.push(change.effect.clone());
-        }
-        let own = change.notices.iter().filter(|it| !common.contains(it));
-        facts.extend(own.map(|it| format!("note: {it}")));
-        if !change.relies_on.is_empty() {
-            facts.push(format!("only because of {}", change.relies_on.join(", ")));
-        }
-        for fact in &facts {
-            indented(out, fact, width)?;
+        let Some(first) = group.first() else { continue };
+        for (label, text) in shared.own_outcomes(first) {
+            match group.len() {
+                1 => indented(out, &format!("{label}: {text}"), width)?,
+                count => labelled(out, &format!("{label} of the {count} above"), text, width)?,
+            }
         }
     }
-    let common = common.iter().map(|it| ("Note", it.as_str()));
-    let alike = [("Each", effect), ("If wrong", risk), ("Undo", undo)];
-    let alike = alike.into_iter().filter_map(|(label, text)| Some((label, text?)));
-    for (label, text) in common.chain(alike) {
-        let text = format!("{label}: {text}.");
-        for (index, line) in wrap(&escape_control(&text), width.max(40) - 2).iter().enumerate() {
-            writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
+    // What is the same for all is said once, beneath.
+    for notice in &shared.notices {
+        labelled(out, "Note", notice, width)?;
+    }
+    for (label, text) in [("Each", shared.effect), ("Risk", shared.risk), ("Undo", shared.undo)] {
+        if let Some(text) = text {
+            labelled(out, label, text, width)?;
         }
     }
     refusals(out, &plan.refusals, width)
+}
+
+/// What all changes of a plan have in common; `None` where they differ.
+struct Shared<'a> {
+    effect: Option<&'a str>,
+    risk: Option<&'a str>,
+    undo: Option<&'a str>,
+    notices: Vec<&'a String>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(changes: &'a [PlannedChange]) -> Self {
+        let alike = |of: fn(&PlannedChange) -> &str| {
+            let first = changes.first()?;
+            changes.iter().all(|it| of(it) == of(first)).then(|| of(first))
+        };
+        let in_all = |it: &&String| changes.iter().all(|change| change.notices.contains(it));
+        let notices = match changes {
+            [first, _, ..] => first.notices.iter().filter(in_all).collect(),
+            _ => Vec::new(),
+        };
+        Self {
+            effect: alike(|it| &it.effect),
+            risk: alike(|it| &it.risk),
+            undo: alike(|it| &it.undo),
+            notices,
+        }
+    }
+
+    /// Changes with the same risk and undo, in the order of the first of each.
+    fn groups(&self, changes: &'a [PlannedChange]) -> Vec<Vec<&'a PlannedChange>> {
+        let mut groups: Vec<Vec<&PlannedChange>> = Vec::new();
+        for change in changes {
+            let same = |group: &&mut Vec<&PlannedChange>| {
+                group.iter().any(|it| it.risk == change.risk && it.undo == change.undo)
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push(change),
+                None => groups.push(vec![change]),
+            }
+        }
+        groups
+    }
+
+    /// Risk and undo of a change, where these are not the same for all.
+    fn own_outcomes<'c>(
+        &self,
+        change: &'c PlannedChange,
+    ) -> impl Iterator<Item = (&'static str, &'c str)> {
+        let risk = self.risk.is_none().then_some(("Risk", &*change.risk));
+        let undo = self.undo.is_none().then_some(("Undo", &*change.undo));
+        risk.into_iter().chain(undo)
+    }
+}
+
+fn one_change(
+    out: &mut dyn Write,
+    change: &PlannedChange,
+    shared: &Shared,
+    width: usize,
+) -> io::Result<()> {
+    let size = change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?");
+    writeln!(out, "{:<7}{:<8}{}", age(change), size, named(&short_name(&change.object)))?;
+    let mut facts = Vec::new();
+    let terminating = change.terminating.then(|| "Terminating".to_owned());
+    let volume = change.volume.iter().flat_map(|volume| {
+        let parts = [
+            ("claim", &volume.claim),
+            ("class", &volume.storage_class),
+            ("driver", &volume.driver),
+        ];
+        parts.into_iter().filter_map(|(what, it)| Some(format!("{what} {}", it.as_ref()?)))
+    });
+    facts.push(terminating.into_iter().chain(volume).collect::<Vec<_>>().join(", "));
+    facts.extend(change.held.iter().filter(|it| is_removed(change, it)).map(remover));
+    if shared.effect.is_none() {
+        facts.push(change.effect.clone());
+    }
+    let own = change.notices.iter().filter(|it| !shared.notices.contains(it));
+    facts.extend(own.map(|it| format!("note: {it}")));
+    if !change.relies_on.is_empty() {
+        facts.push(format!("allowed only by {}", change.relies_on.join(", ")));
+    }
+    for fact in &facts {
+        indented(out, fact, width)?;
+    }
+    Ok(())
+}
+
+/// A sentence at the margin, after its label.
+fn labelled(out: &mut dyn Write, label: &str, text: &str, width: usize) -> io::Result<()> {
+    let text = format!("{label}: {text}.");
+    for (index, line) in wrap(&escape_control(&text), width.max(40) - 2).iter().enumerate() {
+        writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
+    }
+    Ok(())
 }
 
 /// Whether a finalizer is one that a change removes.

@@ -30,7 +30,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             volume,
             "the recorded time of its last change of phase cannot be trusted as its age",
         )
-        .aged(facts::phase_age(cx, volume))
+        .aged(facts::state_age(cx, volume))
         .shows("why lastPhaseTransitionTime cannot be true", reason)
         .shows("metadata.creationTimestamp", time(volume.metadata.created))
         .shows_manager(&volume.metadata, &ManagedField::Phase, "managers of status.phase")

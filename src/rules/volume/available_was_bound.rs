@@ -40,7 +40,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             volume,
             "used before, and free for any claim that fits: whoever binds it reads the old data",
         )
-        .aged(facts::phase_age(cx, volume))
+        .aged(facts::state_age(cx, volume))
         .shows(
             "annotation pv.kubernetes.io/provisioned-by",
             volume.provisioned_by.as_deref().unwrap_or("<none>"),

@@ -43,7 +43,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let object = claim.object();
     let finding = RULE
         .on_volume(cx, volume, summary)
-        .aged(facts::phase_age(cx, volume))
+        .aged(facts::state_age(cx, volume))
         .shows_of(&object, "metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows_of(&object, "metadata.creationTimestamp", time(claim.metadata.created))
         .shows_of(&object, "status.phase", claim.phase.to_string())

@@ -40,7 +40,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             volume,
             "not in use, and another volume names the same disk: reclaiming this one destroys both",
         )
-        .aged(facts::phase_age(cx, volume));
+        .aged(facts::state_age(cx, volume));
     for (other, overlap) in others.iter().take(SHOWN) {
         let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
         let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);

@@ -64,7 +64,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         (Severity::Info, "snapshots were taken of it, and do not need it", known.note.to_owned())
     };
     let mut finding =
-        RULE.on_volume(cx, volume, summary).severe(severity).aged(facts::phase_age(cx, volume));
+        RULE.on_volume(cx, volume, summary).severe(severity).aged(facts::state_age(cx, volume));
     for snapshot in snapshots {
         finding = finding
             .shows_of(&snapshot.object(), "state", state(snapshot))

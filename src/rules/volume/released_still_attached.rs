@@ -35,7 +35,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             volume,
             "its claim is gone, but an attachment still names it: a node may have it mounted",
         )
-        .aged(facts::phase_age(cx, volume));
+        .aged(facts::state_age(cx, volume));
     for attachment in &attachments {
         let object = attachment.object();
         let attached = if attachment.attached { "true" } else { "false" };
