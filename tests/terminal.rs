@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// How long a program may be silent on a busy machine.
 const SILENCE: Timespec = Timespec { tv_sec: 120, tv_nsec: 0 };
 
-/// A program at a terminal of 80 columns and 50 rows, which is its stdin, its stdout and its stderr.
+/// A program at a terminal of 50 rows, which is its stdin, its stdout and its stderr.
 ///
 /// Dropping it closes the terminal; the system then ends a program that still runs.
 pub(crate) struct Terminal {
@@ -22,11 +22,16 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts a program.
-    pub(crate) fn start(command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.env_remove("NO_COLOR").env("TERM", "xterm");
+        Self::sized(command, 80)
+    }
+
+    /// Starts a program at a terminal of so many columns, with its own `TERM` and `NO_COLOR`.
+    pub(crate) fn sized(command: Command, columns: u16) -> Self {
         let (device, end) = open().expect("because the system has terminals");
-        device.resize(Size::new(50, 80)).expect("because it is a terminal");
+        device.resize(Size::new(50, columns)).expect("because it is a terminal");
         let command = pty_process::blocking::Command::from(command);
-        let command = command.env_remove("NO_COLOR").env("TERM", "xterm");
         let child = command.spawn(end).unwrap_or_else(|error| panic!("it did not start: {error}"));
         Self { device, child, shown: Vec::new() }
     }

@@ -165,7 +165,11 @@ impl AuditArgs {
         let head = publish::head(cluster, settings, &tally, ReportOrigin { source, journal });
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
-        let page = ReportStyle { headers: !self.no_headers, width: terminal::width() };
+        let page = ReportStyle {
+            headers: !self.no_headers,
+            width: terminal::width(),
+            colour: terminal::colour(),
+        };
         let mut findings =
             collected.assessor.findings(cluster, settings).map(|it| publish::finding(it, now));
         terminal::print(|out| match sort_by {
@@ -314,14 +318,18 @@ fn summary(summary: &wire::Summary, complete: bool) -> String {
     };
     if counts.is_empty() {
         return match complete {
-            true => format!("nothing wrong found: {seen}{exempted}"),
-            false => {
-                format!("nothing wrong in what was seen, which is not everything: {seen}{exempted}")
-            }
+            true => format!("no findings: {seen}{exempted}"),
+            false => format!("no findings, but not everything could be read: {seen}{exempted}"),
         };
     }
+    let all: usize = summary.by_severity.values().sum();
+    let caused = match summary.caused {
+        0 => String::new(),
+        1 => format!("\n1 of {all} findings follows from another"),
+        count => format!("\n{count} of {all} findings follow from another"),
+    };
     format!(
-        "{}: {seen}{exempted}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",
+        "{}: {seen}{exempted}{caused}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",
         counts.join(", "),
         summary.released,
         summary.reclaimable,

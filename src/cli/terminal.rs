@@ -74,3 +74,11 @@ pub fn width() -> Option<u16> {
     }
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
+
+/// Whether stdout is a terminal that shows colours, and the user did not decline them
+/// (<https://no-color.org>).
+pub fn colour() -> bool {
+    let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    io::stdout().is_terminal() && !declined && !plain
+}

@@ -53,12 +53,23 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Other objects that are involved.
     pub related: Vec<ObjectRef>,
+    /// The findings that explain it; filled in when a report is written.
+    pub caused_by: Vec<CausedBy>,
     /// Whether something can be done about it.
     pub verdict: Verdict,
     /// The remedy; absent if the finding is report-only.
     pub offer: Option<Offer>,
     /// The columns that tables add, if a volume is involved.
     pub volume: Option<VolumeColumns>,
+}
+
+/// A finding that explains another one. There is at most one finding of a rule about an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CausedBy {
+    /// The rule that found it.
+    pub rule: RuleId,
+    /// Its object.
+    pub object: ObjectRef,
 }
 
 /// A field and its value.

@@ -51,7 +51,7 @@ pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;
 pub(crate) use fact::{ClaimedVersion, ControllerSettings, Fact, FinalizerSupport};
-pub(crate) use finding::{Evidence, Offer, RuleId, Verdict, VolumeColumns};
+pub(crate) use finding::{CausedBy, Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{Finding, Severity, VerdictState};
 pub use kept::{KeptBackend, Recorded};
 pub use kind::Kind;

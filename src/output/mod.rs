@@ -1,11 +1,13 @@
 //! Output: the public shapes (`wire`), what fills them (`publish`, `writing`), and one file per format.
 
+mod cells;
 pub(crate) mod columns;
 pub mod explanation;
 pub(crate) mod format;
 pub(crate) mod jsonpath;
 pub(crate) mod list;
 pub(crate) mod table;
+mod screen;
 pub(crate) mod report;
 pub mod wire;
 pub(crate) mod publish;

@@ -72,6 +72,11 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
             })
             .collect(),
         related: finding.related.iter().map(reference).collect(),
+        caused_by: finding
+            .caused_by
+            .iter()
+            .map(|it| wire::CausedBy { id: it.rule.to_owned(), object: reference(&it.object) })
+            .collect(),
         verdict: wire::Verdict {
             state: finding.verdict.state.name().to_owned(),
             reason: finding.verdict.reason,
@@ -135,6 +140,7 @@ fn summary(tally: &Totals) -> Summary {
             .map(|it| (it.name().to_owned(), count(it)))
             .collect(),
         by_id: tally.by_rule.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect(),
+        caused: tally.caused,
         exempted: tally.exempted,
         reclaimable: format_bytes(tally.reclaimable),
         released: format_bytes(tally.released),

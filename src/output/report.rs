@@ -13,15 +13,19 @@ use super::{
     format::Format,
     jsonpath::{RenderError, Template},
     list,
+    screen::{self, ScreenStyle},
     table::{TableStyle, TextTable},
-    wire::{Finding, ObjectReference, ReportHead, ReportTail},
+    wire::{Finding, ReportHead, ReportTail},
 };
-use crate::model::{Kind, escape_control, format_age};
+use crate::model::escape_control;
+
+pub(super) use super::cells::{age_cell, resource_name, short_name};
 
 /// A format with its templates parsed, so that nothing can go wrong half way through.
 #[derive(Debug)]
 pub enum Printer {
-    /// One line per finding; `true` for more columns.
+    /// For people at a terminal what explains others first; otherwise, or with more columns, one
+    /// line per finding.
     Table {
         wide: bool,
     },
@@ -40,6 +44,8 @@ pub struct ReportStyle {
     pub headers: bool,
     /// Width of the terminal, `None` when there is none.
     pub width: Option<u16>,
+    /// Whether the terminal shows colours, and they are wanted.
+    pub colour: bool,
 }
 
 impl Printer {
@@ -95,9 +101,6 @@ impl Format {
     }
 }
 
-/// Below this width a line per finding leaves no room for what it says.
-const ONE_LINE: u16 = 140;
-
 fn table(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
@@ -109,12 +112,13 @@ fn table(
         "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT",
         "WHAT",
     ];
-    if let Some(width) = page.width.filter(|width| !wide && *width < ONE_LINE) {
-        return two_lines(out, findings, width, page.headers);
+    if let Some(width) = page.width.filter(|_| !wide) {
+        let style = ScreenStyle { headers: page.headers, width, colour: page.colour };
+        return screen::print(out, findings, style);
     }
     let headers: &[&str] = if wide { &WIDE } else { &NARROW };
-    let width = if wide { None } else { page.width };
-    let look = TableStyle { headers: page.headers, width, escape: escape_control };
+    // Nothing is cut and nothing coloured: scripts read this.
+    let look = TableStyle { headers: page.headers, width: None, escape: escape_control };
     let mut table = TextTable::new(out, headers, look);
     let mut any = false;
     for finding in findings {
@@ -122,33 +126,6 @@ fn table(
         table.row(cells(finding, wide))?;
     }
     if any { table.finish() } else { Ok(()) }
-}
-
-/// The table on a narrow terminal: names of volumes are long and must stay whole, to be copied,
-/// so what is wrong with them stands beneath.
-fn two_lines(
-    out: &mut dyn Write,
-    findings: &mut dyn Iterator<Item = Finding>,
-    width: u16,
-    headers: bool,
-) -> io::Result<()> {
-    let mut first = true;
-    for finding in findings {
-        if first && headers {
-            writeln!(out, "{:<10}{:<7}{:<8}OBJECT", "SEVERITY", "AGE", "SIZE")?;
-        }
-        first = false;
-        let id = finding.id.clone();
-        let [severity, _, object, age, size, what] = <[String; 6]>::try_from(cells(finding, false))
-            .expect("because a narrow row has six cells");
-        let object = escape_control(&object);
-        writeln!(out, "{severity:<10}{age:<7}{size:<8}{object}")?;
-        for line in wrap(&escape_control(&format!("{id}: {what}")), usize::from(width).max(40) - 4)
-        {
-            writeln!(out, "    {line}")?;
-        }
-    }
-    Ok(())
 }
 
 /// Breaks text into lines of at most `width` columns, where words allow it.
@@ -168,14 +145,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 
 fn cells(finding: Finding, wide: bool) -> Vec<String> {
     let none = || "<none>".to_owned();
-    let age = match &finding.age {
-        None => String::new(),
-        Some(age) => match age.seconds {
-            None => "<unknown>".to_owned(),
-            Some(seconds) if age.trust == "lower-bound" => format!(">{}", format_age(seconds)),
-            Some(seconds) => format_age(seconds),
-        },
-    };
+    let age = age_cell(finding.age.as_ref(), "<unknown>");
     let object = short_name(&finding.object);
     let volume = finding.volume;
     let size = volume.as_ref().and_then(|volume| volume.capacity.clone()).unwrap_or_default();
@@ -196,25 +166,6 @@ fn cells(finding: Finding, wide: bool) -> Vec<String> {
     }
     cells.push(finding.summary);
     cells
-}
-
-/// How people name an object.
-pub(super) fn short_name(object: &ObjectReference) -> String {
-    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let short = Kind::parse(group, &object.kind).map_or("", Kind::short);
-    match &object.namespace {
-        Some(namespace) => format!("{short}/{namespace}/{}", object.name),
-        None => format!("{short}/{}", object.name),
-    }
-}
-
-/// The name of an object as kubectl's `-o name` has it.
-pub(super) fn resource_name(object: &ObjectReference) -> String {
-    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    match group {
-        "" => format!("{}/{}", object.kind.to_lowercase(), object.name),
-        group => format!("{}.{group}/{}", object.kind.to_lowercase(), object.name),
-    }
 }
 
 fn names(out: &mut dyn Write, findings: &mut dyn Iterator<Item = Finding>) -> io::Result<()> {

@@ -115,6 +115,9 @@ pub struct Summary {
     pub by_severity: BTreeMap<String, usize>,
     /// How many findings of each rule; only those that there are.
     pub by_id: BTreeMap<String, usize>,
+    /// How many findings another finding explains: those with `causedBy`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub caused: usize,
     /// How many findings were left out by annotation, `--ignore` or `--rule`.
     pub exempted: usize,
     /// Capacity that could be reclaimed now.
@@ -125,6 +128,11 @@ pub struct Summary {
     pub leaking: String,
     /// Capacity whose data can be destroyed, or read by somebody else.
     pub at_risk: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One thing that is wrong with one object.
@@ -150,11 +158,25 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Other objects that have to do with it.
     pub related: Vec<ObjectReference>,
+    /// The findings that explain it, the most direct one first; absent when there is none. They may
+    /// be out of the scope of the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caused_by: Vec<CausedBy>,
     /// Whether something can be done.
     pub verdict: Verdict,
     /// What could be done; absent when the finding is report-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
+}
+
+/// A finding that explains another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CausedBy {
+    /// The rule that found it.
+    pub id: String,
+    /// Its object.
+    pub object: ObjectReference,
 }
 
 /// An object.

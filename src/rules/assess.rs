@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+mod explained;
 mod unread;
 mod scope;
 mod partial;
@@ -50,6 +51,8 @@ pub struct Totals {
     pub by_rule: BTreeMap<RuleId, usize>,
     /// The numbers of volumes and claims in scope.
     pub in_scope: (usize, usize),
+    /// Findings that another finding explains, whether that is in scope or not.
+    pub caused: usize,
     /// Findings left out by annotation, `--ignore` or `--rule`.
     pub exempted: usize,
     /// Capacity of volumes that gc could reclaim now.
@@ -177,9 +180,11 @@ impl Assessor {
             (a.0, a.1.id).cmp(&(b.0, b.1.id)).then_with(|| key(a.2).cmp(&key(b.2)))
         });
         let cx = Cx::new(cluster, settings, &self.facts);
-        cases
-            .into_iter()
-            .filter_map(move |(_, rule, subject)| judge(&cx, cluster, subject, rule).finding)
+        cases.into_iter().filter_map(move |(_, rule, subject)| {
+            let mut finding = judge(&cx, cluster, subject, rule).finding?;
+            finding.caused_by = self.caused_by(&cx, subject, rule.id);
+            Some(finding)
+        })
     }
 
     /// Counts the findings in scope, and adds up their capacities.
@@ -214,6 +219,7 @@ impl Assessor {
                 }
                 *totals.by_severity.entry(*severity).or_default() += 1;
                 *totals.by_rule.entry(rule.id).or_default() += 1;
+                totals.caused += usize::from(self.is_caused(&cx, subject, rule.id));
                 match rule.capacity_risk {
                     CapacityRisk::None => {}
                     CapacityRisk::Leak => leaks = true,

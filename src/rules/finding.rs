@@ -156,6 +156,7 @@ impl Rule {
             age: None,
             evidence: Vec::new(),
             related: Vec::new(),
+            caused_by: Vec::new(),
             verdict: Verdict { state: VerdictState::ReportOnly, reason: String::new() },
             offer: None,
             volume: None,

@@ -7,6 +7,7 @@
 mod assess;
 mod attachment;
 mod backend;
+mod causes;
 mod claim;
 mod class;
 mod driver;
@@ -19,6 +20,7 @@ mod volume;
 
 pub use assess::{Assessor, subjects};
 pub(crate) use assess::{PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata};
+pub(crate) use causes::waits;
 pub(crate) use explain::{DriverLine, Explanation, ObjectEffect, User, drivers, explain};
 pub(crate) use finding::Judgement;
 

@@ -17,7 +17,8 @@ use serde::Deserialize;
 
 use crate::{
     fixture,
-    support::{Call, expect_file, root},
+    support::{Call, Ran, expect_file, root},
+    terminal::Terminal,
 };
 
 /// What is typed, and what is there.
@@ -36,6 +37,9 @@ struct Case {
     /// More of them, as hexadecimal digits.
     #[serde(default)]
     binary: BTreeMap<String, String>,
+    /// The width of the terminal at which it runs; without, it runs at pipes.
+    #[serde(default)]
+    columns: Option<u16>,
     /// Those that nobody may read. Root may read anything: to it such a case means nothing.
     #[serde(default)]
     closed: Vec<String>,
@@ -96,7 +100,10 @@ fn hold(folder: &Path) {
         folder: Some(place.path().to_owned()),
         called: None,
     };
-    let ran = call.run();
+    let ran = match case.columns {
+        None => call.run(),
+        Some(columns) => at_terminal(&call, columns),
+    };
     ran.is_decent(&name);
     let redact = |text: &str| {
         let folder = place.path().to_string_lossy();
@@ -113,6 +120,19 @@ fn hold(folder: &Path) {
         }
     }
     expect_file(&folder.join("expected.txt"), &expected);
+}
+
+/// Runs a call at a terminal, where stdout and stderr are one screen. Escape sequences are shown.
+fn at_terminal(call: &Call, columns: u16) -> Ran {
+    let mut command = call.command();
+    command.env("TERM", call.env.get("TERM").map_or("xterm", |term| term));
+    let (screen, code) = Terminal::sized(command, columns).finish();
+    let stdout = screen.replace('\u{1b}', "␛");
+    for line in stdout.lines().filter(|line| !line.contains('␛')) {
+        let width = line.chars().count();
+        assert!(width <= usize::from(columns), "wider than {columns} columns: {line}");
+    }
+    Ran { stdout, stderr: String::new(), code }
 }
 
 /// Those of plans are over the version of the program too.

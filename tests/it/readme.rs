@@ -14,7 +14,8 @@ const SHOWN: usize = 24;
 fn screen() -> String {
     let mut command = Command::new(binary());
     command.args(["audit", "-f", "examples/leaky-cluster.json.gz"]).current_dir(root());
-    let (screen, code) = Terminal::start(command).finish();
+    command.env("NO_COLOR", "1").env("TERM", "xterm");
+    let (screen, code) = Terminal::sized(command, 80).finish();
     assert_eq!(code, Some(0), "{screen}");
     screen
 }
@@ -29,7 +30,7 @@ fn shows_what_really_appears() {
     // Not in the middle of a finding: those begin at the margin.
     let cut =
         (SHOWN..lines.len()).find(|index| !lines[*index].starts_with(' ')).expect("more lines");
-    let summary = lines.iter().position(|line| line.contains(" critical, ")).expect("a summary");
+    let summary = lines.iter().rposition(|line| line.contains(" critical, ")).expect("a summary");
     let shown =
         format!("```\n{}\n…\n{}\n```\n", lines[..cut].join("\n"), lines[summary..].join("\n"));
     let _held = README.lock();

@@ -40,7 +40,7 @@ fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
     for change in plan.changes {
         let asks = !change.proposal.relies_on.is_empty();
         let question = format!(
-            "{}: allowed only by {}. Effect: {}. Risk: {}. Go on?",
+            "{}: allowed only by {}. Effect: {}. Risk: {}. Continue?",
             escape_control(&change.object.to_string()),
             change.proposal.relies_on.join(", "),
             escape_control(&change.proposal.effect.what),

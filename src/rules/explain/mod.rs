@@ -116,6 +116,10 @@ impl Assessor {
             super::REGISTRY.iter().map(|rule| self.judge(cluster, settings, subject, rule));
         let mut findings: Vec<_> = judged.filter_map(|judged| judged.finding).collect();
         findings.sort_by_key(|finding| finding.severity);
+        let cx = self.cx(cluster, settings);
+        for finding in &mut findings {
+            finding.caused_by = self.caused_by(&cx, subject, finding.rule);
+        }
         findings
     }
 }

@@ -1,0 +1,174 @@
+//! Lines of a bounded width, and their colours.
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::model::Severity;
+
+/// Colours, where they are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    pub colour: bool,
+}
+
+impl Paint {
+    /// A severity, in a column of this width.
+    pub fn severity(self, severity: Option<Severity>, width: usize) -> String {
+        let Some(severity) = severity else { return " ".repeat(width) };
+        let style = match severity {
+            Severity::Critical => AnsiColor::Red.on_default().bold(),
+            Severity::High => AnsiColor::Red.on_default(),
+            Severity::Medium => AnsiColor::Yellow.on_default(),
+            Severity::Low => AnsiColor::Cyan.on_default(),
+            Severity::Info => Style::new().dimmed(),
+        };
+        let name = severity.name();
+        format!("{}{:2$}", self.styled(name, style), "", width.saturating_sub(name.len()))
+    }
+
+    /// The id of a finding.
+    pub fn strong(self, text: &str) -> String {
+        self.styled(text, Style::new().bold())
+    }
+
+    /// What begins a line: an error, a next step, a verdict.
+    pub fn label(self, label: &str) -> String {
+        let style = match label.trim_end() {
+            "Error:" => AnsiColor::Red.on_default(),
+            "Next:" => AnsiColor::Green.on_default(),
+            "Blocked:" | "Not read:" => AnsiColor::Yellow.on_default(),
+            _ => Style::new(),
+        };
+        let (word, gap) = label.split_at(label.trim_end().len());
+        format!("{}{gap}", self.styled(word, style))
+    }
+
+    fn styled(self, text: &str, style: Style) -> String {
+        match self.colour && !text.is_empty() {
+            true => format!("{style}{text}{style:#}"),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// Shortens a text to at most `limit` columns: its beginning and its end remain, since errors name
+/// their innermost cause last.
+pub fn bounded(text: &str, limit: usize) -> String {
+    if text.len() <= limit || text.width() <= limit {
+        return text.to_owned();
+    }
+    let end = limit / 3;
+    let start = limit.saturating_sub(end + 1);
+    let head = columns(text.chars(), start);
+    let tail: Vec<char> = columns(text.chars().rev(), end);
+    let mut short: String = head.into_iter().collect();
+    short.push('…');
+    short.extend(tail.into_iter().rev());
+    short
+}
+
+/// The first characters that have room in so many columns.
+fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
+    let mut used = 0;
+    text.take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used <= limit
+    })
+    .collect()
+}
+
+/// Breaks a text into lines of at most `width` columns, a word that has no room in one included.
+pub fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let mut rest = word;
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + rest.width() <= width => {
+                line.push(' ');
+                line.push_str(rest);
+                continue;
+            }
+            _ => {}
+        }
+        while rest.width() > width {
+            let head: String = columns(rest.chars(), width.max(2)).into_iter().collect();
+            rest = &rest[head.len()..];
+            lines.push(head);
+        }
+        lines.push(rest.to_owned());
+    }
+    lines
+}
+
+/// Breaks a command where a shell allows it: it can be copied as it stands.
+pub fn command_lines(command: &str, width: usize) -> Vec<String> {
+    if command.width() <= width {
+        return vec![command.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in command.split(' ') {
+        match lines.last_mut() {
+            // Two columns for the sign that the line goes on.
+            Some(line) if line.width() + 1 + word.width() + 2 <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    let last = lines.len() - 1;
+    for line in &mut lines[..last] {
+        line.push_str(" \\");
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_keep_beginning_and_end() {
+        assert_eq!(bounded("short", 5), "short");
+        assert_eq!(bounded("0123456789", 7), "0123…89");
+        let long = bounded(&"ü".repeat(64 << 10), 69);
+        assert_eq!(long.width(), 69);
+        assert_eq!(bounded(&"木".repeat(50), 9).width(), 7);
+        assert_eq!(bounded("größer", 6), "größer");
+    }
+
+    #[test]
+    fn no_line_is_too_wide() {
+        for text in ["a b c", &"x".repeat(1000), &format!("y {} z", "木".repeat(99)), ""] {
+            for width in [2, 7, 40] {
+                let lines = broken(text, width);
+                assert!(lines.iter().all(|it| it.width() <= width), "{width}: {lines:?}");
+                let said: String = lines.concat().replace(' ', "");
+                assert_eq!(said, text.replace(' ', ""), "nothing is lost");
+            }
+        }
+    }
+
+    #[test]
+    fn commands_break_as_a_shell_reads_them() {
+        assert_eq!(command_lines("a b", 10), ["a b"]);
+        assert_eq!(
+            command_lines("gc pv/name --older-than 7d", 14),
+            ["gc pv/name \\", "--older-than \\", "7d"]
+        );
+        assert_eq!(command_lines("longer-than-that", 4), ["longer-than-that"]);
+    }
+
+    #[test]
+    fn colours_only_where_they_are_wanted() {
+        let [with, without] = [true, false].map(|colour| Paint { colour });
+        assert_eq!(without.severity(Some(Severity::Low), 5), "low  ");
+        assert_eq!(without.label("Next:  "), "Next:  ");
+        assert!(with.severity(Some(Severity::Critical), 10).starts_with('\u{1b}'));
+        assert!(
+            with.severity(Some(Severity::Critical), 10).ends_with("  "),
+            "the gap has no colour"
+        );
+        assert_eq!(with.label("Cause:"), "Cause:");
+    }
+}

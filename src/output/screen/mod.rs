@@ -1,0 +1,241 @@
+//! The table of findings at a terminal: what explains others first, what follows from it folded
+//! beneath, findings that say the same together.
+//!
+//! To a pipe, `report` prints one line per finding instead, and every finding.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+mod entry;
+mod finding_text;
+mod lines;
+
+use self::{
+    entry::{Entry, Listed, entries},
+    finding_text::FindingText,
+    lines::{Paint, bounded, broken, command_lines},
+};
+use super::{
+    cells::{age_cell, short_name},
+    wire::{Finding, ObjectReference},
+};
+use crate::model::{Severity, escape_control};
+
+/// Objects of one entry that are listed; of more, so many and their number.
+const LISTED: usize = 10;
+/// Objects that wait for a finding and are named; of more, their number.
+const NAMED: usize = 3;
+/// The longest name that is printed: no object of a cluster has a longer one.
+const LONGEST_NAME: usize = 400;
+/// Before the object on its line.
+const INDENT: &str = "                         ";
+
+/// How it is printed.
+#[derive(Debug, Clone, Copy)]
+pub struct ScreenStyle {
+    /// Print the line of headers.
+    pub headers: bool,
+    /// Columns of the terminal.
+    pub width: u16,
+    /// Colour severities and verdicts.
+    pub colour: bool,
+}
+
+/// Prints findings for somebody who reads them at a terminal.
+///
+/// # Errors
+/// When writing fails.
+pub fn print(
+    out: &mut dyn Write,
+    findings: &mut dyn Iterator<Item = Finding>,
+    style: ScreenStyle,
+) -> io::Result<()> {
+    let mut texts: Vec<FindingText> = Vec::new();
+    let mut known: HashMap<FindingText, usize> = HashMap::new();
+    let listed: Vec<_> = findings
+        .map(|finding| {
+            let object = name(&finding.object);
+            let text = FindingText::of(&finding, &object);
+            let text = *known.entry(text).or_insert_with_key(|text| {
+                texts.push(text.clone());
+                texts.len() - 1
+            });
+            listed(finding, object, text)
+        })
+        .collect();
+    let entries = entries(&listed);
+    if style.headers && !entries.is_empty() {
+        writeln!(out, "{:<10}{:<7}{:<8}OBJECT", "SEVERITY", "AGE", "SIZE")?;
+    }
+    let mut page = Page { out, style, paint: Paint { colour: style.colour }, listed: &listed };
+    for entry in &entries {
+        let text = entry.objects.first().and_then(|first| texts.get(listed[*first].text));
+        let Some(text) = text else { continue };
+        page.objects(entry)?;
+        page.text(entry, text)?;
+    }
+    Ok(())
+}
+
+/// How people name an object, on one line.
+fn name(object: &ObjectReference) -> String {
+    bounded(&escape_control(&short_name(object)), LONGEST_NAME)
+}
+
+fn listed(finding: Finding, object: String, text: usize) -> Listed {
+    let size = finding.volume.as_ref().and_then(|volume| volume.capacity.clone());
+    Listed {
+        severity: Severity::parse(&finding.severity).unwrap_or(Severity::Info),
+        object,
+        kind: finding.object.kind,
+        age: age_cell(finding.age.as_ref(), "?"),
+        size: size.unwrap_or_default(),
+        causes: finding.caused_by.iter().map(|it| (it.id.clone(), name(&it.object))).collect(),
+        id: finding.id,
+        text,
+    }
+}
+
+struct Page<'a> {
+    out: &'a mut dyn Write,
+    style: ScreenStyle,
+    paint: Paint,
+    listed: &'a [Listed],
+}
+
+impl Page<'_> {
+    fn width(&self) -> usize {
+        usize::from(self.style.width).max(40) - 4
+    }
+
+    /// A line per object.
+    fn objects(&mut self, entry: &Entry) -> io::Result<()> {
+        let shown = match entry.objects.len() {
+            count if count <= LISTED + 1 => count,
+            _ => LISTED,
+        };
+        for index in entry.objects.iter().take(shown) {
+            let Listed { object, age, size, .. } = &self.listed[*index];
+            let severity = self.paint.severity(entry.severity, 10);
+            writeln!(self.out, "{severity}{age:<7}{size:<8}{object}")?;
+        }
+        match entry.objects.len() - shown {
+            0 => Ok(()),
+            more => writeln!(self.out, "{INDENT}and {more} more like these: see -o wide"),
+        }
+    }
+
+    fn text(&mut self, entry: &Entry, text: &FindingText) -> io::Result<()> {
+        let width = self.width();
+        let first = entry.objects.first().map(|first| &self.listed[*first]);
+        let alone = first.filter(|_| entry.objects.len() == 1);
+        let alone = alone.map(|it| (&*it.object, &*it.kind));
+        let spoken = |it: &str| text.spoken(it, alone);
+        let id = first.map_or("", |it| &*it.id);
+        let what = bounded(&spoken(&text.summary), width * 3);
+        for (index, line) in broken(&format!("{id}: {what}"), width).iter().enumerate() {
+            match line.strip_prefix(id).filter(|_| index == 0) {
+                Some(rest) => writeln!(self.out, "    {}{rest}", self.paint.strong(id))?,
+                None => writeln!(self.out, "    {line}")?,
+            }
+        }
+        if let Some(error) = &text.error {
+            self.labelled("Error:", &spoken(error), 2.max(130 / width))?;
+        }
+        for cause in &entry.unfolded_causes {
+            self.labelled("Cause:", cause, 2)?;
+        }
+        for line in self.followers(entry).iter().flat_map(|it| broken(it, width)) {
+            writeln!(self.out, "    {line}")?;
+        }
+        if !text.next.is_empty() {
+            let colon = if text.command.is_some() { ":" } else { "" };
+            self.labelled(text.label(), &format!("{}{colon}", spoken(&text.next)), 3)?;
+        }
+        let Some(command) = &text.command else { return Ok(()) };
+        let command = spoken(command);
+        let label = if text.next.is_empty() { "Next:  " } else { "" };
+        for (index, line) in command_lines(&command, width - label.len()).iter().enumerate() {
+            let label = if index == 0 { self.paint.label(label) } else { " ".repeat(label.len()) };
+            writeln!(self.out, "    {label}{line}")?;
+        }
+        Ok(())
+    }
+
+    /// A label and what it is about, of at most so many lines.
+    fn labelled(&mut self, label: &str, text: &str, lines: usize) -> io::Result<()> {
+        let indent = label.len().max(6) + 1;
+        let width = self.width().saturating_sub(indent).max(20);
+        let text = bounded(text, width * lines);
+        for (index, line) in broken(&text, width).iter().take(lines).enumerate() {
+            match index {
+                0 => {
+                    let gap = indent - label.len();
+                    writeln!(self.out, "    {}{:gap$}{line}", self.paint.label(label), "")?;
+                }
+                _ => writeln!(self.out, "    {:indent$}{line}", "")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows from an entry: by name if it is little, else by kind.
+    fn followers(&self, entry: &Entry) -> Vec<String> {
+        let own = |object: &str| entry.objects.iter().any(|it| self.listed[*it].object == object);
+        let mut others: Vec<&Listed> = Vec::new();
+        let mut same: Vec<&str> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        let few_objects = entry.objects.len() <= LISTED;
+        for index in &entry.followers {
+            let it = &self.listed[*index];
+            if few_objects && own(&it.object) {
+                if !same.contains(&&*it.id) {
+                    same.push(&it.id);
+                }
+            } else if seen.insert(&it.object) {
+                others.push(it);
+            }
+        }
+        let mut parts: Vec<String> = Vec::new();
+        if others.len() <= NAMED {
+            parts.extend(others.iter().map(|it| it.object.clone()));
+        } else {
+            let mut kinds: Vec<(&str, usize)> = Vec::new();
+            for it in &others {
+                match kinds.iter_mut().find(|(kind, _)| *kind == it.kind) {
+                    Some((_, count)) => *count += 1,
+                    None => kinds.push((&it.kind, 1)),
+                }
+            }
+            parts.extend(kinds.into_iter().map(|(kind, count)| counted(kind, count)));
+        }
+        let mut lines = Vec::new();
+        if !same.is_empty() {
+            lines.push(format!("also {} (same object)", same.join(", ")));
+        }
+        if let Some(last) = parts.pop() {
+            let before =
+                if parts.is_empty() { String::new() } else { format!("{} and ", parts.join(", ")) };
+            let waits = entry.followers.iter().all(|it| crate::rules::waits(&self.listed[*it].id));
+            let verb = match (waits, others.len() == 1) {
+                (true, true) => "that waits for it",
+                (true, false) => "that wait for it",
+                (false, true) => "that follows from it",
+                (false, false) => "that follow from it",
+            };
+            lines.push(format!("and {before}{last} {verb}"));
+        }
+        lines
+    }
+}
+
+/// So many objects of a kind, in a word that people use.
+fn counted(kind: &str, count: usize) -> String {
+    let word = match kind {
+        "PersistentVolume" => "volume",
+        "PersistentVolumeClaim" => "claim",
+        "Pod" => "pod",
+        other => other,
+    };
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
