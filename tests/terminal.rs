@@ -21,12 +21,6 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a program.
-    pub(crate) fn start(mut command: Command) -> Self {
-        command.env_remove("NO_COLOR").env("TERM", "xterm");
-        Self::sized(command, 80)
-    }
-
     /// Starts a program at a terminal of so many columns, with its own `TERM` and `NO_COLOR`.
     pub(crate) fn sized(command: Command, columns: u16) -> Self {
         let (device, end) = open().expect("because the system has terminals");

@@ -118,7 +118,9 @@ impl Run {
 
     /// Starts it at a terminal.
     pub(crate) fn at_terminal(self) -> AtTerminal {
-        AtTerminal { terminal: Terminal::start(self.command()), _home: self.home }
+        let mut command = self.command();
+        command.env_remove("NO_COLOR").env("TERM", "xterm");
+        AtTerminal { terminal: Terminal::sized(command, 80), _home: self.home }
     }
 
     fn command(&self) -> Command {
