@@ -21,6 +21,7 @@ mod volume;
 pub use assess::{Assessor, subjects};
 pub(crate) use assess::{PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata};
 pub(crate) use causes::waits;
+pub use causes::{CAUSES, Cause, Link};
 pub(crate) use explain::{DriverLine, Explanation, ObjectEffect, User, drivers, explain};
 pub(crate) use finding::Judgement;
 

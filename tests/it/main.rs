@@ -1,6 +1,8 @@
 //! Tests that see the package from outside, without a cluster.
 
+mod ages;
 mod architecture;
+mod causes;
 mod cases;
 mod citations;
 mod cli;

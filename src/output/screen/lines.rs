@@ -67,6 +67,20 @@ pub fn bounded(text: &str, limit: usize) -> String {
     short
 }
 
+/// Shortens a sentence to at most `limit` columns, between words where it has any.
+pub fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit || text.width() <= limit {
+        return text.to_owned();
+    }
+    let mut short: String = columns(text.chars(), limit.saturating_sub(1)).into_iter().collect();
+    if let Some(at) = short.rfind(' ').filter(|at| *at > short.len() / 2) {
+        short.truncate(at);
+    }
+    short.truncate(short.trim_end_matches([',', ';', ':', '.', ' ']).len());
+    short.push('…');
+    short
+}
+
 /// The first characters that have room in so many columns.
 fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
     let mut used = 0;
@@ -135,6 +149,13 @@ mod tests {
         assert_eq!(long.width(), 69);
         assert_eq!(bounded(&"木".repeat(50), 9).width(), 7);
         assert_eq!(bounded("größer", 6), "größer");
+    }
+
+    #[test]
+    fn sentences_end_at_a_word() {
+        assert_eq!(shortened("as it is", 8), "as it is");
+        assert_eq!(shortened("the node, which is gone", 14), "the node…");
+        assert_eq!(shortened("0123456789", 5), "0123…");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod lines;
 use self::{
     entry::{Entry, Listed, entries},
     finding_text::FindingText,
-    lines::{Paint, bounded, broken, command_lines},
+    lines::{Paint, bounded, broken, command_lines, shortened},
 };
 use super::{
     cells::{age_cell, short_name},
@@ -50,19 +50,17 @@ pub fn print(
     findings: &mut dyn Iterator<Item = Finding>,
     style: ScreenStyle,
 ) -> io::Result<()> {
-    let mut texts: Vec<FindingText> = Vec::new();
     let mut known: HashMap<FindingText, usize> = HashMap::new();
     let listed: Vec<_> = findings
         .map(|finding| {
             let object = name(&finding.object);
-            let text = FindingText::of(&finding, &object);
-            let text = *known.entry(text).or_insert_with_key(|text| {
-                texts.push(text.clone());
-                texts.len() - 1
-            });
+            let next = known.len();
+            let text = *known.entry(FindingText::of(&finding, &object)).or_insert(next);
             listed(finding, object, text)
         })
         .collect();
+    let mut texts: Vec<_> = known.into_iter().map(|(text, index)| (index, text)).collect();
+    texts.sort_unstable_by_key(|(index, _)| *index);
     let entries = entries(&listed);
     if style.headers && !entries.is_empty() {
         writeln!(out, "{:<10}{:<7}{:<8}OBJECT", "SEVERITY", "AGE", "SIZE")?;
@@ -70,7 +68,7 @@ pub fn print(
     let mut page = Page { out, style, paint: Paint { colour: style.colour }, listed: &listed };
     for entry in &entries {
         let text = entry.objects.first().and_then(|first| texts.get(listed[*first].text));
-        let Some(text) = text else { continue };
+        let Some((_, text)) = text else { continue };
         page.objects(entry)?;
         page.text(entry, text)?;
     }
@@ -110,12 +108,14 @@ impl Page<'_> {
 
     /// A line per object.
     fn objects(&mut self, entry: &Entry) -> io::Result<()> {
+        // One more would take no more room than to say so.
         let shown = match entry.objects.len() {
             count if count <= LISTED + 1 => count,
             _ => LISTED,
         };
         for index in entry.objects.iter().take(shown) {
-            let Listed { object, age, size, .. } = &self.listed[*index];
+            let Listed { object, size, .. } = &self.listed[*index];
+            let age = self.age(entry, *index);
             let severity = self.paint.severity(entry.severity, 10);
             writeln!(self.out, "{severity}{age:<7}{size:<8}{object}")?;
         }
@@ -125,6 +125,15 @@ impl Page<'_> {
         }
     }
 
+    /// The age of a finding, or of one that follows from it about the same object.
+    fn age(&self, entry: &Entry, index: usize) -> String {
+        let it = &self.listed[index];
+        let followers = if entry.objects.len() == 1 { &entry.followers[..] } else { &[] };
+        let same = followers.iter().map(|it| &self.listed[*it]);
+        let mut ages = std::iter::once(it).chain(same.filter(|same| same.object == it.object));
+        ages.find(|it| !it.age.is_empty()).map_or_else(String::new, |it| it.age.clone())
+    }
+
     fn text(&mut self, entry: &Entry, text: &FindingText) -> io::Result<()> {
         let width = self.width();
         let first = entry.objects.first().map(|first| &self.listed[*first]);
@@ -132,7 +141,7 @@ impl Page<'_> {
         let alone = alone.map(|it| (&*it.object, &*it.kind));
         let spoken = |it: &str| text.spoken(it, alone);
         let id = first.map_or("", |it| &*it.id);
-        let what = bounded(&spoken(&text.summary), width * 3);
+        let what = shortened(&spoken(&text.summary), width * 3);
         for (index, line) in broken(&format!("{id}: {what}"), width).iter().enumerate() {
             match line.strip_prefix(id).filter(|_| index == 0) {
                 Some(rest) => writeln!(self.out, "    {}{rest}", self.paint.strong(id))?,
@@ -140,17 +149,19 @@ impl Page<'_> {
             }
         }
         if let Some(error) = &text.error {
-            self.labelled("Error:", &spoken(error), 2.max(130 / width))?;
+            let columns = 130.max(width - 7);
+            self.labelled("Error:", &bounded(&spoken(error), columns))?;
         }
         for cause in &entry.unfolded_causes {
-            self.labelled("Cause:", cause, 2)?;
+            self.labelled("Cause:", cause)?;
         }
         for line in self.followers(entry).iter().flat_map(|it| broken(it, width)) {
             writeln!(self.out, "    {line}")?;
         }
         if !text.next.is_empty() {
             let colon = if text.command.is_some() { ":" } else { "" };
-            self.labelled(text.label(), &format!("{}{colon}", spoken(&text.next)), 3)?;
+            let next = shortened(&spoken(&text.next), (width - 9) * 3);
+            self.labelled(text.label(), &format!("{next}{colon}"))?;
         }
         let Some(command) = &text.command else { return Ok(()) };
         let command = spoken(command);
@@ -162,12 +173,11 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A label and what it is about, of at most so many lines.
-    fn labelled(&mut self, label: &str, text: &str, lines: usize) -> io::Result<()> {
+    /// A label and what it is about.
+    fn labelled(&mut self, label: &str, text: &str) -> io::Result<()> {
         let indent = label.len().max(6) + 1;
         let width = self.width().saturating_sub(indent).max(20);
-        let text = bounded(text, width * lines);
-        for (index, line) in broken(&text, width).iter().take(lines).enumerate() {
+        for (index, line) in broken(text, width).iter().enumerate() {
             match index {
                 0 => {
                     let gap = indent - label.len();
@@ -239,3 +249,6 @@ fn counted(kind: &str, count: usize) -> String {
     };
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
+
+#[cfg(test)]
+mod tests;

@@ -247,3 +247,64 @@ fn age(change: &PlannedChange) -> String {
         Some(seconds) => format!("{}?", format_age(seconds)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(outcomes: &[(&str, &str, &str)]) -> String {
+        let change = |(index, (effect, risk, undo)): (usize, &(&str, &str, &str))| {
+            json!({
+                "object": {"apiVersion": "v1", "kind": "PersistentVolume", "name": format!("pv-{index}")},
+                "because": "retain", "steps": [], "effect": effect, "risk": risk, "undo": undo,
+                "notices": [], "reliesOn": [], "terminating": index == 0,
+            })
+        };
+        let plan = json!({
+            "apiVersion": "v1", "kind": "Plan",
+            "metadata": {
+                "command": "retain", "cluster": {}, "tool": {"version": "0"}, "digest": "",
+                "settings": {
+                    "thresholds": {}, "driverAbsent": [], "includeUnknownAge": false,
+                    "includeRecreated": false, "backendVerified": false, "destroyData": false,
+                    "acceptLeak": false, "rolledBack": false, "recordNamespace": "", "journalOnly": false,
+                },
+            },
+            "summary": {"changes": 0, "refusals": 0, "capacity": "0"},
+            "changes": outcomes.iter().enumerate().map(change).collect::<Vec<_>>(),
+            "refusals": [],
+        });
+        let plan: Plan = serde_json::from_value(plan).expect("because it is a plan");
+        let mut out = Vec::new();
+        plan_table(&mut out, &plan, 80).expect("because memory does not fail");
+        String::from_utf8(out).expect("because it is text")
+    }
+
+    #[test]
+    fn what_is_the_same_is_said_once() {
+        let text = shown(&[("a", "none", "never"), ("a", "none", "never")]);
+        assert!(text.ends_with("pv-1\nEach: a.\nRisk: none.\nUndo: never.\n"), "{text}");
+    }
+
+    /// However changes differ, risk and undo of each are shown before the question.
+    #[test]
+    fn what_differs_is_said_of_each_or_of_its_group() {
+        let text = shown(&[("a", "leak", "never"), ("b", "none", "never"), ("c", "leak", "never")]);
+        let expected = [
+            "AGE    SIZE    OBJECT",
+            "       ?       pv/pv-0",
+            "    Terminating",
+            "    a",
+            "       ?       pv/pv-2",
+            "    c",
+            "Risk of the 2 above: leak.",
+            "       ?       pv/pv-1",
+            "    b",
+            "    Risk: none",
+            "Undo: never.",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+}
