@@ -42,8 +42,8 @@ pub fn entries(listed: &[Listed]) -> Vec<Entry> {
     let above: Vec<Option<usize>> = listed
         .iter()
         .map(|it| {
-            let causes = it.causes.iter().filter(|(id, _)| may_fold(&it.id, id));
-            causes.filter_map(|(id, object)| places.get(&(&**id, &**object)).copied()).next()
+            let mut causes = it.causes.iter().filter(|(id, _)| may_fold(&it.id, id));
+            causes.find_map(|(id, object)| places.get(&(&**id, &**object)).copied())
         })
         .collect();
     let roots: Vec<usize> = (0..listed.len()).map(|index| root(&above, index)).collect();

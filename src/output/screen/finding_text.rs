@@ -37,7 +37,9 @@ impl FindingText {
         let own = names(object, kind);
         let marked = |text: &str| marked(text, &own);
         let error = last_error(&finding.evidence).map(|it| marked(&it));
-        let command = finding.remedy.as_ref().and_then(|remedy| remedy.command.as_deref());
+        // Of a remedy that is refused, the reason is the next step.
+        let remedy = finding.remedy.as_ref().filter(|_| finding.verdict.state == "fixable");
+        let command = remedy.and_then(|remedy| remedy.command.as_deref());
         let mut summary = marked(&plain(&finding.summary));
         if error.is_some()
             && let Some(at) = summary.find(QUOTED_ERROR)
@@ -126,9 +128,9 @@ fn replaced(text: &str, name: &str, mark: char) -> String {
             || after.starts_with('.') && after[1..].starts_with(in_name)
             || result.ends_with(in_name);
         if longer {
-            result.push_str(name)
+            result.push_str(name);
         } else {
-            result.push(mark)
+            result.push(mark);
         }
         rest = after;
     }

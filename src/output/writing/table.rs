@@ -1,5 +1,6 @@
 //! Tables of plans and receipts: at most 80 columns wide, with the names of volumes unbroken.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::super::report::{resource_name, short_name, wrap};
@@ -17,7 +18,7 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<
         writeln!(out, "{:<7}{:<8}OBJECT", "AGE", "SIZE")?;
     }
     let shared = Shared::of(&plan.changes);
-    for group in shared.groups(&plan.changes) {
+    for group in groups(&plan.changes) {
         for change in &group {
             one_change(out, change, &shared, width)?;
         }
@@ -68,21 +69,6 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Changes with the same risk and undo, in the order of the first of each.
-    fn groups(&self, changes: &'a [PlannedChange]) -> Vec<Vec<&'a PlannedChange>> {
-        let mut groups: Vec<Vec<&PlannedChange>> = Vec::new();
-        for change in changes {
-            let same = |group: &&mut Vec<&PlannedChange>| {
-                group.iter().any(|it| it.risk == change.risk && it.undo == change.undo)
-            };
-            match groups.iter_mut().find(same) {
-                Some(group) => group.push(change),
-                None => groups.push(vec![change]),
-            }
-        }
-        groups
-    }
-
     /// Risk and undo of a change, where these are not the same for all.
     fn own_outcomes<'c>(
         &self,
@@ -92,6 +78,21 @@ impl<'a> Shared<'a> {
         let undo = self.undo.is_none().then_some(("Undo", &*change.undo));
         risk.into_iter().chain(undo)
     }
+}
+
+/// Changes with the same risk and undo, in the order of the first of each.
+fn groups(changes: &[PlannedChange]) -> Vec<Vec<&PlannedChange>> {
+    let mut groups: Vec<Vec<&PlannedChange>> = Vec::new();
+    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+    for change in changes {
+        let next = groups.len();
+        let group = *known.entry((&change.risk, &change.undo)).or_insert(next);
+        match groups.get_mut(group) {
+            Some(group) => group.push(change),
+            None => groups.push(vec![change]),
+        }
+    }
+    groups
 }
 
 fn one_change(
@@ -156,14 +157,15 @@ fn remover(held: &HeldFinalizer) -> String {
 /// # Errors
 /// When writing fails.
 pub fn refusals(out: &mut dyn Write, refused: &[RefusedChange], width: usize) -> io::Result<()> {
-    let mut told: Vec<&str> = Vec::new();
+    let mut alike: HashMap<&str, Vec<&RefusedChange>> = HashMap::new();
     for refusal in refused {
-        if told.contains(&refusal.reason.as_str()) {
-            continue;
-        }
-        told.push(&refusal.reason);
-        for alike in refused.iter().filter(|it| it.reason == refusal.reason) {
-            writeln!(out, "refused: {}", named(&short_name(&alike.object)))?;
+        alike.entry(&refusal.reason).or_default().push(refusal);
+    }
+    for refusal in refused {
+        // Said with the first of them.
+        let Some(objects) = alike.remove(&*refusal.reason) else { continue };
+        for it in objects {
+            writeln!(out, "refused: {}", named(&short_name(&it.object)))?;
         }
         indented(out, &refusal.reason, width)?;
     }
