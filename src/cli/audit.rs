@@ -108,8 +108,8 @@ impl AuditArgs {
                 .notes
                 .push(format!("--driver-absent {driver}: no object references that driver"));
         }
-        self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
-        let exit = exit(&collected, &settings, fail_on);
+        let worst = self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
+        let exit = exit(&collected, worst, fail_on);
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)
@@ -151,6 +151,7 @@ impl AuditArgs {
         printer(&self.output)
     }
 
+    /// Prints the report, and returns the worst severity in it.
     fn report(
         &self,
         collected: &Collected,
@@ -158,7 +159,7 @@ impl AuditArgs {
         printer: &Printer,
         sort_by: Option<&JsonPath>,
         source: Source,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Severity>, Failure> {
         let cluster = &collected.intake.cluster;
         let tally = collected.assessor.totals(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
@@ -192,7 +193,7 @@ impl AuditArgs {
             }
         }
         tell(collected, "audit");
-        Ok(())
+        Ok(tally.by_severity.into_keys().next())
     }
 }
 
@@ -343,12 +344,10 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// The first that applies.
-fn exit(collected: &Collected, settings: &Settings, fail_on: Option<Severity>) -> Exit {
-    let cluster = &collected.intake.cluster;
+fn exit(collected: &Collected, worst: Option<Severity>, fail_on: Option<Severity>) -> Exit {
     if !collected.blind.is_empty() {
         return Exit::Incomplete;
     }
-    let worst = collected.assessor.totals(cluster, settings).by_severity.into_keys().next();
     match (worst, fail_on) {
         (Some(worst), Some(bound)) if worst <= bound => Exit::Findings,
         _ => Exit::Done,

@@ -168,9 +168,8 @@ fn error_of(evidence: &Evidence) -> Option<String> {
         return None;
     }
     let value = beginning(value);
-    if matches!(&**field, "status.message" | "status.conditions[].message")
-        || field.ends_with("Error.message")
-    {
+    let condition = field.starts_with("status.conditions[") && field.ends_with("].message");
+    if field == "status.message" || field.ends_with("Error.message") || condition {
         return Some(value);
     }
     let event = field.strip_prefix("last ")?;

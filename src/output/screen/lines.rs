@@ -91,19 +91,20 @@ fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
     .collect()
 }
 
-/// Breaks a text into lines of at most `width` columns, a word that has no room in one included.
+/// Breaks a text into lines of at most `width` columns: between words, but not in a quoted command
+/// that has room on a line, and in a word that has none.
 pub fn broken(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let mut rest = word;
+    for word in words(text, width) {
         match lines.last_mut() {
-            Some(line) if line.width() + 1 + rest.width() <= width => {
+            Some(line) if line.width() + 1 + word.width() <= width => {
                 line.push(' ');
-                line.push_str(rest);
+                line.push_str(&word);
                 continue;
             }
             _ => {}
         }
+        let mut rest = &*word;
         while rest.width() > width {
             let head: String = columns(rest.chars(), width.max(2)).into_iter().collect();
             rest = &rest[head.len()..];
@@ -112,6 +113,34 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
         lines.push(rest.to_owned());
     }
     lines
+}
+
+/// The words of a text; a command in backticks is one, unless it is wider than a line.
+fn words(text: &str, width: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut command: Vec<&str> = Vec::new();
+    let whole = |command: &mut Vec<&str>, words: &mut Vec<String>| {
+        let joined = command.join(" ");
+        match joined.width() <= width {
+            true => words.push(joined),
+            false => words.extend(command.iter().map(|word| (*word).to_owned())),
+        }
+        command.clear();
+    };
+    for word in text.split_whitespace() {
+        let odd = word.matches('`').count() % 2 == 1;
+        match (command.is_empty(), odd) {
+            (true, false) => words.push(word.to_owned()),
+            (true, true) | (false, false) => command.push(word),
+            (false, true) => {
+                command.push(word);
+                whole(&mut command, &mut words);
+            }
+        }
+    }
+    // A backtick that nothing closes begins no command.
+    words.extend(command.into_iter().map(str::to_owned));
+    words
 }
 
 /// Breaks a command where a shell allows it: it can be copied as it stands.
@@ -168,6 +197,16 @@ mod tests {
                 assert_eq!(said, text.replace(' ', ""), "nothing is lost");
             }
         }
+    }
+
+    #[test]
+    fn quoted_commands_stay_whole() {
+        let text = "run `kubectl get pv x`: it `shows` more, `never closed at all";
+        assert_eq!(
+            broken(text, 20),
+            ["run", "`kubectl get pv x`:", "it `shows` more,", "`never closed at all"]
+        );
+        assert_eq!(broken("run `kubectl get pv x`", 9), ["run", "`kubectl", "get pv x`"]);
     }
 
     #[test]

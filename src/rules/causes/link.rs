@@ -118,6 +118,10 @@ impl Link {
                 .filter_map(|claim| claim.volume_name.as_deref())
                 .filter_map(|name| volume(cx, name))
                 .collect(),
+            // Before it is scheduled, a pod waits for no attachment.
+            Self::UnattachedVolumesOfPod | Self::AttachmentsOfPod if pod.node.is_none() => {
+                Vec::new()
+            }
             Self::UnattachedVolumesOfPod => claims
                 .filter_map(|claim| claim.volume_name.as_deref())
                 .filter(|name| {
