@@ -14,6 +14,7 @@ mod gaps;
 mod judging;
 mod progress;
 mod rbac;
+mod reading;
 mod terminal;
 mod version;
 mod writing;
