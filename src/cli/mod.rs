@@ -15,6 +15,7 @@ mod judging;
 mod progress;
 mod rbac;
 mod reading;
+mod suggest;
 mod terminal;
 mod version;
 mod writing;

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+mod beside;
 mod unread;
 mod scope;
 mod partial;

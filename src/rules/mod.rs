@@ -19,7 +19,9 @@ mod volume;
 
 pub use assess::{Assessor, subjects};
 pub(crate) use assess::{PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata};
-pub(crate) use explain::{DriverLine, Explanation, ObjectEffect, User, drivers, explain};
+pub(crate) use explain::{
+    DriverLine, EXPLAINED, Explanation, LastError, ObjectEffect, User, drivers, explain,
+};
 pub(crate) use finding::Judgement;
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
