@@ -101,10 +101,9 @@ pub(super) fn dumps<'a>(
 }
 
 fn time(text: &str) -> Result<Time, Failure> {
-    parse_time(text)
-        .ok()
-        .flatten()
-        .ok_or_else(|| Failure::usage(format!("{text:?} is not a time such as 2026-01-31T12:00:00Z")))
+    parse_time(text).ok().flatten().ok_or_else(|| {
+        Failure::usage(format!("{text:?} is not a time such as 2026-01-31T12:00:00Z"))
+    })
 }
 
 fn kind(name: &str) -> Result<Vec<Kind>, Failure> {

@@ -12,18 +12,29 @@ const NAMED: usize = 5;
 /// From how many effects of one operation on they are shown in groups.
 const MANY: usize = 4;
 
-/// Prints the effects of every operation.
+/// The operation that is always told by itself.
+const DELETED: &str = "it is deleted";
+
+/// Prints the effects of every operation. Those that destroy nothing share a line: their reasons are
+/// in `-o json`.
 pub(super) fn print(lines: &mut LabelledLines, outcomes: &[Outcome]) -> io::Result<()> {
-    for of_one in outcomes.chunk_by(|a, b| a.when == b.when) {
+    let keeps =
+        |of_one: &[Outcome]| of_one.iter().all(|it| it.then == "kept" && it.when != DELETED);
+    let by_operation = || outcomes.chunk_by(|a, b| a.when == b.when);
+    for of_one in by_operation().filter(|it| !keeps(it)) {
         let Some(first) = of_one.first() else { continue };
         let label = match &*first.when {
-            "it is deleted" => "If deleted:".to_owned(),
+            DELETED => "If deleted:".to_owned(),
             when => format!("If {when}:"),
         };
         let texts = if of_one.len() < MANY { one_by_one(of_one) } else { in_groups(of_one) };
         lines.list(BOTTOM, &label, texts)?;
     }
-    Ok(())
+    let kept: Vec<_> = by_operation().filter(|it| keeps(it)).filter_map(<[_]>::first).collect();
+    let Some(first) = kept.first() else { return Ok(()) };
+    let label = if first.object.is_some() { "Claims kept if:" } else { "Kept if:" };
+    let when: Vec<_> = kept.iter().map(|it| &*it.when).collect();
+    lines.labelled(BOTTOM, label, &when.join("; "))
 }
 
 fn one_by_one(outcomes: &[Outcome]) -> Vec<String> {

@@ -93,7 +93,9 @@ fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut Explanati
 /// Adds the line that says its state, and the fields that matter.
 fn status(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
     let wanted = set.replicas.unwrap_or(1);
-    draft.status(format!("{wanted} replicas, {} pods", set.pods));
+    let plural = |n: i32| if n == 1 { "" } else { "s" };
+    let pods = set.pods;
+    draft.status(format!("{wanted} replica{} wanted, {pods} pod{}", plural(wanted), plural(pods)));
     draft.terminating(cx, set.metadata.deleting);
     let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
     let none = "none".to_owned();

@@ -199,7 +199,9 @@ fn exemptions_and_bounds_hold_here_too() {
         hang(&on, &left(&on, name), &[EXTERNAL]);
     }
     let chosen = fix(&[&["-n", &*on.name, "--yes"][..], &IS_GONE].concat());
-    admin.refused(5, &[&chosen[..], &["--max", "1"]].concat()).says(&["2 objects", "--max allows 1"]);
+    admin
+        .refused(5, &[&chosen[..], &["--max", "1"]].concat())
+        .says(&["2 objects", "--max allows 1"]);
     let told = admin.run(&chosen).ends(0);
     assert_eq!(told.outcomes("done"), [on.named("one"), on.named("two")], "{:#}", told.json);
 }
