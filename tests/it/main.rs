@@ -6,6 +6,7 @@ mod citations;
 mod cli;
 mod completions;
 mod drivers;
+mod explain;
 mod fixture;
 mod incremental;
 mod journal;

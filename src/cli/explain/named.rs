@@ -108,7 +108,10 @@ fn unknown_kind(resource: &str) -> Failure {
     });
     let typed = resource.to_lowercase();
     let near = nearest(&typed, names);
-    let meant = near.first().map_or_else(String::new, |it| format!("did you mean {it}? "));
+    let meant = match &near[..] {
+        [] => String::new(),
+        some => format!("did you mean {}? ", some.join(" or ")),
+    };
     Failure::usage(format!("\"{shown}\" is not a kind that can be explained"))
         .hint(Some(format!("{meant}{list}")))
 }

@@ -79,16 +79,22 @@ impl<'a> LabelledLines<'a> {
         Ok(())
     }
 
-    /// Writes several texts behind one label, each on a line of its own, its further lines indented.
+    /// Writes several texts behind one label, each on a line of its own. Where there are more than
+    /// one, their further lines are indented.
     pub(super) fn list(
         &mut self,
         column: LabelColumn,
         label: &str,
         texts: impl IntoIterator<Item = String>,
     ) -> io::Result<()> {
+        let mut texts = texts.into_iter().peekable();
         let mut label = label;
-        for text in texts {
-            self.write(column, label, &text, 2)?;
+        let mut hanging = 0;
+        while let Some(text) = texts.next() {
+            if texts.peek().is_some() {
+                hanging = 2;
+            }
+            self.write(column, label, &text, hanging)?;
             label = "";
         }
         Ok(())

@@ -76,6 +76,8 @@ pub struct Explanation {
 struct Screen {
     fields: Vec<(&'static str, String)>,
     notes: Vec<String>,
+    /// Whether any rule is about such objects.
+    judged: bool,
 }
 
 /// What a controller reported last about an object.
@@ -164,7 +166,11 @@ impl Explanation {
             field: it.field.to_owned(),
             value: it.value,
         };
-        let fields = explanation.fields;
+        let screen = Screen {
+            fields: explanation.fields,
+            notes: explanation.notes,
+            judged: explanation.subject.is_some(),
+        };
         Self {
             api_version: API_VERSION.to_owned(),
             kind: "Explanation".to_owned(),
@@ -184,7 +190,7 @@ impl Explanation {
             outcomes: explanation.outcomes.into_iter().map(Outcome::of).collect(),
             open: explanation.open.into_iter().map(str::to_owned).collect(),
             gaps: gaps(explanation.unseen, findings.unseen),
-            screen: Screen { fields, notes: explanation.notes },
+            screen,
         }
     }
 }

@@ -67,7 +67,7 @@ fn in_groups(outcomes: &[Outcome]) -> Vec<String> {
             size => format!(" ({})", format_bytes(size)),
         };
         let shown = if words(then).is_empty() { then } else { words(then) };
-        texts.push(format!("{shown} {}{size}:", group.len()));
+        texts.push(format!("{shown}: {}{size}", group.len()));
         let named = group.iter().take(NAMED).map(|it| match &it.object {
             Some(object) => format!("- {}, {}", short_name(object), it.because),
             None => format!("- {}", it.because),

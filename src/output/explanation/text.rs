@@ -6,7 +6,7 @@ use super::lines::{BOTTOM, LabelColumn, LabelledLines};
 use super::{Explanation, LastError, outcomes};
 use crate::model::shorten;
 use crate::output::report::short_name;
-use crate::output::wire::Finding;
+use crate::output::wire::{Finding, Gap};
 
 /// The labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
@@ -16,6 +16,8 @@ const ERRORS: usize = 3;
 const RELATED: usize = 8;
 /// How many users are shown.
 const USERS: usize = 8;
+/// The flag that settles what a dump does not show; the kind follows it.
+const COMPLETE: &str = "--complete ";
 /// How much of a summary of another object is shown, in characters.
 const SUMMARY: usize = 160;
 
@@ -65,7 +67,7 @@ impl Explanation {
             }
             next(lines, finding, &mut told)?;
         }
-        if self.findings.is_empty() && self.object.kind != "Namespace" {
+        if self.findings.is_empty() && self.screen.judged {
             lines.gap()?;
             let complete = self.gaps.is_empty();
             let none = "No findings about it";
@@ -150,21 +152,41 @@ impl Explanation {
 
     /// What was not read: one line for each reason.
     fn unread(&self, lines: &mut LabelledLines) -> io::Result<()> {
-        let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut by_reason: Vec<(&str, Vec<&Gap>)> = Vec::new();
         for gap in &self.gaps {
-            let what = match &gap.namespace {
-                Some(namespace) => format!("{} in {namespace}", gap.resource),
-                None => gap.resource.clone(),
+            // The flag that settles what a dump does not show ends in the kind.
+            let reason = match gap.reason.strip_suffix(&*gap.resource) {
+                Some(flag) if flag.ends_with(COMPLETE) => flag,
+                _ => &gap.reason,
             };
-            match by_reason.iter_mut().find(|(reason, _)| *reason == gap.reason) {
-                Some((_, known)) if known.contains(&what) => {}
-                Some((_, known)) => known.push(what),
-                None => by_reason.push((&gap.reason, vec![what])),
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, known)) => known.push(gap),
+                None => by_reason.push((reason, vec![gap])),
             }
         }
-        let line = |(reason, what): (&str, Vec<String>)| format!("{}: {reason}", what.join(", "));
-        lines.list(BOTTOM, "Not read:", by_reason.into_iter().map(line))
+        lines.list(BOTTOM, "Not read:", by_reason.into_iter().map(unread_line))
     }
+}
+
+fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
+    let mut what: Vec<String> = Vec::new();
+    let mut kinds: Vec<&str> = Vec::new();
+    let whole: Vec<_> = gaps.iter().filter(|it| it.namespace.is_none()).collect();
+    for gap in &gaps {
+        let named = match &gap.namespace {
+            Some(_) if whole.iter().any(|it| it.resource == gap.resource) => continue,
+            Some(namespace) => format!("{} in {namespace}", gap.resource),
+            None => gap.resource.clone(),
+        };
+        if !what.contains(&named) {
+            what.push(named);
+        }
+        if !kinds.contains(&&*gap.resource) {
+            kinds.push(&gap.resource);
+        }
+    }
+    let settles = if reason.ends_with(COMPLETE) { kinds.join(",") } else { String::new() };
+    format!("{}: {reason}{settles}", what.join(", "))
 }
 
 /// What to do about a finding, unless that was said before.

@@ -26,10 +26,10 @@ pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) 
             }
         };
         // `shouldDelete` of the library behind external provisioners: Released volumes only.
-        let ignores = failed && matches!(owner, Owner::Csi(_) | Owner::External(_));
-        let ignored = if ignores { "; it ignores Failed volumes" } else { "" };
+        let is_external = matches!(owner, Owner::Csi(_) | Owner::External(_));
+        let but = if failed && is_external { "; it ignores Failed volumes" } else { "" };
         let line = describe(&name, &state);
-        add(draft, format!("{line}{ignored}"), Some(&state));
+        add(draft, format!("{line}{but}"), Some(&state));
     }
     if volume.metadata.deleting.is_none() {
         return;
@@ -64,7 +64,7 @@ fn permission(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
             ),
             (Ok(Some(true)), _) | (Ok(Some(false)), None) => {}
             (Ok(None) | Err(_), _) => {
-                draft.open("whether csi-provisioner may patch persistentvolumes (RBAC)")
+                draft.open("whether csi-provisioner may patch persistentvolumes (RBAC)");
             }
         }
     }
@@ -124,15 +124,13 @@ pub(super) fn of_snapshot(cx: &Cx, draft: &mut ExplanationDraft) {
 /// Adds the controller that should remove a finalizer.
 fn blocks(blocking: &BlockingFinalizer, draft: &mut ExplanationDraft) {
     let BlockingFinalizer { finalizer, by, state, managers } = blocking;
+    let set_by = match &managers[..] {
+        [] => String::new(),
+        some => format!(", set by {}", some.join(", ")),
+    };
     let line = match state {
         Some(state) => format!("{}; it should remove {finalizer}", describe(by, state)),
-        None => {
-            let set_by = match &managers[..] {
-                [] => String::new(),
-                some => format!(", set by {}", some.join(", ")),
-            };
-            format!("no known controller removes {finalizer}{set_by}")
-        }
+        None => format!("no known controller removes {finalizer}{set_by}"),
     };
     add(draft, line, state.as_ref());
 }

@@ -155,7 +155,7 @@ fn of_snapshot(cx: &Cx, snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft)
     let source = source.map_or_else(String::new, |it| format!(" of claim {it}"));
     match content.map(|it: &SnapshotContent| (it, it.deletion_policy.as_deref())) {
         Some((it, Some("Delete"))) => {
-            draft.outcome(DELETED, object, "destroyed", format!("snapshot{source}, {}", it.driver))
+            draft.outcome(DELETED, object, "destroyed", format!("snapshot{source}, {}", it.driver));
         }
         Some((it, Some("Retain"))) => draft.outcome(
             DELETED,

@@ -104,7 +104,7 @@ pub(super) fn of_content(cx: &Cx, content: &SnapshotContent) -> ExplanationDraft
         draft.field("snapshot", format!("{namespace}/{name} ({state})"));
         users(cx, namespace, name, &mut draft);
     }
-    draft.field("deletion policy", policy(content));
+    draft.field("deletion policy", content.deletion_policy.as_deref().unwrap_or("none"));
     handle(content, &mut draft);
     if matches!(content.source, SnapshotSource::Volumes(_)) {
         let places = content.places();
