@@ -6,6 +6,7 @@ mod named;
 use clap::Args;
 
 use self::named::NamedObject;
+pub(super) use self::named::short;
 use super::{
     Exit, Failure,
     args::ConnectionArgs,
@@ -38,7 +39,7 @@ pub struct ExplainArgs {
     /// va, vs, vsc, sc, driver or ns; `driver` lists the drivers, and without arguments, all ids are
     /// listed
     #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
-          add = clap_complete::ArgValueCandidates::new(super::complete::rule_ids))]
+          add = clap_complete::ArgValueCandidates::new(super::complete::explained))]
     subject: Vec<String>,
     /// The namespace of the object [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
