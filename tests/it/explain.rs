@@ -1,10 +1,19 @@
-//! `explain` of objects about which there is too much to say.
+//! `explain` of objects of every kind, and of those about which there is too much to say.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
+use kubectl_storage::{
+    cluster::Cluster, model::Kind, output::explanation::Explanation, rules::REGISTRY,
+};
 use serde_json::{Value, json};
 
-use crate::support::Call;
+use crate::{
+    rules::{dump as dump_of, look},
+    support::{Call, read, root},
+};
 
 /// How long an explanation may take in a build without optimisation, on a machine that does other
 /// things.
@@ -96,4 +105,68 @@ fn a_long_message_is_shortened_in_the_text_only() {
     let (kept, rest) = message.split_once('…').expect("because it is longer");
     assert!(kept.len() == 4096 && long.starts_with(kept), "{}", kept.len());
     assert_eq!(rest, format!(" ({} bytes)", long.len()));
+}
+
+/// Objects of every kind that a dump holds, a few of each, as they are typed.
+fn typed(cluster: &Cluster) -> Vec<Vec<String>> {
+    const FEW: usize = 2;
+    let wide = |kind: &str, name: &str| vec![format!("{kind}/{name}")];
+    let within = |kind: &str, namespace: &str, name: &str| {
+        vec![kind.to_owned(), name.to_owned(), "-n".to_owned(), namespace.to_owned()]
+    };
+    let volumes = cluster.volumes().map(|(_, it)| wide("pv", it.name()));
+    let claims = cluster.claims().map(|(_, it)| within("pvc", &it.namespace, &it.metadata.name));
+    let sets = cluster.sets().map(|(_, it)| within("sts", &it.namespace, &it.metadata.name));
+    let pods = cluster.pods().map(|(_, it)| within("pod", &it.namespace, &it.name));
+    let attachments = cluster.attachments().map(|(_, it)| wide("va", &it.metadata.name));
+    let contents = cluster.snapshots().filter(|(_, it)| it.kind == Kind::VolumeSnapshotContent);
+    let contents = contents.map(|(_, it)| wide("vsc", &it.metadata.name));
+    let classes = cluster.classes().map(|(_, it)| wide("sc", &it.metadata.name));
+    let drivers = cluster.drivers();
+    let drivers = drivers.iter().map(|it| wide("driver", it));
+    let namespaces: BTreeSet<_> = cluster.claims().map(|(_, it)| it.namespace.clone()).collect();
+    let namespaces = namespaces.iter().map(|it| wide("ns", it));
+    let few = volumes.take(FEW).chain(claims.take(FEW)).chain(sets.take(FEW)).chain(pods.take(FEW));
+    let few = few.chain(attachments.take(FEW)).chain(contents.take(FEW)).chain(classes.take(FEW));
+    few.chain(drivers.take(FEW)).chain(namespaces.take(FEW)).collect()
+}
+
+/// What is explained of the objects of all fixtures keeps to the schema as JSON, and to the width of
+/// a terminal as text.
+#[test]
+fn every_kind_of_object_is_explained() {
+    let schema = read(&root().join("docs/schema/explanation.v1alpha1.json"));
+    let schema = serde_json::from_str(&schema).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let mut kinds: BTreeSet<String> = BTreeSet::new();
+    for rule in REGISTRY.iter() {
+        let path = dump_of(rule, "found.yaml");
+        if !path.exists() {
+            continue;
+        }
+        let path = path.to_string_lossy().into_owned();
+        for object in typed(&look(rule, "found.yaml").intake.cluster) {
+            let explain = |output: &str| {
+                let words = ["-f", &path, "-o", output].map(str::to_owned);
+                let words = ["explain".to_owned()].into_iter().chain(object.clone()).chain(words);
+                let ran = Call::new(words).run();
+                ran.is_decent(&path);
+                assert!(matches!(ran.code, Some(0 | 4)), "{path} {object:?}: {}", ran.stderr);
+                ran.stdout
+            };
+            let told: Value = serde_json::from_str(&explain("json")).expect("JSON");
+            let wrong: Vec<_> = validator.iter_errors(&told).map(|it| it.to_string()).collect();
+            assert!(wrong.is_empty(), "{path} {object:?}: {wrong:#?}");
+            let read: Explanation = serde_json::from_value(told).expect("its own shape");
+            kinds.insert(read.object.kind);
+            let text = explain("table");
+            for line in text.lines().filter(|line| line.chars().count() > 80) {
+                // Names and commands stay whole, so that they can be copied.
+                let longest = line.split_whitespace().map(|it| it.chars().count()).max();
+                let is_command = line.contains("kubectl storage ");
+                assert!(is_command || longest > Some(30), "{path} {object:?}: {line}");
+            }
+        }
+    }
+    assert!(kinds.len() > 7, "only {kinds:?}");
 }

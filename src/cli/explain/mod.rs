@@ -35,20 +35,20 @@ const RELATED: usize = 200;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The id of a finding, or an object: KIND/NAME or KIND NAME, where KIND is pv, pvc, sts, pod,
-    /// va, vs, vsc, sc, driver or ns; `driver` lists the drivers, and without arguments, all ids are
-    /// listed
+    /// Explain a finding by its id, or an object as KIND/NAME or KIND NAME, where KIND is pv, pvc,
+    /// sts, pod, va, vs, vsc, sc, driver or ns; `driver` alone lists the drivers, and without
+    /// arguments, all ids are listed
     #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
           add = clap_complete::ArgValueCandidates::new(super::complete::explained))]
     subject: Vec<String>,
-    /// The namespace of the object [default: that of the context]
+    /// Find the object in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
     dump: DumpSourceArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
-    /// Output format of an object's explanation: table, json or yaml
+    /// Print the explanation of an object in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
 }
@@ -109,7 +109,7 @@ impl ExplainArgs {
         let key = named.key(&collected.intake.cluster, known.as_deref())?;
         let explained = explained(&mut collected, &settings, &key).await?;
         let Some(explained) = explained else {
-            tell(&collected, "explain");
+            tell(&collected, "audit");
             return Err(named::not_found(&collected.intake.cluster, &key));
         };
         tell_notes(&collected);
@@ -128,7 +128,7 @@ impl ExplainArgs {
         let cluster = &collected.intake.cluster;
         let rows = rules::drivers(&collected.assessor.cx(cluster, &settings));
         terminal::print(|out| finding::list_drivers(out, &rows)).map_err(Failure::error)?;
-        tell(&collected, "explain");
+        tell(&collected, "audit");
         let unseen = cluster.gaps().next().is_some();
         Ok(if unseen { Exit::Incomplete } else { Exit::Done })
     }

@@ -2,7 +2,9 @@
 
 use super::draft::ExplanationDraft;
 use crate::cluster::{Cx, Unseen};
-use crate::facts::{self, BlockingFinalizer, EXTERNAL_PROVISIONER, Owner, PV_PROTECTION};
+use crate::facts::{
+    self, BlockingFinalizer, EXTERNAL_PROVISIONER, FinalizerOwner, Owner, PVC_PROTECTION,
+};
 use crate::model::{
     Attachment, Claim, ClaimPhase, ClaimedVersion, ControllerState, Liveness, Phase, ReclaimPolicy,
     StorageClass, Text, Volume, migrated_driver,
@@ -39,9 +41,11 @@ pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) 
     {
         permission(cx, driver, draft);
     }
+    // While it is bound, only finalizers of third parties do not wait for its claim.
     let is_bound = volume.phase == Phase::Bound;
     for blocking in facts::finalizers_of_volume(cx, volume) {
-        let waits_for_claim = &*blocking.finalizer == PV_PROTECTION && is_bound;
+        let waits_for_claim =
+            is_bound && facts::owner_of(&blocking.finalizer) != FinalizerOwner::Unknown;
         let is_reclaimers = reclaims && blocking.by == owner.describe();
         if !waits_for_claim && !is_reclaimers {
             blocks(&blocking, draft);
@@ -79,10 +83,18 @@ pub(super) fn of_claim(
     draft: &mut ExplanationDraft,
 ) {
     if claim.metadata.deleting.is_some() {
+        let in_use = facts::upstream_in_use(cx, claim).is_ok_and(|pods| !pods.is_empty());
         for blocking in facts::finalizers_of_claim(cx, claim) {
-            blocks(&blocking, draft);
+            let waits_for_pods = in_use && &*blocking.finalizer == PVC_PROTECTION;
+            if !waits_for_pods {
+                blocks(&blocking, draft);
+            }
         }
     } else if claim.phase == ClaimPhase::Pending && claim.volume_name.is_none() {
+        // Until a pod is scheduled, its provisioner has nothing to do.
+        if class.is_some_and(|it| it.waits_for_consumer) && claim.selected_node.is_none() {
+            return;
+        }
         let named = claim.provisioner.as_ref().or(class.map(|it| &it.provisioner));
         if let Some(named) = named.filter(|it| &***it != "kubernetes.io/no-provisioner") {
             provisioner(cx, named, draft);

@@ -204,7 +204,7 @@ fn snapshot_blocks(snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
         }
     }
     if !snapshot.ready && snapshot.metadata.deleting.is_none() {
-        let because = "not ready to use: its deletion may wait until it is cut";
+        let because = "not ready to use; its deletion may wait until the snapshot is taken";
         draft.outcome(DELETED, Some(snapshot.object()), "blocked", because);
     }
 }
@@ -214,7 +214,8 @@ fn snapshot_blocks(snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
 fn pods_block(cx: &Cx, namespace: &Text, draft: &mut ExplanationDraft) {
     let mut told = BTreeSet::new();
     for (_, pod) in cx.cluster().pods() {
-        if pod.namespace != *namespace || pod.claims.is_empty() {
+        // A finished pod is deleted without its kubelet (pod strategy, `CheckGracefulDelete`).
+        if pod.namespace != *namespace || pod.claims.is_empty() || pod.is_finished() {
             continue;
         }
         let Some(node) = &pod.node else { continue };
