@@ -29,6 +29,8 @@ use crate::{
 
 /// The width of what is printed where there is no terminal.
 const WIDTH: usize = 80;
+/// Longer lines are hard to read.
+const WIDEST: usize = 120;
 /// How many findings about other objects are told.
 const RELATED: usize = 200;
 
@@ -68,6 +70,13 @@ impl ExplainArgs {
             },
             [kind, name, ..] => NamedObject::parse(kind, name)?,
         };
+        if let (Some(typed), Some(flag)) = (named.namespace(), &self.namespace)
+            && typed != flag
+        {
+            return Err(Failure::usage(format!(
+                "two namespaces are given: {typed} before the name, {flag} with -n"
+            )));
+        }
         self.object(connection, &named, &format).await
     }
 
@@ -193,7 +202,7 @@ fn print(
     terminal::print(|out| match format {
         Format::Json => write_list::json(out, &whole),
         Format::Yaml => write_list::yaml(out, &whole),
-        _ => whole.print(out, terminal::width().map_or(WIDTH, usize::from)),
+        _ => whole.print(out, terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST))),
     })
     .map_err(Failure::error)?;
     Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })

@@ -22,6 +22,8 @@ const LISTED: usize = 10;
 #[derive(Debug)]
 pub(super) struct NamedObject {
     kind: Kind,
+    /// Typed as KIND/NAMESPACE/NAME, as reports print it.
+    namespace: Option<String>,
     name: String,
 }
 
@@ -51,17 +53,26 @@ impl NamedObject {
             return Err(unknown_kind(resource));
         };
         // Provisioners that are not CSI have a slash in their name: rancher.io/local-path.
-        let slash = name.contains('/') && kind != Kind::CsiDriver;
-        let shown = escape_control(name);
-        if name.is_empty() || slash {
-            let hint = match kind.is_namespaced() {
-                true => "pass the namespace with -n",
+        let (namespace, last) = match name.split_once('/') {
+            Some((namespace, last)) if kind.is_namespaced() => (Some(namespace), last),
+            _ => (None, name),
+        };
+        let slash = last.contains('/') && kind != Kind::CsiDriver;
+        if last.is_empty() || slash || namespace == Some("") {
+            let expected = match kind.is_namespaced() {
+                true => "expected KIND/NAME with -n NAMESPACE, or KIND/NAMESPACE/NAME",
                 false => "expected KIND/NAME or KIND NAME",
             };
-            return Err(Failure::usage(format!("\"{}/{shown}\" names no object", short(kind)))
-                .hint(Some(hint)));
+            let shown = format!("\"{}/{}\"", short(kind), escape_control(name));
+            return Err(Failure::usage(format!("{shown} names no object")).hint(Some(expected)));
         }
-        Ok(Self { kind, name: name.to_owned() })
+        let namespace = namespace.map(str::to_owned);
+        Ok(Self { kind, namespace, name: last.to_owned() })
+    }
+
+    /// The namespace that was typed with it.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     /// The key of the object. In a dump, a name that only one namespace has needs no `-n`.
@@ -70,11 +81,11 @@ impl NamedObject {
         cluster: &Cluster,
         namespace: Option<&str>,
     ) -> Result<ObjectKey, Failure> {
-        let Self { kind, name } = self;
+        let Self { kind, name, .. } = self;
         if !kind.is_namespaced() {
             return Ok(ObjectKey::cluster_wide(*kind, name));
         }
-        if let Some(namespace) = namespace {
+        if let Some(namespace) = self.namespace.as_deref().or(namespace) {
             return Ok(ObjectKey::named(*kind, namespace, name));
         }
         let found = objects(cluster, *kind).into_iter().filter(|(_, it)| **it == **name);

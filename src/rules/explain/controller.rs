@@ -3,7 +3,7 @@
 use super::draft::ExplanationDraft;
 use crate::cluster::{Cx, Unseen};
 use crate::facts::{
-    self, BlockingFinalizer, EXTERNAL_PROVISIONER, FinalizerOwner, Owner, PVC_PROTECTION,
+    self, BlockingFinalizer, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, Owner, PVC_PROTECTION,
 };
 use crate::model::{
     Attachment, Claim, ClaimPhase, ClaimedVersion, ControllerState, Liveness, Phase, ReclaimPolicy,
@@ -46,7 +46,8 @@ pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) 
     for blocking in facts::finalizers_of_volume(cx, volume) {
         let waits_for_claim =
             is_bound && facts::owner_of(&blocking.finalizer) != FinalizerOwner::Unknown;
-        let is_reclaimers = reclaims && blocking.by == owner.describe();
+        let is_reclaimers =
+            reclaims && matches!(&*blocking.finalizer, EXTERNAL_PROVISIONER | IN_TREE);
         if !waits_for_claim && !is_reclaimers {
             blocks(&blocking, draft);
         }
