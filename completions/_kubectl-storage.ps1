@@ -57,8 +57,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;audit' {
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
             [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
             [CompletionResult]::new('--complete', '--complete', [CompletionResultType]::ParameterName, 'Assert that the dump contains every object of these kinds, or of `all` kinds')
             [CompletionResult]::new('--save', '--save', [CompletionResultType]::ParameterName, 'Save exactly what this audit reads, for `audit -f`')
@@ -433,12 +433,18 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;explain' {
-            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'The namespace of the object [default: that of the context]')
-            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'The namespace of the object [default: that of the context]')
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Explain what a saved dump shows: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Explain what a saved dump shows: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output format of an object''s explanation: table, json or yaml')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output format of an object''s explanation: table, json or yaml')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Find the object in this namespace [default: that of the context]')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Find the object in this namespace [default: that of the context]')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
+            [CompletionResult]::new('--complete', '--complete', [CompletionResultType]::ParameterName, 'Assert that the dump contains every object of these kinds, or of `all` kinds')
+            [CompletionResult]::new('--older-than', '--older-than', [CompletionResultType]::ParameterName, 'Report volumes that have been Released for at least this long [default: 7d]')
+            [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'Change a threshold, such as stuck=2h; can be repeated')
+            [CompletionResult]::new('--driver-absent', '--driver-absent', [CompletionResultType]::ParameterName, 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated')
+            [CompletionResult]::new('--record-namespace', '--record-namespace', [CompletionResultType]::ParameterName, 'Find the record of kept backend volumes in this namespace')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print the explanation of an object in this format: table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print the explanation of an object in this format: table, json or yaml')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')

@@ -55,7 +55,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "exp
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "rbac" -d 'Print the smallest ClusterRole for a command, or check your permissions'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "version" -d 'Print the version'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "completion" -d 'Print a completion script, or let kubectl complete the plugin'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s f -l filename -d 'Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l save -d 'Save exactly what this audit reads, for `audit -f`' -r -F
@@ -375,9 +375,15 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s n -l namespace -d 'The namespace of the object [default: that of the context]' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s f -l filename -d 'Explain what a saved dump shows: a file, a folder or - for stdin; can be repeated' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s o -l output -d 'Output format of an object\'s explanation: table, json or yaml' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s n -l namespace -d 'Find the object in this namespace [default: that of the context]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l older-than -d 'Report volumes that have been Released for at least this long [default: 7d]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l threshold -d 'Change a threshold, such as stuck=2h; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l record-namespace -d 'Find the record of kept backend volumes in this namespace' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s o -l output -d 'Print the explanation of an object in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l cluster -d 'Use this cluster of the kubeconfig' -r

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::{Failure, complete};
+use super::{Failure, complete, suggest::nearest};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
@@ -267,33 +267,14 @@ fn plain_name(name: &str) -> Option<String> {
     (!name.is_empty() && name.len() <= 253 && name.chars().all(plain)).then(|| name.to_owned())
 }
 
-/// Complains about an id that no rule has, and names the nearest one.
+/// Says that no rule has an id, and which one may have been meant.
 pub fn unknown_rule(id: &str) -> Failure {
-    // The beginning of an id is nearer to it than any other id.
-    let begins = |rule: &str| !id.is_empty() && rule.starts_with(id);
-    let far = |rule: &str| if begins(rule) { 0 } else { distance(id, rule) };
-    let near = REGISTRY.iter().map(|rule| (far(rule.id), rule.id)).min();
-    let near = near.filter(|(distance, near)| *distance <= near.len() / 2).map(|(_, near)| near);
-    Failure::usage(format!("unknown finding {id:?}")).hint(Some(match near {
-        Some(near) => format!("did you mean {near}? `explain` without an id lists all findings"),
-        None => "`explain` without an id lists all findings".to_owned(),
+    const LIST: &str = "`explain` without an id lists all findings";
+    let near = nearest(id, REGISTRY.iter().map(|rule| rule.id.to_owned()));
+    Failure::usage(format!("unknown finding {id:?}")).hint(Some(match &near[..] {
+        [] => LIST.to_owned(),
+        some => format!("did you mean {}? {LIST}", some.join(" or ")),
     }))
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// The name under which the program is used: `kubectl storage`, or whatever alias kubectl knows
@@ -319,12 +300,5 @@ mod tests {
         ] {
             assert_eq!(display_name(called), name);
         }
-    }
-
-    #[test]
-    fn typing_errors_are_recognised() {
-        assert_eq!(distance("pv-lost", "pv-lost"), 0);
-        assert_eq!(distance("pv-lots", "pv-lost"), 2);
-        assert_eq!(distance("", "abc"), 3);
     }
 }

@@ -7,16 +7,14 @@ use clap_complete::ArgValueCandidates;
 
 use super::{
     Exit, Failure,
-    args::{
-        ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, scope, threshold_candidates,
-        unknown_rule,
-    },
-    collect::{ClusterSource, Collected, collect, tell},
-    complete, terminal,
+    args::{ConnectionArgs, scope, unknown_rule},
+    collect::{Collected, collect, tell},
+    complete,
+    reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
+    terminal,
 };
 use crate::{
-    dump::Input,
-    model::{Kind, Scope, Settings, Severity, Text, Threshold, Time, parse_time},
+    model::{Scope, Settings, Severity, Text},
     output::{
         columns::Columns,
         format::Format,
@@ -31,16 +29,8 @@ use crate::{
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// Audit a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated
-    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
-    filename: Vec<PathBuf>,
-    /// Set the time at which the dump was taken, if the dump lacks it
-    #[arg(long, value_name = "TIME", requires = "filename")]
-    taken_at: Option<String>,
-    /// Assert that the dump contains every object of these kinds, or of `all` kinds
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
-          add = ArgValueCandidates::new(complete::resources))]
-    complete: Vec<String>,
+    #[command(flatten)]
+    dump: DumpSourceArgs,
     /// Save exactly what this audit reads, for `audit -f`
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     save: Option<PathBuf>,
@@ -59,17 +49,8 @@ pub struct AuditArgs {
     /// Leave out these findings; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(complete::rule_ids))]
     ignore: Vec<String>,
-    /// Report volumes that have been Released for at least this long [default: 7d]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    older_than: Option<MinimumAge>,
-    /// Change a threshold, such as stuck=2h; can be repeated
-    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
-    threshold: Vec<ThresholdSetting>,
-    /// Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated
-    #[arg(long, value_name = "DRIVER")]
-    driver_absent: Vec<String>,
     #[command(flatten)]
-    record: RecordArgs,
+    judgement: JudgementArgs,
     /// Exit with code 3 if there is a finding of this severity or worse
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(complete::severities))]
     fail_on: Option<String>,
@@ -94,14 +75,9 @@ impl AuditArgs {
         let printer = self.printer()?;
         let sort_by = self.sort_by.as_deref().map(sort_path).transpose()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
-        let from = self.from(connection)?;
-        let source = match from {
-            ClusterSource::Dumps { .. } => Source::Dump,
-            ClusterSource::Live { .. }
-            | ClusterSource::Watched { .. }
-            | ClusterSource::Named { .. } => Source::Live,
-        };
+        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;
+<<<<<<< HEAD
         let known = collected.intake.cluster.drivers();
         for driver in settings.absent_drivers.iter().filter(|driver| !known.contains(*driver)) {
             collected
@@ -110,26 +86,19 @@ impl AuditArgs {
         }
         let worst = self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
         let exit = exit(&collected, worst, fail_on);
+=======
+        note_unknown_drivers(&mut collected, &settings);
+        self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
+        let exit = exit(&collected, &settings, fail_on);
+>>>>>>> explain
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)
     }
 
-    fn from<'a>(&'a self, connection: &'a ConnectionArgs) -> Result<ClusterSource<'a>, Failure> {
-        if self.filename.is_empty() {
-            return Ok(ClusterSource::Live { connection, namespace: self.namespace.as_deref() });
-        }
-        dumps(&self.filename, self.taken_at.as_deref(), &self.complete)
-    }
-
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        if let Some(MinimumAge(age)) = self.older_than {
-            settings.thresholds.set(Threshold::OlderThan, age);
-        }
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        self.judgement.take_into(&mut settings);
         let ids = |ids: &[String]| {
             let known = |id: &String| match rules::find(id) {
                 Some(rule) => Ok(Text::from(rule.id)),
@@ -142,8 +111,6 @@ impl AuditArgs {
             ignored: ids(&self.ignore)?,
             ..scope(self.namespace.as_deref(), self.selector.as_deref())?
         };
-        settings.recording = self.record.recording();
-        settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
         Ok(settings)
     }
 
@@ -195,21 +162,6 @@ impl AuditArgs {
         tell(collected, "audit");
         Ok(tally.by_severity.into_keys().next())
     }
-}
-
-/// Where to look when dumps were given.
-pub(super) fn dumps<'a>(
-    files: &[PathBuf],
-    taken_at: Option<&str>,
-    complete: &[String],
-) -> Result<ClusterSource<'a>, Failure> {
-    let taken_at = taken_at.map(time).transpose()?;
-    let complete = complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(ClusterSource::Dumps {
-        inputs: files.iter().map(Input::parse).collect(),
-        complete: complete.into_iter().flatten().collect(),
-        taken_at,
-    })
 }
 
 /// Parses `-o`, and reads and parses its template.
@@ -285,21 +237,6 @@ fn severity(text: &str) -> Result<Severity, Failure> {
         let names: Vec<_> = Severity::ALL.into_iter().map(Severity::name).collect();
         Failure::usage(format!("unknown severity {text:?}; known are {}", names.join(", ")))
     })
-}
-
-fn time(text: &str) -> Result<Time, Failure> {
-    parse_time(text).ok().flatten().ok_or_else(|| {
-        Failure::usage(format!("{text:?} is not a time such as 2026-01-31T12:00:00Z"))
-    })
-}
-
-fn kind(name: &str) -> Result<Vec<Kind>, Failure> {
-    if name == "all" {
-        return Ok(Kind::ALL.to_vec());
-    }
-    Kind::parse_resource(name)
-        .map(|kind| vec![kind])
-        .ok_or_else(|| Failure::usage(format!("{name:?} is not a kind that an audit reads")))
 }
 
 /// The summary in one or two lines.

@@ -342,16 +342,21 @@ pub(super) fn dump_failure(error: DumpError) -> Failure {
     Failure { exit, ..Failure::error(error) }.hint(hint)
 }
 
-/// Tells what was not seen, and what else there is to know, on stderr.
-pub(super) fn tell(collected: &Collected, command: &str) {
+/// Tells what there is to know besides what was not seen, on stderr.
+pub(super) fn tell_notes(collected: &Collected) {
     let cluster = &collected.intake.cluster;
-    let blind = &collected.blind;
     for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
         // What is a gap as well is told once.
-        if !blind.iter().any(|it| it.gap.reason == *note) {
+        if !collected.blind.iter().any(|it| it.gap.reason == *note) {
             terminal::note(&format!("note: {}", escape_control(note)));
         }
     }
+}
+
+/// Tells what was not seen, and what else there is to know, on stderr.
+pub(super) fn tell(collected: &Collected, command: &str) {
+    let blind = &collected.blind;
+    tell_notes(collected);
     for line in gaps::lines(blind.iter().map(|it| &it.gap), &kinds()) {
         terminal::note(&format!("not read: {}", escape_control(&line)));
     }

@@ -17,14 +17,23 @@ pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>, looked_at: &[Kind])
     let line = |(reason, gaps): (String, Vec<&Gap>)| {
         let is_lost = |kind| gaps.iter().any(|it| it.kind == kind && it.namespace.is_none());
         let mut listed = looked_at.iter().filter(|kind| kind.is_listed());
-        if gaps.len() > 1 && listed.all(|kind| is_lost(*kind)) {
-            return format!("all kinds: {reason}");
-        }
+        let is_all = gaps.len() > 1 && listed.all(|kind| is_lost(*kind));
+        let mut kinds: Vec<_> = gaps.iter().map(|gap| gap.kind.plural()).collect();
+        kinds.dedup();
         let what: Vec<_> = gaps.iter().map(|gap| named(gap)).collect();
-        format!("{}: {reason}", what.join(", "))
+        let what = if is_all { "all kinds".to_owned() } else { what.join(", ") };
+        let flag = if is_all { "all".to_owned() } else { kinds.join(",") };
+        // What would settle it for one kind settles it for all of them.
+        match reason.strip_suffix(COMPLETE) {
+            Some(reason) => format!("{what}: {reason}{COMPLETE} {flag}"),
+            None => format!("{what}: {reason}"),
+        }
     };
     by_reason.into_iter().map(line).collect()
 }
+
+/// The flag that settles what a dump does not show; the kind follows it.
+const COMPLETE: &str = "--complete";
 
 fn named(gap: &Gap) -> String {
     match &gap.namespace {
@@ -52,7 +61,11 @@ fn alike(gap: &Gap) -> String {
                 .is_some_and(|it| place == format!("in the namespace \"{it}\""));
         told.then(|| format!("forbidden: user {user} may not list them{tried}"))
     });
-    denied.unwrap_or_else(|| reason.clone())
+    let settled = || {
+        let before = reason.strip_suffix(gap.kind.plural())?.strip_suffix(' ')?;
+        before.ends_with(COMPLETE).then(|| before.to_owned())
+    };
+    denied.or_else(settled).unwrap_or_else(|| reason.clone())
 }
 
 /// Phases and policies of a later version of Kubernetes: rules about the known ones pass over
@@ -131,6 +144,23 @@ mod tests {
         assert_eq!(lines(gaps.iter(), &kinds), ["all kinds: it breaks off"]);
         assert_eq!(lines(gaps[1..].iter(), &kinds), ["nodes, leases: it breaks off"]);
         assert_eq!(lines(gaps[..1].iter(), &kinds[..1]), ["pods: it breaks off"]);
+    }
+
+    #[test]
+    fn the_flag_that_settles_it_names_every_kind() {
+        let gap = |kind: Kind| Gap {
+            kind,
+            namespace: None,
+            reason: format!("none; pass --complete {}", kind.plural()),
+        };
+        let kinds = [Kind::Pod, Kind::Node, Kind::Lease];
+        let gaps = kinds.map(gap);
+        assert_eq!(lines(gaps.iter(), &kinds), ["all kinds: none; pass --complete all"]);
+        assert_eq!(
+            lines(gaps[1..].iter(), &kinds),
+            ["nodes, leases: none; pass --complete nodes,leases"]
+        );
+        assert_eq!(lines(gaps[..1].iter(), &kinds), ["pods: none; pass --complete pods"]);
     }
 
     #[test]

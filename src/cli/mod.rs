@@ -14,6 +14,8 @@ mod gaps;
 mod judging;
 mod progress;
 mod rbac;
+mod reading;
+mod suggest;
 mod terminal;
 mod version;
 mod writing;

@@ -42,8 +42,8 @@ pub(crate) use deletion_secret::{SecretState, deletion_secret};
 #[cfg(test)]
 pub(crate) use driver_names::sanitize;
 pub(crate) use event::{
-    EventSeries, FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, brief_error, last_error,
-    last_event, last_event_about,
+    EventSeries, FAILED_DELETE, FAILED_RECYCLE, UNKNOWN_POLICY, brief_error, event_series,
+    last_error, last_event, last_event_about,
 };
 pub(crate) use finalizer::{
     CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,

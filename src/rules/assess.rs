@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+mod beside;
 mod explained;
 mod unread;
 mod scope;

@@ -22,7 +22,9 @@ pub use assess::{Assessor, subjects};
 pub(crate) use assess::{PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata};
 pub(crate) use causes::waits;
 pub use causes::{CAUSES, Cause, Link};
-pub(crate) use explain::{DriverLine, Explanation, ObjectEffect, User, drivers, explain};
+pub(crate) use explain::{
+    DriverLine, EXPLAINED, Explanation, LastError, ObjectEffect, User, drivers, explain,
+};
 pub(crate) use finding::Judgement;
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};

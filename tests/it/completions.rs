@@ -79,7 +79,12 @@ fn kubectl_is_told_flags() {
 #[test]
 fn kubectl_is_told_values() {
     let ids: Vec<_> = REGISTRY.iter().map(|rule| rule.id.to_owned()).collect();
-    for words in [&["audit", "--rule", ""][..], &["audit", "--ignore", ""], &["explain", ""]] {
+    let kinds = ["pv", "pvc", "sts", "pod", "va", "vs", "vsc", "sc", "driver", "ns"];
+    let explained = values(&["explain", ""]);
+    let explained = explained.iter().filter(|it| !it.starts_with('-')).cloned();
+    let kinds = kinds.iter().map(|it| (*it).to_owned());
+    assert_eq!(explained.collect::<Vec<_>>(), ids.iter().cloned().chain(kinds).collect::<Vec<_>>());
+    for words in [&["audit", "--rule", ""][..], &["audit", "--ignore", ""]] {
         let found = values(words);
         let known: Vec<_> = found.iter().filter(|it| !it.starts_with('-')).cloned().collect();
         assert_eq!(known, ids, "{words:?}");

@@ -8,6 +8,7 @@ mod citations;
 mod cli;
 mod completions;
 mod drivers;
+mod explain;
 mod fixture;
 mod incremental;
 mod journal;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Failure, args::ConnectionArgs, audit::dumps, collect::ClusterSource};
+use super::{Failure, args::ConnectionArgs, collect::ClusterSource, reading::dumps};
 use crate::{
     client::RequestTimeout,
     model::{SecretAssertion, Settings, Threshold, escape_control},

@@ -8,8 +8,8 @@ use super::{Interrupt, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, typed_objects},
-    audit::dumps,
     collect::{ClusterSource, collect},
+    reading::dumps,
 };
 use crate::model::{Kind, ObjectKey};
 use crate::plan;

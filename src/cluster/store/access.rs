@@ -6,7 +6,7 @@ use super::{Cluster, object_key};
 use crate::cluster::{Dirty, Subject};
 use crate::model::{
     Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind, ObjectId, ObjectKey, PodUse,
-    SnapshotContent, StatefulSet, StorageClass, Text, Volume,
+    SnapshotContent, StatefulSet, StorageClass, Text, Volume, VolumeSnapshot,
 };
 
 impl Cluster {
@@ -25,23 +25,32 @@ impl Cluster {
         (self.tables.volumes.len(), self.tables.claims.len())
     }
 
-    /// The subject of a volume, a claim, a `StatefulSet` or an attachment that was read; `None` for
-    /// other kinds.
+    /// The subject of an object that was read, and that rules judge; `None` for other kinds.
     pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
         let (kind, namespace, name) = object_key(key);
+        let tables = &self.tables;
         match kind {
             Kind::PersistentVolume => {
-                self.tables.volumes.find(kind, namespace, name).map(Subject::Volume)
+                tables.volumes.find(kind, namespace, name).map(Subject::Volume)
             }
             Kind::PersistentVolumeClaim => {
-                self.tables.claims.find(kind, namespace, name).map(Subject::Claim)
+                tables.claims.find(kind, namespace, name).map(Subject::Claim)
             }
             Kind::StatefulSet => {
-                self.tables.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
+                tables.workloads.find(kind, namespace, name).map(Subject::StatefulSet)
             }
             Kind::VolumeAttachment => {
-                self.tables.attachments.find(kind, namespace, name).map(Subject::Attachment)
+                tables.attachments.find(kind, namespace, name).map(Subject::Attachment)
             }
+            Kind::Pod => tables.pods.find(kind, namespace, name).map(Subject::Pod),
+            Kind::StorageClass => tables.classes.find(kind, namespace, name).map(Subject::Class),
+            Kind::VolumeAttributesClass => {
+                tables.attributes_classes.find(kind, namespace, name).map(Subject::AttributesClass)
+            }
+            Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
+                tables.snapshots.find(kind, namespace, name).map(Subject::Snapshot)
+            }
+            Kind::CsiDriver => Some(Subject::Driver(name.into())),
             _ => None,
         }
     }
@@ -119,6 +128,11 @@ impl Cluster {
     /// All snapshot contents.
     pub fn snapshots(&self) -> impl Iterator<Item = (ObjectId, &SnapshotContent)> {
         self.tables.snapshots.iter()
+    }
+
+    /// All `VolumeSnapshot`s.
+    pub fn volume_snapshots(&self) -> impl Iterator<Item = (ObjectId, &VolumeSnapshot)> {
+        self.tables.volume_snapshots.iter()
     }
 
     /// All kept backend volumes.

@@ -1,19 +1,22 @@
 //! Explanation of a claim.
 
 use super::super::finding::shown_uid;
-use super::{Explanation, ExplanationDraft, User, set};
+use super::draft::{ExplanationDraft, lasting};
+use super::{controller, error, neighbours, set};
 use crate::cluster::Cx;
 use crate::facts::{
     self, Ownership, PVC_PROTECTION, UnsafeReason,
     retention::{self, Operation, Propagation, SetSituation, TemplateClaim},
 };
-use crate::model::{Claim, ClaimPhase, Kind, Volume, format_time};
+use crate::model::{Age, Claim, ClaimPhase, Kind, StorageClass, Volume, format_bytes, format_time};
 
 const DELETED: &str = "it is deleted";
 
-pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
+pub(super) fn explain(cx: &Cx, claim: &Claim) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(claim.object());
+    status(cx, claim, &mut draft);
     let volume = state(cx, claim, &mut draft);
+    let class = fields(cx, claim, &mut draft);
     why(cx, claim, &mut draft);
     users(cx, claim, &mut draft);
     let member = draft.seen(retention::membership(cx, claim));
@@ -26,8 +29,8 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
                 let pairs = pairs
                     .map(|it| format!("template {} of set {}", it.template, it.set.metadata.name));
                 let pairs: Vec<_> = pairs.collect();
-                draft.because(format!(
-                    "its name fits {}: whose it is cannot be told",
+                draft.note(format!(
+                    "its name fits {}; which of them it belongs to is unknown",
                     pairs.join(" as well as ")
                 ));
             }
@@ -39,7 +42,21 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> Explanation {
     } else {
         pods_deleted(cx, claim, volume, &mut draft);
     }
-    draft.done()
+    controller::of_claim(cx, claim, class, &mut draft);
+    neighbours::around_claim(cx, claim, &mut draft);
+    error::of_claim(cx, claim, &mut draft);
+    draft
+}
+
+fn status(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
+    // A claim that has no volume yet has been Pending since its creation; of later changes of the
+    // phase nothing keeps the time.
+    let since = match (&claim.phase, &claim.volume_name, claim.metadata.deleting) {
+        (ClaimPhase::Pending, None, None) => lasting(cx, &Age::stamped(claim.metadata.created)),
+        _ => None,
+    };
+    draft.status(format!("{}{}", claim.phase, since.unwrap_or_default()));
+    draft.terminating(cx, claim.metadata.deleting);
 }
 
 fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option<&'a Volume> {
@@ -48,6 +65,15 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option
     let volume = claim.volume_name.as_deref().and_then(|it| draft.seen(cx.volume(it)).flatten());
     if let Some(volume) = volume {
         draft.show("reclaim policy of its volume", volume.reclaim_policy.to_string());
+    }
+    if let Some(requested) = claim.requested {
+        draft.show("spec.resources.requests.storage", format_bytes(requested));
+    }
+    if let Some(capacity) = claim.capacity {
+        draft.show("status.capacity.storage", format_bytes(capacity));
+    }
+    for condition in claim.conditions.iter().filter(|it| it.holds) {
+        draft.show("status.conditions", condition_words(&condition.kind, &condition.message));
     }
     if let Some(time) = &claim.metadata.deleting {
         draft.show("metadata.deletionTimestamp", format_time(time));
@@ -62,24 +88,91 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option
     volume
 }
 
+fn condition_words(kind: &str, message: &str) -> String {
+    if message.is_empty() { kind.to_owned() } else { format!("{kind}; {message}") }
+}
+
+/// Adds the fields that matter, and returns the class.
+fn fields<'a>(
+    cx: &Cx<'a>,
+    claim: &Claim,
+    draft: &mut ExplanationDraft,
+) -> Option<&'a StorageClass> {
+    let volume = match &claim.volume_name {
+        None => "none".to_owned(),
+        Some(name) => match draft.seen(cx.volume(name)) {
+            None => format!("{name} (not read)"),
+            Some(None) => format!("{name} (does not exist)"),
+            Some(Some(volume)) => {
+                let terminating =
+                    if volume.metadata.deleting.is_some() { ", Terminating" } else { "" };
+                format!("{name} ({}{terminating}, policy {})", volume.phase, volume.reclaim_policy)
+            }
+        },
+    };
+    draft.field("volume", volume);
+    let class = claim.class.as_ref().filter(|it| !it.is_empty());
+    let class = class.and_then(|name| {
+        let found = draft.seen(cx.claimed_class(name));
+        let state = match found {
+            None => " (not read)".to_owned(),
+            Some(None) => " (does not exist)".to_owned(),
+            Some(Some(class)) => format!(" (provisioner {})", class.provisioner),
+        };
+        draft.field("class", format!("{name}{state}"));
+        found.flatten()
+    });
+    match (claim.requested, claim.capacity) {
+        (Some(requested), Some(capacity)) if requested != capacity => draft.field(
+            "capacity",
+            format!("{}, requested {}", format_bytes(capacity), format_bytes(requested)),
+        ),
+        (_, Some(size)) | (Some(size), None) => draft.field("capacity", format_bytes(size)),
+        (None, None) => {}
+    }
+    if claim.phase == ClaimPhase::Pending
+        && let Some(name) = &claim.selected_node
+    {
+        let node = draft.seen(facts::node_state(cx, name, Kind::PersistentVolumeClaim));
+        let state = match node {
+            None => "not read".to_owned(),
+            Some(None) => "does not exist".to_owned(),
+            Some(Some(state)) => state,
+        };
+        draft.field("selected node", format!("{name} ({state})"));
+    }
+    for condition in claim.conditions.iter().filter(|it| it.holds && &*it.kind != "Unused") {
+        draft.field("condition", condition_words(&condition.kind, &condition.message));
+    }
+    for owner in &claim.metadata.owners {
+        let state = match facts::ownership(cx, claim, owner) {
+            Ok(Ownership::Solid) => "exists",
+            Ok(Ownership::Dangling) => "does not exist, or has another uid",
+            Err(_) => "whether it exists is unknown",
+        };
+        draft.field("owner", format!("{} {} ({state})", owner.kind, owner.name));
+    }
+    draft.finalizers(&claim.metadata, &[PVC_PROTECTION]);
+    class
+}
+
 fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     match &claim.phase {
-        ClaimPhase::Lost => {
-            draft.because("the volume that it was bound to is gone, or belongs to another claim");
-        }
+        ClaimPhase::Lost => draft
+            .because("the volume that it was bound to does not exist, or belongs to another claim"),
         ClaimPhase::Pending if claim.volume_name.is_none() => {
-            draft.because("no volume was found or made for it yet");
+            draft.because("no volume was bound to it or provisioned for it yet");
         }
         ClaimPhase::Pending | ClaimPhase::Bound | ClaimPhase::Other(_) => {}
     }
     if claim.metadata.deleting.is_some() {
         let holders = draft.seen(facts::upstream_in_use(cx, claim)).unwrap_or_default();
         if holders.is_empty() {
-            draft.because("somebody deleted it, and no scheduled pod names it: it goes when its finalizers are gone");
+            draft.note("its deletion was requested, and no scheduled pod uses it; it remains until its finalizers are removed");
         } else {
             let pods: Vec<_> = holders.iter().map(|it| it.pod.object().to_string()).collect();
-            draft.because(format!(
-                "somebody deleted it, which nothing takes back; it waits for {}",
+            draft.note(format!(
+                "its deletion was requested (irreversible); it waits until these pods are deleted: {}",
                 pods.join(", ")
             ));
         }
@@ -88,7 +181,7 @@ fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
         match facts::ownership(cx, claim, owner) {
             Ok(Ownership::Solid) => {}
             Ok(Ownership::Dangling) => draft.because(format!(
-                "its owner {} {} is gone, or another one has its name",
+                "its owner {} {} does not exist, or another object has its name",
                 owner.kind, owner.name
             )),
             Err(unseen) => draft.unseen(unseen),
@@ -113,7 +206,7 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
             // The object is printed next to it.
             let words = reason.words();
             let how = words.strip_prefix(&format!("{object} ")).unwrap_or(&words).to_owned();
-            draft.explanation.users.push(User { object, how, holds });
+            draft.user(object, how, holds);
         }
     }
     for unseen in found.unseen {
@@ -121,8 +214,8 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     }
     if let Some(unused) = claim.condition("Unused") {
         let since = unused.since.as_ref().map_or_else(|| "<unknown>".to_owned(), format_time);
-        draft.because(format!(
-            "the server says that no pod has used it since {since}: evidence, not proof, since it ignores finished pods and began when the feature was switched on"
+        draft.note(format!(
+            "condition Unused: no pod has used it since {since}; finished pods do not count, nor does use before the server had this condition"
         ));
     }
 }
@@ -130,11 +223,17 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
 fn membership(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut ExplanationDraft) {
     let set = member.set;
     let range = set::range(set);
-    let wanted = if member.is_wanted() { "wants" } else { "does not want" };
+    let wanted = if member.is_wanted() { "in" } else { "outside" };
+    let (template, ordinal) = (member.template, member.ordinal);
+    draft.field(
+        "set",
+        format!(
+            "{}, template {template}, ordinal {ordinal} ({wanted} its range {range})",
+            set.object()
+        ),
+    );
     draft.because(format!(
-        "it is the claim of template {} and ordinal {} of {}, which {wanted} that ordinal ({range})",
-        member.template,
-        member.ordinal,
+        "it is the claim of template {template} and ordinal {ordinal} of {}, {wanted} its range {range}",
         set.object()
     ));
     if let Some(pod) = draft.seen(member.pod(cx)).flatten() {
@@ -145,13 +244,13 @@ fn membership(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explan
             &member.pod_state(&pod.name, Some(pod)),
             retention::ReferenceForm::of(cx.server()),
         );
-        draft.because(set::describe_update(&next));
+        draft.note(set::describe_update(&next));
     }
 }
 
 fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
     if claim.metadata.deleting.is_some() {
-        draft.outcome(DELETED, None, "unaffected", "it is being deleted already");
+        draft.outcome(DELETED, None, "unaffected", "already Terminating");
     } else if let Some(holders) = draft.seen(facts::upstream_in_use(cx, claim)) {
         let protected = claim.metadata.has_finalizer(PVC_PROTECTION);
         match holders.first() {
@@ -159,14 +258,14 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Explanat
                 DELETED,
                 None,
                 "deleted",
-                format!("finalizer {PVC_PROTECTION} is missing: it goes at once, under a running pod too"),
+                format!("it lacks finalizer {PVC_PROTECTION}: it is deleted immediately, also while a pod uses it"),
             ),
             Some(first) => draft.outcome(
                 DELETED,
                 None,
                 "deleted-later",
                 format!(
-                    "it becomes Terminating, which nothing takes back, and goes when the last pod is gone: {}{}",
+                    "it becomes Terminating (irreversible), and is deleted after the last of its pods is deleted: {}{}",
                     first.pod.object(),
                     if holders.len() > 1 { format!(" and {} more", holders.len() - 1) } else { String::new() }
                 ),
@@ -175,7 +274,7 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Explanat
                 DELETED,
                 None,
                 "deleted",
-                "no scheduled pod names it, and Kubernetes waits for no others: it goes at once",
+                "no scheduled pod uses it, and Kubernetes waits for nothing else: it is deleted immediately",
             ),
         }
     }
@@ -184,7 +283,7 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Explanat
             let then = facts::when_claim_is_deleted(cx, volume);
             draft.deletion_effect(DELETED, Some(volume.object()), then);
         }
-        None => draft.outcome(DELETED, None, "no-data", "no volume is known that would go with it"),
+        None => draft.outcome(DELETED, None, "no-data", "no volume is bound to it"),
     }
 }
 
@@ -237,9 +336,19 @@ fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Exp
             "it is an ephemeral volume of its pod: the garbage collector deletes it with the pod",
         );
     } else if claim.metadata.deleting.is_some() {
-        draft.outcome(WHEN, None, "deleted", "it was deleted before, and only waits for them");
+        draft.outcome(
+            WHEN,
+            None,
+            "deleted",
+            "its deletion was requested before, and only waits for them",
+        );
     } else {
-        draft.outcome(WHEN, None, "kept", "nothing deletes a claim because its pods are gone");
+        draft.outcome(
+            WHEN,
+            None,
+            "kept",
+            "no controller deletes a claim because its pods are deleted",
+        );
         return;
     }
     if let Some(volume) = volume {

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Explanation, ExplanationDraft};
-use crate::cluster::Cx;
+use super::draft::ExplanationDraft;
+use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers::{self, Fate, ObjectDropped};
 use crate::facts;
-use crate::model::{Kind, ObjectKey, ObjectRef, Text};
+use crate::model::{Kind, Liveness, ObjectKey, ObjectRef, Text, migrated_driver};
 
+/// The field of a probe for its provisioner.
+const PROBE: &str = "looked for";
 /// How many volumes that share storage are named.
 const SHOWN: usize = 20;
 
-pub(super) fn explain(cx: &Cx, driver: &Text) -> Explanation {
+pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
     let family = drivers::family(driver);
     let object = ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None };
     let mut draft = ExplanationDraft::new(object);
@@ -36,13 +38,31 @@ pub(super) fn explain(cx: &Cx, driver: &Text) -> Explanation {
         }
     }
     if family.reads_class {
-        draft.because(
+        draft.note(
             "deletion reads the StorageClass of a volume: without it, as it was, none is reclaimed",
         );
     }
     provisioner(cx, driver, family, &mut draft);
     volumes(cx, driver, &mut draft);
-    draft.done()
+    neighbours(cx, driver, &mut draft);
+    // Probes matter to a reader only as long as none of them has found it.
+    let is_running = facts::provisioner(cx, driver).liveness == Liveness::Alive;
+    let shown = draft.explanation.state.iter().filter(|it| !(is_running && it.field == PROBE));
+    draft.explanation.fields = shown.map(|it| (it.field, it.value.clone())).collect();
+    draft
+}
+
+/// Adds the volumes, attachments and classes of a driver.
+fn neighbours(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
+    let cluster = cx.cluster();
+    let volumes = cx.volumes_of_driver(driver).filter_map(|it| cluster.subject(&it.object().key));
+    draft.hangs_on(volumes);
+    let attachments = cluster.attachments().filter(|(_, it)| it.attacher == *driver);
+    draft.hangs_on(attachments.map(|(id, _)| Subject::Attachment(id)));
+    let classes = cluster.classes().filter(|(_, it)| {
+        it.provisioner == *driver || migrated_driver(&it.provisioner) == Some(&**driver)
+    });
+    draft.hangs_on(classes.map(|(id, _)| Subject::Class(id)));
 }
 
 /// The name of a family, in words that follow the name of a driver.
@@ -65,12 +85,20 @@ const fn clones(fate: Fate) -> &'static str {
 
 fn provisioner(cx: &Cx, driver: &Text, family: &drivers::Family, draft: &mut ExplanationDraft) {
     let state = facts::provisioner(cx, driver);
+    draft.status(match state.liveness {
+        Liveness::Alive => "its provisioner is running",
+        Liveness::Absent => "its provisioner is absent",
+        Liveness::Unknown => "whether its provisioner runs is unknown",
+    });
     draft.show("provisioner", state.describe());
+    if let Some((kind, reason)) = &state.unseen {
+        draft.unseen(Unseen { kind: *kind, namespace: None, reason: reason.clone() });
+    }
     for probe in &state.probes {
-        draft.show("looked for", format!("{}: {}", probe.what, probe.describe()));
+        draft.show(PROBE, format!("{}: {}", probe.what, probe.describe()));
     }
     if let Some(by) = family.provisioner.hidden {
-        draft.because(by);
+        draft.note(by);
     }
     for claimed in facts::claimed_versions(cx, driver) {
         draft.show("claimed version", format!("{}: {}", claimed.object, claimed.image));
@@ -96,16 +124,16 @@ fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
         sharing += 1;
         if sharing <= SHOWN {
             let (volume, other) = (volume.object(), other.object());
-            draft.because(format!("{volume} shares storage: {other} {}", facts::lies(overlap)));
+            draft.note(format!("{volume} shares storage: {other} {}", facts::lies(overlap)));
         }
     }
     let counted: Vec<_> = phases.iter().map(|(phase, n)| format!("{n} {phase}")).collect();
     let none = "none".to_owned();
     draft.show("volumes", if counted.is_empty() { none } else { counted.join(", ") });
     if sharing > SHOWN {
-        draft.because(format!("{sharing} of its volumes share storage with another one"));
+        draft.note(format!("{sharing} of its volumes share storage with another one"));
     }
     if let Some(why) = facts::undecided_identity(cx, driver) {
-        draft.because(format!("its handles do not tell its volumes apart: {why}"));
+        draft.note(format!("its handles do not tell its volumes apart: {why}"));
     }
 }

@@ -1,28 +1,63 @@
-//! Explanations of one object: its state and the reasons, its users, and the effects of operations.
+//! Explanations of one object: its state and the reasons, its last errors, its users, the effects of
+//! operations, and the objects that it hangs on.
 //!
 //! Nothing is decided here: the texts are built from the facts that rules and remedies use.
 
+mod attachment;
 mod claim;
+mod class;
+mod controller;
+mod draft;
 mod driver;
+mod error;
+mod namespace;
+mod neighbours;
+mod pod;
+mod question;
 mod set;
+mod snapshot;
 mod volume;
 
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 
-use super::Assessor;
-use crate::cluster::{Cluster, Cx, Seen, Subject, Unseen};
-use crate::facts::DeletionEffect;
-use crate::model::{Evidence, Kind, ObjectRef, Settings, Text, migrated_driver};
+use crate::cluster::{Cx, Subject, Unseen};
+use crate::model::{Bytes, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver};
+
+/// The kinds that can be explained, in the order in which they are listed to users.
+pub const EXPLAINED: [Kind; 10] = [
+    Kind::PersistentVolume,
+    Kind::PersistentVolumeClaim,
+    Kind::StatefulSet,
+    Kind::Pod,
+    Kind::VolumeAttachment,
+    Kind::VolumeSnapshot,
+    Kind::VolumeSnapshotContent,
+    Kind::StorageClass,
+    Kind::CsiDriver,
+    Kind::Namespace,
+];
 
 /// The explanation of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The object.
     pub object: ObjectRef,
-    /// The fields that show its state.
+    /// What rules judge it as; `None` if no rule is about such objects.
+    pub subject: Option<Subject>,
+    /// Its state and since when, such as `Released, Terminating for 23h`.
+    pub status: String,
+    /// The few fields that matter to a reader, with short labels.
+    pub fields: Vec<(&'static str, String)>,
+    /// All fields that show its state.
     pub state: Vec<Evidence>,
     /// Why it is in this state, each a sentence without a full stop.
     pub because: Vec<String>,
+    /// Those of them that no field shows.
+    pub notes: Vec<String>,
+    /// The last errors about it and about objects that it hangs on: its own first, newest first.
+    pub errors: Vec<LastError>,
+    /// The controllers that have to act on it now, each with its state.
+    pub controllers: Vec<String>,
     /// Its users.
     pub users: Vec<User>,
     /// The kinds of users that were checked; others may use it too.
@@ -31,6 +66,31 @@ pub struct Explanation {
     pub outcomes: Vec<ObjectEffect>,
     /// What is missing, because it was not read.
     pub unseen: Vec<Unseen>,
+    /// The questions that are open therefore, each in the form "whether it is attached".
+    pub open: Vec<&'static str>,
+    /// The objects that it hangs on.
+    pub neighbours: BTreeSet<Subject>,
+}
+
+/// What a controller reported last about an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastError {
+    /// The object that it is about.
+    pub object: ObjectRef,
+    /// The component that reported it, or the field of the object that holds it.
+    pub source: String,
+    /// The reason of its event; empty for fields.
+    pub reason: String,
+    /// Its own words.
+    pub message: String,
+    /// Whether it is an error, rather than progress.
+    pub is_error: bool,
+    /// How often it was reported, as far as the events tell.
+    pub count: Option<u64>,
+    /// When it was reported first, as far as the events tell.
+    pub first: Option<Time>,
+    /// When it was reported last.
+    pub last: Option<Time>,
 }
 
 /// A user of an object.
@@ -56,24 +116,31 @@ pub struct ObjectEffect {
     pub then: &'static str,
     /// Why, as a sentence without a full stop.
     pub because: String,
+    /// The capacity of the volume that it is about, where volumes are added up.
+    pub capacity: Option<Bytes>,
 }
 
-/// Explains an object; `None` if it does not exist, or cannot be explained because of its kind.
-pub fn explain(cluster: &Cluster, settings: &Settings, subject: &Subject) -> Option<Explanation> {
-    let facts = RefCell::default();
-    let cx = Cx::new(cluster, settings, &facts);
-    match subject {
-        Subject::Volume(id) => cluster.volume_at(*id).map(|it| volume::explain(&cx, it)),
-        Subject::Claim(id) => cluster.claim_at(*id).map(|it| claim::explain(&cx, it)),
-        Subject::Driver(name) => Some(driver::explain(&cx, name)),
-        Subject::StatefulSet(id) => cluster.set_at(*id).map(|it| set::explain(&cx, it)),
-        Subject::Attachment(_)
-        | Subject::Pod(_)
-        | Subject::Class(_)
-        | Subject::AttributesClass(_)
-        | Subject::Snapshot(_)
-        | Subject::Backend(_) => None,
-    }
+/// Explains an object; `None` if it was not read, or cannot be explained because of its kind.
+pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
+    let cluster = cx.cluster();
+    let subject = cluster.subject(key);
+    let draft = match (&subject, key.kind, &key.namespace) {
+        (Some(Subject::Volume(id)), ..) => volume::explain(cx, cluster.volume_at(*id)?),
+        (Some(Subject::Claim(id)), ..) => claim::explain(cx, cluster.claim_at(*id)?),
+        (Some(Subject::StatefulSet(id)), ..) => set::explain(cx, cluster.set_at(*id)?),
+        (Some(Subject::Attachment(id)), ..) => attachment::explain(cx, cluster.attachment_at(*id)?),
+        (Some(Subject::Pod(id)), ..) => pod::explain(cx, cluster.pod_at(*id)?),
+        (Some(Subject::Class(id)), ..) => class::explain(cx, cluster.class_at(*id)?),
+        (Some(Subject::Snapshot(id)), ..) => snapshot::of_content(cx, cluster.snapshot_at(*id)?),
+        (Some(Subject::Driver(name)), ..) => driver::explain(cx, name),
+        (_, Kind::VolumeSnapshot, Some(namespace)) => {
+            let found = cx.volume_snapshot(namespace, &key.name);
+            snapshot::explain(cx, found.ok().flatten()?)
+        }
+        (_, Kind::Namespace, _) => namespace::explain(cx, &Text::from(&*key.name)),
+        (None | Some(Subject::AttributesClass(_) | Subject::Backend(_)), ..) => return None,
+    };
+    Some(draft.done(subject))
 }
 
 /// A driver of the cluster, in a line.
@@ -90,97 +157,14 @@ pub struct DriverLine {
 }
 
 /// Returns every driver and provisioner that the cluster has.
-pub fn drivers(cluster: &Cluster, settings: &Settings) -> Vec<DriverLine> {
-    let facts = RefCell::default();
-    let cx = Cx::new(cluster, settings, &facts);
+pub fn drivers(cx: &Cx) -> Vec<DriverLine> {
     let line = |name: Text| DriverLine {
         title: driver::known_as(crate::drivers::family(&name)),
         volumes: cx.volumes_of_driver(&name).count(),
-        provisioner: crate::facts::provisioner(&cx, &name).liveness.name(),
+        provisioner: crate::facts::provisioner(cx, &name).liveness.name(),
         name,
     };
     // Volumes of migrated plugins are those of their CSI driver.
-    let drivers = cluster.drivers().into_iter().filter(|name| migrated_driver(name).is_none());
-    drivers.map(line).collect()
-}
-
-impl Assessor {
-    /// All findings about one subject, whatever the scope, worst first.
-    pub fn findings_of(
-        &self,
-        cluster: &Cluster,
-        settings: &Settings,
-        subject: &Subject,
-    ) -> Vec<crate::model::Finding> {
-        let judged =
-            super::REGISTRY.iter().map(|rule| self.judge(cluster, settings, subject, rule));
-        let mut findings: Vec<_> = judged.filter_map(|judged| judged.finding).collect();
-        findings.sort_by_key(|finding| finding.severity);
-        let cx = self.cx(cluster, settings);
-        for finding in &mut findings {
-            finding.caused_by = self.caused_by(&cx, subject, finding.rule);
-        }
-        findings
-    }
-}
-
-/// An explanation while it is built.
-struct ExplanationDraft {
-    explanation: Explanation,
-    shown: String,
-}
-
-impl ExplanationDraft {
-    fn new(object: ObjectRef) -> Self {
-        let shown = object.to_string();
-        let explanation = Explanation {
-            object,
-            state: Vec::new(),
-            because: Vec::new(),
-            users: Vec::new(),
-            looked_at: Vec::new(),
-            outcomes: Vec::new(),
-            unseen: Vec::new(),
-        };
-        Self { explanation, shown }
-    }
-
-    fn show(&mut self, field: &'static str, value: impl Into<String>) {
-        let object = self.shown.clone();
-        self.explanation.state.push(Evidence { object, field, value: value.into() });
-    }
-
-    fn because(&mut self, sentence: impl Into<String>) {
-        self.explanation.because.push(sentence.into());
-    }
-
-    fn outcome(
-        &mut self,
-        when: &str,
-        object: Option<ObjectRef>,
-        then: &'static str,
-        because: impl Into<String>,
-    ) {
-        let (when, because) = (when.to_owned(), because.into());
-        self.explanation.outcomes.push(ObjectEffect { when, object, then, because });
-    }
-
-    fn deletion_effect(&mut self, when: &str, object: Option<ObjectRef>, effect: DeletionEffect) {
-        self.outcome(when, object, effect.data.name(), effect.because);
-    }
-
-    /// Unwraps what was read; records what was not.
-    fn seen<T>(&mut self, seen: Seen<T>) -> Option<T> {
-        seen.map_err(|unseen| self.unseen(unseen)).ok()
-    }
-
-    fn unseen(&mut self, unseen: Unseen) {
-        if !self.explanation.unseen.contains(&unseen) {
-            self.explanation.unseen.push(unseen);
-        }
-    }
-
-    fn done(self) -> Explanation {
-        self.explanation
-    }
+    let drivers = cx.cluster().drivers().into_iter();
+    drivers.filter(|name| migrated_driver(name).is_none()).map(line).collect()
 }

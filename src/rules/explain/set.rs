@@ -1,6 +1,7 @@
 //! Explanation of a `StatefulSet`: the effects of operations on its claims.
 
-use super::{Explanation, ExplanationDraft, User};
+use super::draft::ExplanationDraft;
+use super::error;
 use crate::cluster::Cx;
 use crate::facts::retention::{
     self, ClaimOutcome, DeletionCause, NoUpdateReason, Operation, Ordinals, OutcomeReason,
@@ -8,7 +9,7 @@ use crate::facts::retention::{
 };
 use crate::model::{Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 
-pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
+pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(set.object());
     let replicas = set.replicas.map_or_else(|| "<none>".to_owned(), |n| n.to_string());
     draft.show("spec.replicas", replicas);
@@ -22,25 +23,47 @@ pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> Explanation {
         ),
         None => draft.show("spec.persistentVolumeClaimRetentionPolicy", "<none>"),
     }
+    status(cx, set, &mut draft);
     if set.retention.is_none() {
-        draft.because("the server shows no retention policy: it keeps every claim");
+        draft.note("spec.persistentVolumeClaimRetentionPolicy is not set: every claim is kept");
     }
     if set.observed_generation != set.generation {
-        draft.because("its controller has not acted on its last change yet");
+        draft.note(
+            "its controller has not observed its last change yet (status.observedGeneration)",
+        );
     }
     draft.explanation.looked_at =
         vec![Kind::Pod, Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler];
     if let Some(scalers) = draft.seen(cx.autoscalers_of(&set.namespace, &set.metadata.name)) {
         for scaler in scalers {
             let object = named(Kind::HorizontalPodAutoscaler, &set.namespace, &scaler.name);
-            let how = "sets its number of replicas".to_owned();
-            draft.explanation.users.push(User { object, how, holds: false });
+            draft.user(object, "sets its number of replicas", false);
         }
     }
     if let Some(situation) = draft.seen(SetSituation::of(cx, set)) {
         operations(set, &situation, &mut draft);
     }
-    draft.done()
+    claims(cx, set, &mut draft);
+    error::of_set(cx, set, &mut draft);
+    draft
+}
+
+/// Adds its claims, with their volumes, and its pods.
+fn claims(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
+    let cluster = cx.cluster();
+    for template in &set.templates {
+        let stem = format!("{}-{}", template.name, set.metadata.name);
+        let claims = draft.seen(cx.claims_of_stem(&set.namespace, &stem)).unwrap_or_default();
+        for (_, claim) in claims {
+            draft.hangs_on(cluster.subject(&claim.object().key));
+            let volume = claim.volume_name.as_deref().and_then(|it| cx.volume(it).ok().flatten());
+            draft.hangs_on(volume.and_then(|it| cluster.subject(&it.object().key)));
+        }
+    }
+    let pods = draft.seen(cx.pods_named_after(&set.namespace, &set.metadata.name));
+    for (_, pod) in pods.unwrap_or_default() {
+        draft.hangs_on(cluster.subject(&pod.object().key));
+    }
 }
 
 fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut ExplanationDraft) {
@@ -67,6 +90,25 @@ fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut Explanati
     }
 }
 
+/// Adds the line that says its state, and the fields that matter.
+fn status(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
+    let wanted = set.replicas.unwrap_or(1);
+    let plural = |n: i32| if n == 1 { "" } else { "s" };
+    let pods = set.pods;
+    draft.status(format!("{wanted} replica{} wanted, {pods} pod{}", plural(wanted), plural(pods)));
+    draft.terminating(cx, set.metadata.deleting);
+    let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
+    let none = "none".to_owned();
+    draft.field("templates", if templates.is_empty() { none } else { templates.join(", ") });
+    draft.field("ordinals", range(set));
+    if let Some(policy) = &set.retention {
+        let shown =
+            format!("whenDeleted {}, whenScaled {}", policy.when_deleted, policy.when_scaled);
+        draft.field("claim retention", shown);
+    }
+    draft.finalizers(&set.metadata, &[]);
+}
+
 fn named(kind: Kind, namespace: &Text, name: &str) -> ObjectRef {
     let namespace = Some(Text::clone(namespace));
     ObjectRef { key: ObjectKey { kind, namespace, name: name.into() }, uid: None }
@@ -81,30 +123,32 @@ pub(super) fn range(set: &StatefulSet) -> String {
 pub(super) fn describe_update(update: &ReferenceUpdate) -> String {
     let because = match update {
         ReferenceUpdate::Writes(owners) if owners.is_empty() => {
-            return "the set's controller is about to take its references off".to_owned();
+            return "the StatefulSet controller is about to remove its owner references".to_owned();
         }
         ReferenceUpdate::Writes(owners) => {
             let owners: Vec<_> =
                 owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
             let owners = owners.join(", ");
-            return format!("the set's controller is about to make these its owners: {owners}");
+            return format!(
+                "the StatefulSet controller is about to make these its owners: {owners}"
+            );
         }
         ReferenceUpdate::Leaves(because) => because,
     };
     match because {
-        NoUpdateReason::Matches => "it is owned as the set's policy says",
+        NoUpdateReason::Matches => "its owner references match the retention policy of its set",
         NoUpdateReason::Podless => {
-            "it has no pod: the set's controller leaves its owners as they are"
+            "it has no pod: the StatefulSet controller leaves its owner references unchanged"
         }
-        NoUpdateReason::Waits => "the set's controller waits until the pod that is going is gone",
+        NoUpdateReason::Waits => "the StatefulSet controller waits until its Terminating pod is deleted",
         NoUpdateReason::Stale => {
-            "it names an earlier set or pod of that name: the set's controller leaves it alone"
+            "its owner reference has the uid of an earlier set or pod: the StatefulSet controller leaves it unchanged"
         }
         NoUpdateReason::ForeignController => {
-            "somebody else is its managing controller: the set's controller leaves it alone"
+            "another object is its managing controller: the StatefulSet controller leaves it unchanged"
         }
         NoUpdateReason::Unrecognised => {
-            "its references have a form that the set's controller does not take for its own"
+            "its owner references have a form that the StatefulSet controller does not regard as its own"
         }
     }
     .to_owned()
@@ -118,9 +162,7 @@ pub(super) fn describe_prediction(
     match &prediction.outcome {
         ClaimOutcome::Kept => {
             let again = match operation {
-                Operation::Scale(_) => {
-                    "; a pod of its ordinal that is made again finds its old data"
-                }
+                Operation::Scale(_) => "; a recreated pod of its ordinal finds the old data",
                 Operation::Wait
                 | Operation::DeleteSet(_)
                 | Operation::SetPolicy(_)
@@ -132,7 +174,7 @@ pub(super) fn describe_prediction(
             let owners: Vec<_> =
                 owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
             let then = match &owners[..] {
-                [] => "its references are taken off".to_owned(),
+                [] => "its owner references are removed".to_owned(),
                 _ => format!("then {} owns it", owners.join(", ")),
             };
             match prediction.reason {
@@ -149,9 +191,9 @@ pub(super) fn describe_prediction(
                 DeletionCause::Set => "the garbage collector deletes it with its set",
                 DeletionCause::Pod => "the garbage collector deletes it with its pod",
                 DeletionCause::Dangling => {
-                    "the garbage collector deletes it, since its owners are gone"
+                    "the garbage collector deletes it, since its owners do not exist"
                 }
-                DeletionCause::Somebody => "it was deleted before",
+                DeletionCause::Somebody => "its deletion was requested before",
             };
             let data = match prediction.volume {
                 VolumeEffect::Destroyed => "destroyed",
@@ -159,7 +201,7 @@ pub(super) fn describe_prediction(
                 VolumeEffect::Released | VolumeEffect::None | VolumeEffect::Unknown => "deleted",
             };
             let empty =
-                if *recreated { "; an empty claim of its name is made afterwards" } else { "" };
+                if *recreated { "; an empty claim of its name is created afterwards" } else { "" };
             let why = match prediction.reason {
                 // The owners were mentioned already.
                 OutcomeReason::OwnersGone => String::new(),

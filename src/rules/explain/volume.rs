@@ -1,16 +1,35 @@
 //! Explanation of a volume.
 
 use super::super::finding::shown_uid;
-use super::{Explanation, ExplanationDraft, User};
+use super::draft::{ExplanationDraft, lasting};
+use super::{controller, error, neighbours};
 use crate::cluster::{Cx, Placed};
-use crate::facts::{self, ClaimState};
-use crate::model::{Kind, Phase, Volume, format_time};
+use crate::facts::{self, ClaimState, PV_PROTECTION};
+use crate::model::{
+    Kind, NodeAffinity, ObjectKey, ObjectRef, Phase, Volume, format_bytes, format_time,
+};
 
 const DELETED: &str = "it is deleted";
-const CLAIM_GOES: &str = "its claim goes";
+const CLAIM_DELETED: &str = "its claim is deleted";
 
-pub(super) fn explain(cx: &Cx, volume: &Volume) -> Explanation {
+pub(super) fn explain(cx: &Cx, volume: &Volume) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(volume.object());
+    state(volume, &mut draft);
+    status(cx, volume, &mut draft);
+    fields(cx, volume, &mut draft);
+    why(cx, volume, &mut draft);
+    users(cx, volume, &mut draft);
+    draft.deletion_effect(DELETED, None, facts::when_volume_is_deleted(cx, volume));
+    if volume.phase == Phase::Bound {
+        draft.deletion_effect(CLAIM_DELETED, None, facts::when_claim_is_deleted(cx, volume));
+    }
+    controller::of_volume(cx, volume, &mut draft);
+    neighbours::around_volume(cx, volume, &mut draft);
+    error::of_volume(cx, volume, &mut draft);
+    draft
+}
+
+fn state(volume: &Volume, draft: &mut ExplanationDraft) {
     draft.show("status.phase", volume.phase.to_string());
     draft.show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
     draft.show("reclaimed by", facts::owner(volume).describe());
@@ -25,41 +44,117 @@ pub(super) fn explain(cx: &Cx, volume: &Volume) -> Explanation {
         draft.show("metadata.deletionTimestamp", format_time(time));
     }
     draft.show("metadata.finalizers", volume.metadata.finalizers.join(", "));
-    why(cx, volume, &mut draft);
-    users(cx, volume, &mut draft);
-    draft.deletion_effect(DELETED, None, facts::when_volume_is_deleted(cx, volume));
-    if volume.phase == Phase::Bound {
-        draft.deletion_effect(CLAIM_GOES, None, facts::when_claim_is_deleted(cx, volume));
+}
+
+fn status(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
+    let deleting = volume.metadata.deleting;
+    let since = match lasting(cx, &facts::phase_age(cx, volume)) {
+        Some(since) => since,
+        None if volume.phase == Phase::Released => " for an unknown time".to_owned(),
+        None => String::new(),
+    };
+    // How long it has been Terminating matters more.
+    let since = if deleting.is_some() { "" } else { &since };
+    draft.status(format!("{}{since}", volume.phase));
+    draft.terminating(cx, deleting);
+}
+
+fn fields(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
+    let claim = match (&volume.claim_ref, draft.seen(facts::claim_state(cx, volume))) {
+        (None, _) => "none; any matching claim can bind it".to_owned(),
+        (Some(named), state) => {
+            let state = match state {
+                None => "not read".to_owned(),
+                Some(ClaimState::None | ClaimState::Reserved) => "reserved for it".to_owned(),
+                Some(ClaimState::Live(claim)) => claim.phase.to_string(),
+                Some(ClaimState::Absent) => "does not exist".to_owned(),
+                Some(ClaimState::Recreated(claim)) => {
+                    format!("recreated with another uid, {}", claim.phase)
+                }
+            };
+            format!("{} ({state})", named.key)
+        }
+    };
+    draft.field("claim", claim);
+    draft.field("reclaim policy", volume.reclaim_policy.to_string());
+    draft.field("reclaimed by", facts::owner(volume).describe());
+    if let Some(backend) = &volume.backend {
+        draft.field("backend volume", backend.to_string());
     }
-    draft.done()
+    let size = volume.capacity.map(format_bytes);
+    let class = volume.class.as_ref().map(|it| format!("class {it}"));
+    let size: Vec<_> = size.into_iter().chain(class).collect();
+    if !size.is_empty() {
+        draft.field("capacity", size.join(", "));
+    }
+    if let Some(affinity) = &volume.node_affinity {
+        nodes(cx, affinity, draft);
+    }
+    draft.finalizers(&volume.metadata, &[PV_PROTECTION]);
+}
+
+/// Adds the node of a volume that can be used on one node only.
+fn nodes(cx: &Cx, affinity: &std::sync::Arc<NodeAffinity>, draft: &mut ExplanationDraft) {
+    let hosts = affinity.terms.iter().flat_map(|term| &term.labels);
+    let mut hosts: Vec<_> = hosts
+        .filter(|it| &*it.key == "kubernetes.io/hostname" && &*it.operator == "In")
+        .flat_map(|it| it.values.iter().map(|name| &**name))
+        .collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let found = cx.node_matching(affinity, |_| true);
+    let state = match (&found, cx.any_node_matches(affinity)) {
+        (Ok(Some(node)), _) => facts::node_state(cx, &node.metadata.name, Kind::PersistentVolume)
+            .ok()
+            .flatten()
+            .unwrap_or_default(),
+        (_, Ok(false)) => "does not exist".to_owned(),
+        (_, Ok(true)) => String::new(),
+        (_, Err(unseen)) => {
+            draft.unseen(unseen);
+            "not read".to_owned()
+        }
+    };
+    match &hosts[..] {
+        // An affinity that names no host is that of a zone: it matters only if no node is left in it.
+        [] if state != "does not exist" => {}
+        [] => draft.field("node", "no node matches its node affinity"),
+        [one] => draft.field("node", format!("{one} ({state})")),
+        many if state == "does not exist" => {
+            draft.field("node", format!("{} (none of them exists)", many.join(", ")));
+        }
+        many => draft.field("node", many.join(", ")),
+    }
 }
 
 fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     if volume.metadata.deleting.is_some() {
         draft.because(
-            "somebody deleted it, which nothing takes back: it goes when its finalizers are gone",
+            "its deletion was requested (irreversible); it remains until its finalizers are removed",
         );
     }
     if let Some(state) = draft.seen(facts::claim_state(cx, volume)) {
-        draft.because(match (state, &volume.phase) {
-            (ClaimState::None, _) => "it names no claim: any claim that fits may bind it".to_owned(),
-            (ClaimState::Reserved, _) => {
-                "it is reserved: only the claim of the name that it gives can bind it".to_owned()
+        draft.because(match state {
+            ClaimState::None => {
+                "spec.claimRef is empty: any matching claim can bind it".to_owned()
             }
-            (ClaimState::Live(claim), _) => format!("{} is its claim, and exists", claim.object()),
-            (ClaimState::Absent, _) => {
-                "the claim that it was bound to is gone; a new claim of that name never binds it, since its uid differs"
+            ClaimState::Reserved => {
+                "it is reserved: only the claim that spec.claimRef names can bind it".to_owned()
+            }
+            ClaimState::Live(claim) => format!("{} is its claim, and exists", claim.object()),
+            ClaimState::Absent => {
+                "the claim that it was bound to does not exist; a new claim of that name never binds it, since its uid differs"
                     .to_owned()
             }
-            (ClaimState::Recreated(claim), _) => format!(
-                "the claim that it was bound to is gone, and {} is another one of the same name",
+            ClaimState::Recreated(claim) => format!(
+                "the claim that it was bound to does not exist; {} is another one of the same name",
                 claim.object()
             ),
         });
     }
     if volume.phase == Phase::Failed {
         let message = volume.message.as_deref().unwrap_or("no message");
-        draft.because(format!("reclaiming it failed: {message}"));
+        draft.because(format!("reclaim failed: {message}"));
     }
 }
 
@@ -72,51 +167,40 @@ fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
         Kind::Node,
         Kind::VolumeSnapshotContent,
     ];
-    if let Some(claims) = draft.seen(cx.claims_naming(volume.name())) {
-        for claim in claims {
-            let how = format!("claim, {}", claim.phase);
-            draft.explanation.users.push(User { object: claim.object(), how, holds: true });
-        }
+    for claim in draft.seen(cx.claims_naming(volume.name())).unwrap_or_default() {
+        draft.user(claim.object(), format!("claim, {}", claim.phase), true);
     }
-    if let Some(claim) = &volume.claim_ref
-        && let Some(pods) = draft.seen(cx.pods_of(&claim.key))
-    {
-        for pod in pods {
+    if let Some(claim) = &volume.claim_ref {
+        for pod in draft.seen(cx.pods_of(&claim.key)).unwrap_or_default() {
             let node = pod.node.as_deref().map_or_else(String::new, |it| format!(" on node {it}"));
-            let how = format!("pod that names its claim, {}{node}", pod.phase.name());
-            draft.explanation.users.push(User { object: pod.object(), how, holds: false });
+            let how = format!("pod that uses its claim, {}{node}", pod.phase.name());
+            draft.user(pod.object(), how, false);
         }
     }
-    if let Some(attachments) = draft.seen(cx.attachments_of(volume.name())) {
-        for row in attachments {
-            let state = if row.attached { "attached" } else { "not attached" };
-            let how = format!("attachment to node {}, {state}", row.node);
-            draft.explanation.users.push(User { object: row.object(), how, holds: false });
-        }
+    for row in draft.seen(cx.attachments_of(volume.name())).unwrap_or_default() {
+        let state = if row.attached { "attached" } else { "not attached" };
+        let node = match draft.seen(facts::node_state(cx, &row.node, Kind::VolumeAttachment)) {
+            None => String::new(),
+            Some(None) => " (does not exist)".to_owned(),
+            Some(Some(state)) => format!(" ({state})"),
+        };
+        let how = format!("attachment to node {}{node}, {state}", row.node);
+        draft.user(row.object(), how, false);
     }
     let places = volume.places();
-    if let Some(nodes) = draft.seen(cx.nodes_at(&places)) {
-        for (node, _) in nodes {
-            let object = crate::model::ObjectRef {
-                key: crate::model::ObjectKey::cluster_wide(Kind::Node, &node.metadata.name),
-                uid: node.metadata.uid.clone(),
-            };
-            let how = "node that says it has it in use".to_owned();
-            draft.explanation.users.push(User { object, how, holds: false });
-        }
+    for (node, _) in draft.seen(cx.nodes_at(&places)).unwrap_or_default() {
+        let object = ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::Node, &node.metadata.name),
+            uid: node.metadata.uid.clone(),
+        };
+        draft.user(object, "node that lists it in volumesInUse or volumesAttached", false);
     }
-    if let Some(snapshots) = draft.seen(cx.snapshots_at(&places)) {
-        for (snapshot, _) in snapshots {
-            let how =
-                if snapshot.in_progress() { "snapshot being taken" } else { "snapshot of it" };
-            let user = User { object: snapshot.object(), how: how.to_owned(), holds: false };
-            draft.explanation.users.push(user);
-        }
+    for (snapshot, _) in draft.seen(cx.snapshots_at(&places)).unwrap_or_default() {
+        let in_progress = snapshot.in_progress();
+        let how = if in_progress { "snapshot that is not ready yet" } else { "snapshot of it" };
+        draft.user(snapshot.object(), how, false);
     }
-    if let Some(others) = draft.seen(cx.others_at(volume)) {
-        for (other, overlap) in others {
-            let how = facts::lies(&overlap).to_owned();
-            draft.explanation.users.push(User { object: other.object(), how, holds: false });
-        }
+    for (other, overlap) in draft.seen(cx.others_at(volume)).unwrap_or_default() {
+        draft.user(other.object(), facts::lies(&overlap), false);
     }
 }

@@ -244,19 +244,22 @@ impl DumpReading {
         }
         if namespaces.is_empty() {
             let why = if is_listed {
-                "the dump holds no list of them that is certainly whole; --complete says that nothing is missing"
+                "the dump contains no list of them that is certainly whole; if nothing is missing"
             } else if evidence.is_some() {
-                "the dump holds single objects, not a list; --complete says that they are all"
+                "the dump contains single objects, not a list; if these are all"
             } else {
-                "the dump shows none; --complete says that there are none"
+                "the dump contains none; if there are none"
             };
-            lose(intake, why.to_owned());
+            lose(intake, format!("{why}, pass --complete {}", kind.plural()));
             return;
         }
         let names = namespaces.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
         lose(
             intake,
-            format!("the dump shows only namespace {names}; --complete says that this is all"),
+            format!(
+                "the dump contains only namespace {names}; if that is all, pass --complete {}",
+                kind.plural()
+            ),
         );
         for namespace in namespaces {
             intake.apply(Change::Whole(Reach { kind, namespace: Some(namespace) }));
@@ -274,8 +277,7 @@ impl DumpReading {
         match taken.server() {
             Some(server) => intake.apply(Change::Server(server)),
             None => self.notes.notes.push(
-                "the dump does not tell the server's version: what depends on it is not judged"
-                    .to_owned(),
+                "the dump lacks the server version; checks that need it are skipped".to_owned(),
             ),
         }
         let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
@@ -286,7 +288,7 @@ impl DumpReading {
         let newest = self.newest_time.get();
         let Some(newest) = newest else {
             self.notes.notes.push(
-                "the dump does not tell when it was taken, so nothing has an age: pass --taken-at"
+                "the dump lacks the time at which it was taken, so that no age is known; pass --taken-at TIME"
                     .to_owned(),
             );
             return;
@@ -300,7 +302,7 @@ impl DumpReading {
                 "this machine's time, since the dump has later ones"
             };
             self.notes.notes.push(format!(
-                "the dump does not tell when it was taken; ages are at least those of {}, {of} (--taken-at sets another)",
+                "the dump lacks the time at which it was taken; ages are counted to {}, {of}, and may be longer; pass --taken-at TIME",
                 crate::model::format_time(&time)
             ));
         }

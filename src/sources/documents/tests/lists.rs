@@ -47,7 +47,7 @@ fn what_kubectl_gets_from_all_namespaces_is_seen_whole() {
         [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod]
             .iter()
             .all(|kind| gap(intake, *kind).is_none())
-            && gap(intake, Kind::Node).is_some_and(|it| it.starts_with("the dump shows none"))
+            && gap(intake, Kind::Node).is_some_and(|it| it.starts_with("the dump contains none"))
     });
 }
 
@@ -57,7 +57,7 @@ fn lists_of_single_namespaces_prove_no_more_together_than_apart() {
     let [a, b] = ["a", "b"].map(|it| list("List", &[pod(it, "one"), pod(it, "two")]));
     in_every_form(&[("base", base), ("a", a), ("b", b)], |intake| {
         gap(intake, Kind::Pod)
-            .is_some_and(|it| it.starts_with("the dump shows only namespace a, b;"))
+            .is_some_and(|it| it.starts_with("the dump contains only namespace a, b;"))
             && is_seen_in(intake, Kind::Pod, "a")
             && is_seen_in(intake, Kind::Pod, "b")
             && !is_seen_in(intake, Kind::Pod, "c")

@@ -1,0 +1,209 @@
+//! `kubectl storage explain ID|KIND/NAME`.
+
+mod finding;
+mod named;
+
+use clap::Args;
+
+use self::named::NamedObject;
+pub(super) use self::named::short;
+use super::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{Collected, ROUNDS, collect, dump_failure, tell, tell_notes},
+    reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
+    terminal,
+};
+use crate::{
+    model::{Kind, ObjectKey, Question, Settings},
+    output::{
+        explanation::{self, ExplainedFindings},
+        format::Format,
+        list as write_list,
+        publish::{self, ReportOrigin},
+        wire::Source,
+    },
+    rules::{self, Explanation},
+    sources::answers,
+};
+
+/// The width of what is printed where there is no terminal.
+const WIDTH: usize = 80;
+/// Longer lines are hard to read.
+const WIDEST: usize = 120;
+/// How many findings about other objects are told.
+const RELATED: usize = 200;
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Explain a finding by its id, or an object as KIND/NAME or KIND NAME, where KIND is pv, pvc,
+    /// sts, pod, va, vs, vsc, sc, driver or ns; `driver` alone lists the drivers, and without
+    /// arguments, all ids are listed
+    #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
+          add = clap_complete::ArgValueCandidates::new(super::complete::explained))]
+    subject: Vec<String>,
+    /// Find the object in this namespace [default: that of the context]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    dump: DumpSourceArgs,
+    #[command(flatten)]
+    judgement: JudgementArgs,
+    /// Print the explanation of an object in this format: table, json or yaml
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
+}
+
+impl ExplainArgs {
+    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let format = self.format()?;
+        let named = match &self.subject[..] {
+            [] => {
+                terminal::print(finding::list).map_err(Failure::error)?;
+                return Ok(Exit::Done);
+            }
+            [word] if named::DRIVER.contains(&&**word) => return self.drivers(connection).await,
+            [word] => match word.split_once('/') {
+                Some((kind, name)) => NamedObject::parse(kind, name)?,
+                None => return finding::explain(word),
+            },
+            [kind, name, ..] => NamedObject::parse(kind, name)?,
+        };
+        if let (Some(typed), Some(flag)) = (named.namespace(), &self.namespace)
+            && typed != flag
+        {
+            return Err(Failure::usage(format!(
+                "two namespaces are given: {typed} before the name, {flag} with -n"
+            )));
+        }
+        self.object(connection, &named, &format).await
+    }
+
+    fn format(&self) -> Result<Format, Failure> {
+        let parsed = self.output.parse::<Format>();
+        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
+        match format {
+            Format::Table | Format::Json | Format::Yaml => Ok(format),
+            Format::Wide
+            | Format::Name
+            | Format::JsonPath(_)
+            | Format::JsonPathAsJson(_)
+            | Format::JsonPathFile(_)
+            | Format::CustomColumns(_)
+            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
+                "explain does not print {:?}; its formats are table, json and yaml",
+                self.output
+            ))),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        self.judgement.take_into(&mut settings);
+        settings
+    }
+
+    async fn object(
+        &self,
+        connection: &ConnectionArgs,
+        named: &NamedObject,
+        format: &Format,
+    ) -> Result<Exit, Failure> {
+        let settings = self.settings();
+        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
+        let mut collected = collect(from, &settings, None).await?;
+        note_unknown_drivers(&mut collected, &settings);
+        let known = self.namespace.clone().or_else(|| collected.namespace.clone());
+        let key = named.key(&collected.intake.cluster, known.as_deref())?;
+        let explained = explained(&mut collected, &settings, &key).await?;
+        let Some(explained) = explained else {
+            tell(&collected, "audit");
+            return Err(named::not_found(&collected.intake.cluster, &key));
+        };
+        tell_notes(&collected);
+        if let Some(hint) = named::doubt(&collected.intake.cluster, &key) {
+            terminal::note(&format!("hint: {}", crate::model::escape_control(&hint)));
+        }
+        print(&collected, &settings, explained, format, source)
+    }
+
+    /// Lists the drivers that the cluster has, with what is known of them.
+    async fn drivers(&self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let settings = self.settings();
+        let (from, _) = self.dump.from(connection, self.namespace.as_deref())?;
+        let mut collected = collect(from, &settings, None).await?;
+        note_unknown_drivers(&mut collected, &settings);
+        let cluster = &collected.intake.cluster;
+        let rows = rules::drivers(&collected.assessor.cx(cluster, &settings));
+        terminal::print(|out| finding::list_drivers(out, &rows)).map_err(Failure::error)?;
+        tell(&collected, "audit");
+        let unseen = cluster.gaps().next().is_some();
+        Ok(if unseen { Exit::Incomplete } else { Exit::Done })
+    }
+}
+
+/// Explains an object; where that raises questions that a server can answer, asks them first.
+async fn explained(
+    collected: &mut Collected,
+    settings: &Settings,
+    key: &ObjectKey,
+) -> Result<Option<Explanation>, Failure> {
+    for _ in 0..ROUNDS {
+        let cluster = &collected.intake.cluster;
+        let cx = collected.assessor.cx(cluster, settings);
+        let explained = rules::explain(&cx, key);
+        let answered = cluster.answers();
+        let asked = cx.take_questions().into_iter();
+        let mut asked: Vec<Question> = asked.filter(|it| !answered.contains_key(it)).collect();
+        // The list may be older than the object.
+        let exists = Question::Exists(key.clone());
+        let has_rows = !matches!(key.kind, Kind::CsiDriver | Kind::Namespace);
+        if explained.is_none() && has_rows && !answered.contains_key(&exists) {
+            asked.push(exists);
+        }
+        let Some(live) = collected.live.as_ref().filter(|_| !asked.is_empty()) else {
+            return Ok(explained);
+        };
+        let reader = live.reader.clone();
+        answers::ask(&reader, asked, &mut collected.intake).await.map_err(dump_failure)?;
+        collected.judge(settings);
+    }
+    let cx = collected.assessor.cx(&collected.intake.cluster, settings);
+    Ok(rules::explain(&cx, key))
+}
+
+fn print(
+    collected: &Collected,
+    settings: &Settings,
+    explained: Explanation,
+    format: &Format,
+    source: Source,
+) -> Result<Exit, Failure> {
+    let cluster = &collected.intake.cluster;
+    let now = cluster.clock();
+    let assessor = &collected.assessor;
+    let own = explained.subject.as_ref();
+    let own = own.map(|it| assessor.findings_of(cluster, settings, it)).unwrap_or_default();
+    let (related, related_total) =
+        assessor.findings_beside(cluster, settings, &explained.neighbours, RELATED);
+    let public = |found: Vec<crate::model::Finding>| {
+        found.into_iter().map(|it| publish::finding(it, now)).collect()
+    };
+    let findings = ExplainedFindings {
+        own: public(own.findings),
+        unseen: own.unseen,
+        related: public(related),
+        related_total,
+    };
+    let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+    let about = publish::metadata(cluster, settings, ReportOrigin { source, journal });
+    let whole = explanation::Explanation::new(explained, about, findings);
+    terminal::print(|out| match format {
+        Format::Json => write_list::json(out, &whole),
+        Format::Yaml => write_list::yaml(out, &whole),
+        _ => whole.print(out, terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST))),
+    })
+    .map_err(Failure::error)?;
+    Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+}

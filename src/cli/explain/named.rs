@@ -1,0 +1,249 @@
+//! Which object is meant, and which others may have been.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use crate::{
+    cli::{Failure, suggest::nearest},
+    cluster::Cluster,
+    drivers,
+    model::{Kind, ObjectKey, Text, escape_control},
+    rules::EXPLAINED,
+};
+
+/// The words for a driver or a provisioner.
+pub(super) const DRIVER: [&str; 4] = ["driver", "drivers", "csidriver", "csidrivers"];
+/// A short name that kubectl does not have, and people use.
+const ATTACHMENT: &str = "va";
+/// How many namespaces are listed.
+const LISTED: usize = 10;
+
+/// An object as it was typed.
+#[derive(Debug)]
+pub(super) struct NamedObject {
+    kind: Kind,
+    /// Typed as KIND/NAMESPACE/NAME, as reports print it.
+    namespace: Option<String>,
+    name: String,
+}
+
+/// The kind of this name that can be explained.
+pub(super) fn kind(word: &str) -> Option<Kind> {
+    match word.to_ascii_lowercase().as_str() {
+        ATTACHMENT => Some(Kind::VolumeAttachment),
+        driver if DRIVER.contains(&driver) => Some(Kind::CsiDriver),
+        resource => Kind::parse_resource(resource).filter(|kind| EXPLAINED.contains(kind)),
+    }
+}
+
+/// The name of a kind that is listed to users.
+pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
+    match kind {
+        Kind::VolumeAttachment => ATTACHMENT,
+        Kind::CsiDriver => "driver",
+        Kind::Pod => "pod",
+        _ => kind.short(),
+    }
+}
+
+impl NamedObject {
+    /// Parses a kind and a name.
+    pub(super) fn parse(resource: &str, name: &str) -> Result<Self, Failure> {
+        let Some(kind) = kind(resource) else {
+            return Err(unknown_kind(resource));
+        };
+        // Provisioners that are not CSI have a slash in their name: rancher.io/local-path.
+        let (namespace, last) = match name.split_once('/') {
+            Some((namespace, last)) if kind.is_namespaced() => (Some(namespace), last),
+            _ => (None, name),
+        };
+        let slash = last.contains('/') && kind != Kind::CsiDriver;
+        if last.is_empty() || slash || namespace == Some("") {
+            let expected = match kind.is_namespaced() {
+                true => "expected KIND/NAME with -n NAMESPACE, or KIND/NAMESPACE/NAME",
+                false => "expected KIND/NAME or KIND NAME",
+            };
+            let shown = format!("\"{}/{}\"", short(kind), escape_control(name));
+            return Err(Failure::usage(format!("{shown} names no object")).hint(Some(expected)));
+        }
+        let namespace = namespace.map(str::to_owned);
+        Ok(Self { kind, namespace, name: last.to_owned() })
+    }
+
+    /// The namespace that was typed with it.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The key of the object. In a dump, a name that only one namespace has needs no `-n`.
+    pub(super) fn key(
+        &self,
+        cluster: &Cluster,
+        namespace: Option<&str>,
+    ) -> Result<ObjectKey, Failure> {
+        let Self { kind, name, .. } = self;
+        if !kind.is_namespaced() {
+            return Ok(ObjectKey::cluster_wide(*kind, name));
+        }
+        if let Some(namespace) = self.namespace.as_deref().or(namespace) {
+            return Ok(ObjectKey::named(*kind, namespace, name));
+        }
+        let found = objects(cluster, *kind).into_iter().filter(|(_, it)| **it == **name);
+        let places: Vec<Text> = found.filter_map(|(namespace, _)| namespace).collect();
+        match &places[..] {
+            [] => Ok(ObjectKey::named(*kind, "default", name)),
+            [one] => Ok(ObjectKey::named(*kind, one, name)),
+            many => Err(Failure::usage(format!(
+                "{}/{} exists in {} namespaces: {}",
+                short(*kind),
+                escape_control(name),
+                many.len(),
+                listed(many.iter().map(|it| &**it))
+            ))
+            .hint(Some("choose one with -n NAMESPACE"))),
+        }
+    }
+}
+
+/// Says that a kind cannot be explained, and which one may have been meant.
+fn unknown_kind(resource: &str) -> Failure {
+    let kinds: Vec<_> = EXPLAINED.into_iter().map(short).collect();
+    let list = format!("kinds: {}", kinds.join(", "));
+    let shown = escape_control(resource);
+    if Kind::parse_resource(resource).is_some() {
+        return Failure::usage(format!("{shown} is a kind that cannot be explained"))
+            .hint(Some(format!("{list}; of a workload, explain its pods or claims")));
+    }
+    let names = EXPLAINED.into_iter().flat_map(|kind| {
+        [kind.plural().to_owned(), kind.name().to_lowercase(), short(kind).to_owned()]
+    });
+    let typed = resource.to_lowercase();
+    let near = nearest(&typed, names);
+    let meant = match &near[..] {
+        [] => String::new(),
+        some => format!("did you mean {}? ", some.join(" or ")),
+    };
+    Failure::usage(format!("\"{shown}\" is not a kind that can be explained"))
+        .hint(Some(format!("{meant}{list}")))
+}
+
+/// Says that an object was not found, and which others may have been meant.
+pub(super) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
+    if let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) {
+        let told = format!("{key} was not read, and may exist: {}", unseen.reason);
+        return Failure::error(io::Error::other(told)).hint(similar(cluster, key));
+    }
+    let told = match key.kind {
+        // No row is kept of other pods.
+        Kind::Pod => format!("{key} does not exist, or uses no claim"),
+        _ => format!("{key} does not exist"),
+    };
+    Failure::error(io::Error::new(io::ErrorKind::NotFound, told)).hint(similar(cluster, key))
+}
+
+/// A doubt about the name of a driver or a namespace, of which everything can be explained.
+pub(super) fn doubt(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
+    if !matches!(key.kind, Kind::CsiDriver | Kind::Namespace) {
+        return None;
+    }
+    let known = objects(cluster, key.kind);
+    if known.iter().any(|(_, name)| **name == *key.name) {
+        return None;
+    }
+    let what = match key.kind {
+        Kind::Namespace => format!("nothing that was read is in namespace {}", key.name),
+        _ if drivers::is_unknown(drivers::family(&key.name)) => {
+            format!("no object references driver {}", key.name)
+        }
+        _ => return None,
+    };
+    Some(match similar(cluster, key) {
+        Some(similar) => format!("{what}; {similar}"),
+        None => what,
+    })
+}
+
+/// The same name in other namespaces, else similar names.
+fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
+    let known = objects(cluster, key.kind);
+    let elsewhere: Vec<_> = known
+        .iter()
+        .filter(|(_, name)| **name == *key.name)
+        .filter_map(|(namespace, _)| namespace.as_deref())
+        .collect();
+    if !elsewhere.is_empty() {
+        return Some(format!(
+            "{}/{} exists in namespace {}; pass it with -n",
+            short(key.kind),
+            key.name,
+            listed(elsewhere.into_iter())
+        ));
+    }
+    let of = |(namespace, name): (Option<Text>, Box<str>)| match namespace {
+        Some(it) if Some(&it) != key.namespace.as_ref() => {
+            (name.to_string(), format!("{name} (-n {it})"))
+        }
+        _ => (name.to_string(), name.to_string()),
+    };
+    let names: Vec<_> = known.into_iter().map(of).collect();
+    let near = nearest(&key.name, names.iter().map(|(name, _)| name.clone()));
+    let shown: Vec<_> = near
+        .iter()
+        .filter_map(|near| names.iter().find(|(name, _)| name == near))
+        .map(|(_, shown)| format!("{}/{shown}", short(key.kind)))
+        .collect();
+    (!shown.is_empty()).then(|| format!("did you mean {}?", shown.join(" or ")))
+}
+
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let count = names.len();
+    let mut shown: Vec<_> = names.take(LISTED).map(|it| escape_control(it).into_owned()).collect();
+    if count > LISTED {
+        shown.push(format!("and {} more", count - LISTED));
+    }
+    shown.join(", ")
+}
+
+/// Namespaces and names of all objects of a kind that were read, sorted.
+fn objects(cluster: &Cluster, kind: Kind) -> BTreeSet<(Option<Text>, Box<str>)> {
+    let within = |namespace: &Text, name: &str| (Some(Text::clone(namespace)), name.into());
+    let wide = |name: &str| (None, name.into());
+    match kind {
+        Kind::PersistentVolume => cluster.volumes().map(|(_, it)| wide(it.name())).collect(),
+        Kind::PersistentVolumeClaim => {
+            cluster.claims().map(|(_, it)| within(&it.namespace, &it.metadata.name)).collect()
+        }
+        Kind::StatefulSet => {
+            cluster.sets().map(|(_, it)| within(&it.namespace, &it.metadata.name)).collect()
+        }
+        Kind::Pod => cluster.pods().map(|(_, it)| within(&it.namespace, &it.name)).collect(),
+        Kind::VolumeAttachment => {
+            cluster.attachments().map(|(_, it)| wide(&it.metadata.name)).collect()
+        }
+        Kind::VolumeSnapshot => cluster
+            .volume_snapshots()
+            .map(|(_, it)| within(&it.namespace, &it.metadata.name))
+            .collect(),
+        Kind::VolumeSnapshotContent => cluster
+            .snapshots()
+            .filter(|(_, it)| it.kind == kind)
+            .map(|(_, it)| wide(&it.metadata.name))
+            .collect(),
+        Kind::StorageClass => cluster.classes().map(|(_, it)| wide(&it.metadata.name)).collect(),
+        Kind::CsiDriver => {
+            let classes = cluster.classes().map(|(_, it)| wide(&it.provisioner));
+            cluster.drivers().iter().map(|it| wide(it)).chain(classes).collect()
+        }
+        Kind::Namespace => namespaces(cluster).into_iter().map(|it| wide(&it)).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The namespaces of everything that was read.
+fn namespaces(cluster: &Cluster) -> BTreeSet<Text> {
+    let claims = cluster.claims().map(|(_, it)| &it.namespace);
+    let pods = cluster.pods().map(|(_, it)| &it.namespace);
+    let sets = cluster.sets().map(|(_, it)| &it.namespace);
+    let snapshots = cluster.volume_snapshots().map(|(_, it)| &it.namespace);
+    claims.chain(pods).chain(sets).chain(snapshots).cloned().collect()
+}

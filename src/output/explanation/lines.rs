@@ -1,0 +1,203 @@
+//! Lines under labels, no wider than a terminal: the label once, what follows under its text.
+
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::model::{escape_control, shorten};
+use crate::output::report::wrap;
+
+/// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
+const LONGEST: usize = 600;
+/// What is left for text is never less than this, however narrow the terminal.
+const NARROWEST: usize = 30;
+
+/// Writes labelled lines.
+pub(super) struct LabelledLines<'a> {
+    out: &'a mut dyn Write,
+    width: usize,
+}
+
+/// Where a label stands, and how wide it is with the space after it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LabelColumn {
+    pub(super) indent: usize,
+    pub(super) width: usize,
+}
+
+/// The labels that are about the object as a whole.
+pub(super) const BOTTOM: LabelColumn = LabelColumn { indent: 0, width: 12 };
+
+impl<'a> LabelledLines<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, width: usize) -> Self {
+        Self { out, width }
+    }
+
+    /// Writes an empty line.
+    pub(super) fn gap(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// Writes text at an indent.
+    pub(super) fn text(&mut self, indent: usize, text: &str) -> io::Result<()> {
+        self.labelled(LabelColumn { indent, width: 0 }, "", text)
+    }
+
+    /// Writes text behind a label; further lines stand under the text.
+    pub(super) fn labelled(
+        &mut self,
+        column: LabelColumn,
+        label: &str,
+        text: &str,
+    ) -> io::Result<()> {
+        self.write(column, label, text, 0)
+    }
+
+    /// Writes text behind a label; further lines stand so many columns behind its beginning.
+    fn write(
+        &mut self,
+        column: LabelColumn,
+        label: &str,
+        text: &str,
+        hanging: usize,
+    ) -> io::Result<()> {
+        let LabelColumn { indent, width } = column;
+        let text = shown(text);
+        // A long label has its text behind it, and further lines where those of others are.
+        let label_width = label.width() + usize::from(label.width() >= width && width > 0);
+        let first = label_width.max(width);
+        let begin = width + hanging;
+        let room = self.width.saturating_sub(indent + begin).max(NARROWEST);
+        let lines = wrap_beside(&text, (room + begin).saturating_sub(first), room);
+        let mut lines = lines.iter();
+        let head = lines.next().map_or("", |line| &**line);
+        let gap = first - label.width();
+        writeln!(self.out, "{}", format!("{:indent$}{label}{:gap$}{head}", "", "").trim_end())?;
+        for line in lines {
+            writeln!(self.out, "{:indent$}{:begin$}{line}", "", "")?;
+        }
+        Ok(())
+    }
+
+    /// Writes several texts behind one label, each on a line of its own. Where there are more than
+    /// one, their further lines are indented.
+    pub(super) fn list(
+        &mut self,
+        column: LabelColumn,
+        label: &str,
+        texts: impl IntoIterator<Item = String>,
+    ) -> io::Result<()> {
+        let mut texts = texts.into_iter().peekable();
+        let mut label = label;
+        let mut hanging = 0;
+        while let Some(text) = texts.next() {
+            if texts.peek().is_some() {
+                hanging = 2;
+            }
+            self.write(column, label, &text, hanging)?;
+            label = "";
+        }
+        Ok(())
+    }
+
+    /// Writes a command, which is never wrapped, and what it does: both behind the label if the
+    /// command fits there, else each on a line of its own.
+    pub(super) fn command(
+        &mut self,
+        column: LabelColumn,
+        label: &str,
+        command: &str,
+        effect: &str,
+    ) -> io::Result<()> {
+        let LabelColumn { indent, width } = column;
+        let shown = escape_control(command);
+        if indent + width + shown.width() <= self.width {
+            writeln!(self.out, "{:indent$}{label:width$}{shown}", "")?;
+            return self.labelled(column, "", effect);
+        }
+        self.labelled(column, label, effect)?;
+        writeln!(self.out, "{:indent$}  {shown}", "")
+    }
+
+    /// Writes the object and its state: in one line, if they fit.
+    pub(super) fn head(&mut self, object: &str, status: &str) -> io::Result<()> {
+        let (object, status) = (escape_control(object), shown(status));
+        if status.is_empty() {
+            return writeln!(self.out, "{object}");
+        }
+        if object.width() + 2 + status.width() <= self.width {
+            return writeln!(self.out, "{object}  {status}");
+        }
+        writeln!(self.out, "{object}")?;
+        self.text(2, &status)
+    }
+}
+
+/// Makes text from the cluster harmless, and shortens it.
+fn shown(text: &str) -> String {
+    escape_control(&shorten(text, LONGEST)).into_owned()
+}
+
+/// Wraps text whose first line has other room than those under it.
+fn wrap_beside(text: &str, first: usize, room: usize) -> Vec<String> {
+    let mut lines = wrap(text, first.max(NARROWEST));
+    if first == room || lines.len() < 2 {
+        return lines;
+    }
+    let rest = lines.split_off(1).join(" ");
+    lines.extend(wrap(&rest, room));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(width: usize, write: impl FnOnce(&mut LabelledLines) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut LabelledLines::new(&mut out, width)).expect("because memory does not fail");
+        String::from_utf8(out).expect("because it is text")
+    }
+
+    const COLUMN: LabelColumn = LabelColumn { indent: 2, width: 8 };
+
+    #[test]
+    fn further_lines_stand_under_the_text() {
+        let text = "one two three four five six seven eight nine ten";
+        assert_eq!(
+            written(40, |lines| lines.labelled(COLUMN, "Error:", text)),
+            "  Error:  one two three four five six\n          seven eight nine ten\n"
+        );
+        assert_eq!(
+            written(44, |lines| lines.labelled(COLUMN, "If it is deleted:", text)),
+            "  If it is deleted: one two three four five six\n          seven eight nine ten\n"
+        );
+    }
+
+    #[test]
+    fn a_command_is_never_wrapped() {
+        let command = "kubectl storage retain pv/pvc-0a1b2c3d-1277-4efe-9d2f-5a6b7c8d9e0f";
+        let text = written(60, |lines| lines.command(COLUMN, "Next:", command, "keeps it"));
+        assert_eq!(text, format!("  Next:   keeps it\n    {command}\n"));
+        let text = written(80, |lines| lines.command(COLUMN, "Next:", command, "keeps it"));
+        assert_eq!(text, format!("  Next:   {command}\n          keeps it\n"));
+    }
+
+    #[test]
+    fn hostile_text_is_shortened_and_shown() {
+        let text = format!("\u{1b}[2J\u{202e}{}", "x ".repeat(40_000));
+        let text = written(80, |lines| lines.labelled(COLUMN, "Error:", &text));
+        assert!(text.starts_with("  Error:  \\u{1b}[2J\\u{202e}x x"), "{text}");
+        assert!(text.len() < 1000 && text.trim_end().ends_with('…'), "{}", text.len());
+        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    }
+
+    #[test]
+    fn the_state_stands_beside_the_object_where_it_fits() {
+        assert_eq!(written(30, |lines| lines.head("pv/a", "Bound")), "pv/a  Bound\n");
+        assert_eq!(
+            written(30, |lines| lines.head("pv/a-very-long-name", "Terminating for 23h")),
+            "pv/a-very-long-name\n  Terminating for 23h\n"
+        );
+    }
+}

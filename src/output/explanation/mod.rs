@@ -1,0 +1,262 @@
+//! The public shape of what `explain` says about one object, and its text for people.
+
+mod lines;
+mod outcomes;
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    publish::reference,
+    wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata},
+};
+use crate::{
+    cluster::Unseen,
+    model::{self, RuleId, format_bytes, format_time},
+    rules,
+};
+
+/// What `explain pvc/NAME` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Explanation`.
+    pub kind: String,
+    /// When, of what, by which version and with which thresholds.
+    pub metadata: ReportMetadata,
+    /// The object.
+    pub object: ObjectReference,
+    /// Its state and since when, in words.
+    #[serde(default)]
+    pub status: String,
+    /// The fields that show its state.
+    pub state: Vec<Evidence>,
+    /// Why it is in this state.
+    pub because: Vec<String>,
+    /// Its findings, as `audit` reports them, worst first.
+    pub findings: Vec<Finding>,
+    /// The last errors about it and about objects that it hangs on: its own first.
+    #[serde(default)]
+    pub errors: Vec<LastError>,
+    /// The controllers that have to act on it now, and whether they run.
+    #[serde(default)]
+    pub controllers: Vec<String>,
+    /// What to do first, if anything has to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Findings about objects that it hangs on, worst first; not all where there are very many.
+    #[serde(default)]
+    pub related: Vec<Finding>,
+    /// How many findings there are about objects that it hangs on.
+    #[serde(default)]
+    pub related_total: usize,
+    /// Its users.
+    pub used_by: Vec<User>,
+    /// Which kinds of users were checked. Custom resources may use it too.
+    pub looked_at: Vec<String>,
+    /// The effects of operations.
+    pub outcomes: Vec<Outcome>,
+    /// The questions that are open because of what was not read.
+    #[serde(default)]
+    pub open: Vec<String>,
+    /// What was not read, and therefore could not be answered.
+    pub gaps: Vec<Gap>,
+    /// What only the text shows.
+    #[serde(skip)]
+    screen: Screen,
+}
+
+/// What only the text shows: the same as other fields, in fewer words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Screen {
+    fields: Vec<(&'static str, String)>,
+    notes: Vec<String>,
+    /// Whether any rule is about such objects.
+    judged: bool,
+}
+
+/// What a controller reported last about an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LastError {
+    /// The object that it is about.
+    pub object: ObjectReference,
+    /// The component that reported it, or the field of the object that holds it.
+    pub source: String,
+    /// The reason of its event.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Its own words: from the cluster, not from this tool.
+    pub message: String,
+    /// Whether it is an error, rather than progress.
+    pub is_error: bool,
+    /// How often it was reported, as far as the events tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// When it was reported first, as far as the events tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+    /// When it was reported last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+}
+
+/// A user of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct User {
+    /// The user.
+    pub object: ObjectReference,
+    /// How.
+    pub how: String,
+    /// Whether Kubernetes itself waits for it when the object is deleted.
+    pub holds: bool,
+}
+
+/// The effect of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Outcome {
+    /// The operation.
+    #[serde(rename = "if")]
+    pub when: String,
+    /// The affected object, where that is not the explained object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectReference>,
+    /// The effect, in one word.
+    pub then: String,
+    /// Why.
+    pub because: String,
+    /// The capacity of the volume, where volumes are added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<String>,
+    /// The same in bytes.
+    #[serde(skip)]
+    bytes: Option<model::Bytes>,
+}
+
+/// The findings that belong to an explanation.
+#[derive(Debug, Default)]
+pub struct ExplainedFindings {
+    /// Those of the object, worst first.
+    pub own: Vec<Finding>,
+    /// What could not be judged about it, with the rules that could not.
+    pub unseen: Vec<(RuleId, Unseen)>,
+    /// Those of objects that it hangs on, worst first.
+    pub related: Vec<Finding>,
+    /// How many there are of these.
+    pub related_total: usize,
+}
+
+impl Explanation {
+    /// Puts an explanation and the findings about its object into their public shape.
+    pub fn new(
+        explanation: rules::Explanation,
+        metadata: ReportMetadata,
+        findings: ExplainedFindings,
+    ) -> Self {
+        let evidence = |it: model::Evidence| Evidence {
+            object: it.object,
+            field: it.field.to_owned(),
+            value: it.value,
+        };
+        let screen = Screen {
+            fields: explanation.fields,
+            notes: explanation.notes,
+            judged: explanation.subject.is_some(),
+        };
+        Self {
+            api_version: API_VERSION.to_owned(),
+            kind: "Explanation".to_owned(),
+            metadata,
+            object: reference(&explanation.object),
+            status: explanation.status,
+            state: explanation.state.into_iter().map(evidence).collect(),
+            because: explanation.because,
+            errors: explanation.errors.into_iter().map(LastError::of).collect(),
+            controllers: explanation.controllers,
+            next: findings.own.iter().find_map(next_step),
+            findings: findings.own,
+            related: findings.related,
+            related_total: findings.related_total,
+            used_by: explanation.users.into_iter().map(User::of).collect(),
+            looked_at: explanation.looked_at.iter().map(|kind| kind.plural().to_owned()).collect(),
+            outcomes: explanation.outcomes.into_iter().map(Outcome::of).collect(),
+            open: explanation.open.into_iter().map(str::to_owned).collect(),
+            gaps: gaps(explanation.unseen, findings.unseen),
+            screen,
+        }
+    }
+}
+
+/// What to do about a finding: its command, else the advice of its verdict.
+fn next_step(finding: &Finding) -> Option<String> {
+    let command = finding.remedy.as_ref().and_then(|it| it.command.clone());
+    let advice = || {
+        let verdict = &finding.verdict;
+        (verdict.state == "report-only" && !verdict.reason.is_empty())
+            .then(|| verdict.reason.clone())
+    };
+    command.filter(|_| finding.verdict.state == "fixable").or_else(advice)
+}
+
+/// One gap for all that was not read for the same reason, with the rules that could not judge.
+fn gaps(unseen: Vec<Unseen>, unjudged: Vec<(RuleId, Unseen)>) -> Vec<Gap> {
+    let mut order: Vec<Unseen> = Vec::new();
+    let mut ids: BTreeMap<Unseen, Vec<String>> = BTreeMap::new();
+    let all = unseen.into_iter().map(|it| (None, it));
+    for (rule, unseen) in all.chain(unjudged.into_iter().map(|(rule, it)| (Some(rule), it))) {
+        let known = ids.entry(unseen.clone()).or_insert_with(|| {
+            order.push(unseen);
+            Vec::new()
+        });
+        known.extend(rule.map(str::to_owned));
+    }
+    let gap = |unseen: Unseen| Gap {
+        ids: ids.remove(&unseen).unwrap_or_default(),
+        resource: unseen.kind.plural().to_owned(),
+        namespace: unseen.namespace.as_ref().map(ToString::to_string),
+        reason: unseen.reason,
+    };
+    order.into_iter().map(gap).collect()
+}
+
+impl LastError {
+    fn of(error: rules::LastError) -> Self {
+        Self {
+            object: reference(&error.object),
+            source: error.source,
+            reason: error.reason,
+            message: error.message,
+            is_error: error.is_error,
+            count: error.count,
+            first: error.first.as_ref().map(format_time),
+            last: error.last.as_ref().map(format_time),
+        }
+    }
+}
+
+impl User {
+    fn of(user: rules::User) -> Self {
+        Self { object: reference(&user.object), how: user.how, holds: user.holds }
+    }
+}
+
+impl Outcome {
+    fn of(outcome: rules::ObjectEffect) -> Self {
+        Self {
+            when: outcome.when,
+            object: outcome.object.as_ref().map(reference),
+            then: outcome.then.to_owned(),
+            because: outcome.because,
+            capacity: outcome.capacity.map(format_bytes),
+            bytes: outcome.capacity,
+        }
+    }
+}

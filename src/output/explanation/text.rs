@@ -1,0 +1,266 @@
+//! The text of an explanation: one screen at 80 columns.
+
+use std::io::{self, Write};
+
+use super::lines::{BOTTOM, LabelColumn, LabelledLines};
+use super::{Explanation, LastError, outcomes};
+use crate::model::shorten;
+use crate::output::report::short_name;
+use crate::output::wire::{Finding, Gap};
+
+/// The labels under a finding.
+const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
+/// How many errors are shown.
+const ERRORS: usize = 3;
+/// How many groups of findings about other objects are shown.
+const RELATED: usize = 8;
+/// How many users are shown.
+const USERS: usize = 8;
+/// The flag that settles what a dump does not show; the kind follows it.
+const COMPLETE: &str = "--complete ";
+/// How much of a summary of another object is shown, in characters.
+const SUMMARY: usize = 160;
+
+impl Explanation {
+    /// Prints it for people, no wider than `width` where words allow it.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn print(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
+        let mut lines = LabelledLines::new(out, width.max(40));
+        let lines = &mut lines;
+        lines.head(&short_name(&self.object), &self.status)?;
+        self.fields(lines)?;
+        self.findings(lines)?;
+        lines.gap()?;
+        if self.findings.is_empty() {
+            self.details(lines, BOTTOM)?;
+        }
+        self.related(lines)?;
+        lines.list(BOTTOM, "Note:", self.screen.notes.iter().cloned())?;
+        self.users(lines)?;
+        outcomes::print(lines, &self.outcomes)?;
+        self.unread(lines)
+    }
+
+    fn fields(&self, lines: &mut LabelledLines) -> io::Result<()> {
+        let fields = &self.screen.fields;
+        let widest = fields.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        let column = LabelColumn { indent: 2, width: widest + 2 };
+        let mut before = "";
+        for (label, value) in fields {
+            lines.labelled(column, if *label == before { "" } else { label }, value)?;
+            before = label;
+        }
+        Ok(())
+    }
+
+    fn findings(&self, lines: &mut LabelledLines) -> io::Result<()> {
+        let mut told: Vec<String> = Vec::new();
+        for (index, finding) in self.findings.iter().enumerate() {
+            lines.gap()?;
+            let verdict = &finding.verdict.state;
+            lines.text(0, &format!("{} {} ({verdict})", finding.severity, finding.id))?;
+            lines.text(2, &sentence(&finding.summary))?;
+            if index == 0 {
+                self.details(lines, UNDER)?;
+            }
+            next(lines, finding, &mut told)?;
+        }
+        if self.findings.is_empty() && self.screen.judged {
+            lines.gap()?;
+            let complete = self.gaps.is_empty();
+            let none = "No findings about it";
+            lines.text(
+                0,
+                &match complete {
+                    true => format!("{none}."),
+                    false => format!("{none}, but not everything could be read."),
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The last errors, the controllers that have to act, and the open questions.
+    fn details(&self, lines: &mut LabelledLines, column: LabelColumn) -> io::Result<()> {
+        let (errors, progress): (Vec<_>, Vec<_>) = self.errors.iter().partition(|it| it.is_error);
+        let more = errors.len().saturating_sub(ERRORS);
+        let texts = errors.iter().take(ERRORS).map(|it| self.error(it));
+        let more = (more > 0).then(|| format!("and {more} more (-o json lists all)"));
+        lines.list(column, "Error:", texts.chain(more))?;
+        if errors.is_empty() {
+            let texts = progress.iter().take(1);
+            lines.list(column, "Event:", texts.map(|it| self.error(it)))?;
+        }
+        lines.list(column, "Controller:", self.controllers.iter().cloned())?;
+        if !self.open.is_empty() {
+            lines.labelled(column, "Unknown:", &self.open.join("; "))?;
+        }
+        Ok(())
+    }
+
+    /// An error in its own words, with count and times; whose it is, if it is not the object's.
+    fn error(&self, error: &LastError) -> String {
+        let whose = match error.object == self.object {
+            true => String::new(),
+            false => format!("{}: ", short_name(&error.object)),
+        };
+        let reason = match (error.is_error, &*error.reason) {
+            (true, _) | (_, "") => String::new(),
+            (false, reason) => format!("{reason}: "),
+        };
+        let message = shorten(&error.message, 400);
+        format!("{whose}{reason}{message}{}", times(error))
+    }
+
+    fn related(&self, lines: &mut LabelledLines) -> io::Result<()> {
+        let mut groups: Vec<(&Finding, usize)> = Vec::new();
+        for finding in &self.related {
+            match groups.iter_mut().find(|(first, _)| alike(first, finding)) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((finding, 1)),
+            }
+        }
+        let shown: usize = groups.iter().take(RELATED).map(|(_, count)| count).sum();
+        let line = |(finding, count): &(&Finding, usize)| {
+            let others = match count {
+                1 => String::new(),
+                many => format!(" and {} more", many - 1),
+            };
+            let object = short_name(&finding.object);
+            let summary = shorten(&finding.summary, SUMMARY);
+            format!("{} {object}{others} {}: {summary}", finding.severity, finding.id)
+        };
+        let left = self.related_total.saturating_sub(shown);
+        let left = (left > 0).then(|| format!("and {left} more findings (see `audit`)"));
+        lines.list(BOTTOM, "Also:", groups.iter().take(RELATED).map(line).chain(left))
+    }
+
+    fn users(&self, lines: &mut LabelledLines) -> io::Result<()> {
+        if self.looked_at.is_empty() && self.used_by.is_empty() {
+            return Ok(());
+        }
+        if self.used_by.is_empty() {
+            return lines.labelled(BOTTOM, "Used by:", "none found (custom resources not checked)");
+        }
+        let user = |user: &super::User| format!("{}: {}", short_name(&user.object), user.how);
+        let left = self.used_by.len().saturating_sub(USERS);
+        let left = (left > 0).then(|| format!("and {left} more (-o json lists all)"));
+        lines.list(BOTTOM, "Used by:", self.used_by.iter().take(USERS).map(user).chain(left))
+    }
+
+    /// What was not read: one line for each reason.
+    fn unread(&self, lines: &mut LabelledLines) -> io::Result<()> {
+        let mut by_reason: Vec<(&str, Vec<&Gap>)> = Vec::new();
+        for gap in &self.gaps {
+            // The flag that settles what a dump does not show ends in the kind.
+            let reason = match gap.reason.strip_suffix(&*gap.resource) {
+                Some(flag) if flag.ends_with(COMPLETE) => flag,
+                _ => &gap.reason,
+            };
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, known)) => known.push(gap),
+                None => by_reason.push((reason, vec![gap])),
+            }
+        }
+        lines.list(BOTTOM, "Not read:", by_reason.into_iter().map(unread_line))
+    }
+}
+
+fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
+    let mut what: Vec<String> = Vec::new();
+    let mut kinds: Vec<&str> = Vec::new();
+    let whole: Vec<_> = gaps.iter().filter(|it| it.namespace.is_none()).collect();
+    for gap in &gaps {
+        let named = match &gap.namespace {
+            Some(_) if whole.iter().any(|it| it.resource == gap.resource) => continue,
+            Some(namespace) => format!("{} in {namespace}", gap.resource),
+            None => gap.resource.clone(),
+        };
+        if !what.contains(&named) {
+            what.push(named);
+        }
+        if !kinds.contains(&&*gap.resource) {
+            kinds.push(&gap.resource);
+        }
+    }
+    let settles = if reason.ends_with(COMPLETE) { kinds.join(",") } else { String::new() };
+    format!("{}: {reason}{settles}", what.join(", "))
+}
+
+/// What to do about a finding, unless that was said before.
+fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) -> io::Result<()> {
+    let reason = &finding.verdict.reason;
+    let command = finding.remedy.as_ref().and_then(|it| it.command.as_deref());
+    let (label, text) = match (&*finding.verdict.state, command) {
+        ("fixable", Some(command)) => {
+            if told.iter().any(|it| it == command) {
+                return Ok(());
+            }
+            told.push(command.to_owned());
+            let effect = finding.remedy.as_ref().map_or("", |it| &it.effect);
+            return lines.command(UNDER, "Next:", command, effect);
+        }
+        ("blocked", _) => ("Blocked:", reason),
+        ("unseen", _) => ("Unknown:", reason),
+        _ => ("Next:", reason),
+    };
+    if text.is_empty() || told.contains(text) {
+        return Ok(());
+    }
+    told.push(text.clone());
+    lines.labelled(UNDER, label, text)
+}
+
+/// Whether two findings are told in one line.
+fn alike(one: &Finding, other: &Finding) -> bool {
+    one.id == other.id && one.severity == other.severity && one.object.kind == other.object.kind
+}
+
+/// How often something was reported, and when: `(37 times, first …, last …)`.
+fn times(error: &LastError) -> String {
+    let count = error.count.filter(|count| *count > 1).map(|count| format!("{count} times"));
+    let first = error.first.as_ref().filter(|_| error.first != error.last);
+    let parts = match (count, first, &error.last) {
+        (Some(count), Some(first), Some(last)) => {
+            vec![count, format!("first {first}"), format!("last {last}")]
+        }
+        (Some(count), None, Some(last)) => vec![count, format!("last {last}")],
+        (Some(count), _, None) => vec![count],
+        (None, _, Some(last)) => vec![last.clone()],
+        (None, _, None) => Vec::new(),
+    };
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// A summary as a sentence: with a capital, unless its first word is a name, and a full stop.
+fn sentence(summary: &str) -> String {
+    let first = summary.split_whitespace().next().unwrap_or_default();
+    let is_word = first.trim_end_matches([',', ';']).chars().all(|c| c.is_ascii_lowercase());
+    let mut letters = summary.chars();
+    let capital = letters.next().filter(|_| is_word);
+    let text = match capital {
+        Some(letter) => format!("{}{}", letter.to_ascii_uppercase(), letters.as_str()),
+        None => summary.to_owned(),
+    };
+    if text.ends_with(['.', '!', '?', '…', ')']) { text } else { format!("{text}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_become_sentences() {
+        for (summary, shown) in [
+            ("deletion is stuck", "Deletion is stuck."),
+            ("kube-controller-manager retries", "kube-controller-manager retries."),
+            ("Released, but not reclaimed", "Released, but not reclaimed."),
+            ("Bound (custom resources not checked)", "Bound (custom resources not checked)"),
+            ("", "."),
+        ] {
+            assert_eq!(sentence(summary), shown);
+        }
+    }
+}

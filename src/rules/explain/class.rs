@@ -1,0 +1,98 @@
+//! Explanation of a `StorageClass`: what it says, its provisioner, and what was made by it.
+
+use std::collections::BTreeMap;
+
+use super::draft::ExplanationDraft;
+use super::{controller, neighbours};
+use crate::cluster::{Cx, Subject};
+use crate::drivers;
+use crate::model::{ClaimPhase, Kind, StorageClass, Text, migrated_driver};
+
+const DELETED: &str = "it is deleted";
+/// The provisioner of classes that provision nothing.
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+
+pub(super) fn explain(cx: &Cx, class: &StorageClass) -> ExplanationDraft {
+    let mut draft = ExplanationDraft::new(class.object());
+    draft.status(if class.is_default { "default class" } else { "not the default class" });
+    draft.terminating(cx, class.metadata.deleting);
+    let policy = class.reclaim_policy.as_deref().unwrap_or("Delete");
+    let binding = if class.waits_for_consumer { "WaitForFirstConsumer" } else { "Immediate" };
+    let expands = if class.allows_expansion { "true" } else { "false" };
+    draft.show("provisioner", &*class.provisioner);
+    draft.show("reclaimPolicy", policy);
+    draft.show("volumeBindingMode", binding);
+    draft.show("allowVolumeExpansion", expands);
+    draft.field("provisioner", &*class.provisioner);
+    draft.field("reclaim policy", policy);
+    draft.field("binding mode", binding);
+    draft.field("expansion", if class.allows_expansion { "allowed" } else { "not allowed" });
+    if &*class.provisioner != NO_PROVISIONER {
+        controller::provisioner(cx, &class.provisioner, &mut draft);
+        draft.hangs_on(neighbours::provisioner(cx, &class.provisioner));
+    }
+    let pending = claims(cx, class, &mut draft);
+    volumes(cx, class, &mut draft);
+    deleted(class, pending, &mut draft);
+    draft.finalizers(&class.metadata, &[]);
+    draft
+}
+
+/// Adds the claims of the class, and returns how many of them are Pending.
+fn claims(cx: &Cx, class: &StorageClass, draft: &mut ExplanationDraft) -> usize {
+    let mut phases: BTreeMap<String, usize> = BTreeMap::new();
+    let mut pending = 0;
+    for (id, claim) in cx.cluster().claims() {
+        if claim.class.as_deref() == Some(&*class.metadata.name) {
+            *phases.entry(claim.phase.to_string()).or_default() += 1;
+            pending += usize::from(claim.phase == ClaimPhase::Pending);
+            draft.hangs_on([Subject::Claim(id)]);
+        }
+    }
+    let read = draft.seen(cx.all_of(Kind::PersistentVolumeClaim)).is_some();
+    draft.show("claims", counted(&phases, read));
+    draft.field("claims", counted(&phases, read));
+    pending
+}
+
+fn volumes(cx: &Cx, class: &StorageClass, draft: &mut ExplanationDraft) {
+    let mut phases: BTreeMap<String, usize> = BTreeMap::new();
+    for (id, volume) in cx.cluster().volumes() {
+        if volume.class.as_deref() == Some(&*class.metadata.name) {
+            let group = format!("{} with policy {}", volume.phase, volume.reclaim_policy);
+            *phases.entry(group).or_default() += 1;
+            draft.hangs_on([Subject::Volume(id)]);
+        }
+    }
+    let read = draft.seen(cx.all_of(Kind::PersistentVolume)).is_some();
+    draft.show("volumes", counted(&phases, read));
+    draft.field("volumes", counted(&phases, read));
+}
+
+/// Numbers of objects by their state; a number that may be too small says so.
+pub(super) fn counted(groups: &BTreeMap<String, usize>, read: bool) -> String {
+    let shown: Vec<_> = groups.iter().map(|(group, n)| format!("{n} {group}")).collect();
+    match (shown.is_empty(), read) {
+        (true, true) => "none".to_owned(),
+        (true, false) => "not read".to_owned(),
+        (false, true) => shown.join(", "),
+        (false, false) => format!("{} (not all were read)", shown.join(", ")),
+    }
+}
+
+fn deleted(class: &StorageClass, pending: usize, draft: &mut ExplanationDraft) {
+    let named = &class.provisioner;
+    let driver = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let existing = match drivers::family(&driver).reads_class {
+        true => format!(
+            "{driver} reads it to delete volumes: without it, none of its volumes is reclaimed"
+        ),
+        false => "existing volumes and their reclaim policies stay as they are".to_owned(),
+    };
+    let waiting = match pending {
+        0 => String::new(),
+        1 => "; 1 Pending claim can no longer be provisioned".to_owned(),
+        many => format!("; {many} Pending claims can no longer be provisioned"),
+    };
+    draft.outcome(DELETED, None, "deleted", format!("{existing}{waiting}"));
+}

@@ -1,0 +1,159 @@
+//! An explanation while it is built.
+
+use super::{Explanation, ObjectEffect, User, question};
+use crate::cluster::{Cx, Seen, Subject, Unseen};
+use crate::facts::DeletionEffect;
+use crate::model::{Age, Evidence, Metadata, ObjectRef, Time, Trust, format_age};
+
+/// An explanation while it is built.
+pub(super) struct ExplanationDraft {
+    pub(super) explanation: Explanation,
+    shown: String,
+}
+
+impl ExplanationDraft {
+    pub(super) fn new(object: ObjectRef) -> Self {
+        let shown = object.to_string();
+        let explanation = Explanation {
+            object,
+            subject: None,
+            status: String::new(),
+            fields: Vec::new(),
+            state: Vec::new(),
+            because: Vec::new(),
+            notes: Vec::new(),
+            errors: Vec::new(),
+            controllers: Vec::new(),
+            users: Vec::new(),
+            looked_at: Vec::new(),
+            outcomes: Vec::new(),
+            unseen: Vec::new(),
+            open: Vec::new(),
+            neighbours: std::collections::BTreeSet::new(),
+        };
+        Self { explanation, shown }
+    }
+
+    /// Adds words to the line that says the state; empty ones add nothing.
+    pub(super) fn status(&mut self, words: impl Into<String>) {
+        let words = words.into();
+        let status = &mut self.explanation.status;
+        if !status.is_empty() && !words.is_empty() {
+            status.push_str(", ");
+        }
+        status.push_str(&words);
+    }
+
+    /// Adds that the object is Terminating, and for how long, if it is.
+    pub(super) fn terminating(&mut self, cx: &Cx, deleting: Option<Time>) {
+        if deleting.is_some() {
+            let lasting = lasting(cx, &Age::stamped(deleting)).unwrap_or_default();
+            self.status(format!("Terminating{lasting}"));
+        }
+    }
+
+    /// Adds a field that matters to a reader, under a short label.
+    pub(super) fn field(&mut self, label: &'static str, value: impl Into<String>) {
+        self.explanation.fields.push((label, value.into()));
+    }
+
+    /// Adds the finalizers where they matter: those that are left of a Terminating object, or such
+    /// as are not on every object of its kind.
+    pub(super) fn finalizers(&mut self, metadata: &Metadata, usual: &[&str]) {
+        let are_usual = metadata.finalizers.iter().all(|it| usual.contains(&&**it));
+        if metadata.deleting.is_some() || !are_usual {
+            let none = "none".to_owned();
+            let shown = metadata.finalizers.join(", ");
+            self.field("finalizers", if shown.is_empty() { none } else { shown });
+        }
+    }
+
+    /// Adds a field to those that show the state.
+    pub(super) fn show(&mut self, field: &'static str, value: impl Into<String>) {
+        let object = self.shown.clone();
+        self.explanation.state.push(Evidence { object, field, value: value.into() });
+    }
+
+    /// Adds a reason that a field shows as well.
+    pub(super) fn because(&mut self, sentence: impl Into<String>) {
+        self.explanation.because.push(sentence.into());
+    }
+
+    /// Adds a reason that no field shows.
+    pub(super) fn note(&mut self, sentence: impl Into<String>) {
+        let sentence = sentence.into();
+        self.explanation.notes.push(sentence.clone());
+        self.explanation.because.push(sentence);
+    }
+
+    pub(super) fn user(&mut self, object: ObjectRef, how: impl Into<String>, holds: bool) {
+        self.explanation.users.push(User { object, how: how.into(), holds });
+    }
+
+    pub(super) fn outcome(
+        &mut self,
+        when: &str,
+        object: Option<ObjectRef>,
+        then: &'static str,
+        because: impl Into<String>,
+    ) {
+        let (when, because) = (when.to_owned(), because.into());
+        let effect = ObjectEffect { when, object, then, because, capacity: None };
+        self.explanation.outcomes.push(effect);
+    }
+
+    pub(super) fn deletion_effect(
+        &mut self,
+        when: &str,
+        object: Option<ObjectRef>,
+        effect: DeletionEffect,
+    ) {
+        self.outcome(when, object, effect.data.name(), effect.because);
+    }
+
+    /// Unwraps what was read; records what was not.
+    pub(super) fn seen<T>(&mut self, seen: Seen<T>) -> Option<T> {
+        seen.map_err(|unseen| self.unseen(unseen)).ok()
+    }
+
+    pub(super) fn unseen(&mut self, unseen: Unseen) {
+        if !self.explanation.unseen.contains(&unseen) {
+            self.explanation.unseen.push(unseen);
+        }
+    }
+
+    /// Adds a question that is open although nothing that was to be read was missed.
+    pub(super) fn open(&mut self, question: &'static str) {
+        if !self.explanation.open.contains(&question) {
+            self.explanation.open.push(question);
+        }
+    }
+
+    /// Adds an object that this one hangs on.
+    pub(super) fn hangs_on(&mut self, subjects: impl IntoIterator<Item = Subject>) {
+        self.explanation.neighbours.extend(subjects);
+    }
+
+    pub(super) fn done(mut self, subject: Option<Subject>) -> Explanation {
+        let explanation = &mut self.explanation;
+        if let Some(subject) = &subject {
+            explanation.neighbours.remove(subject);
+        }
+        explanation.subject = subject;
+        let open = question::open(explanation.object.key.kind, &explanation.unseen);
+        explanation.open.extend(open);
+        self.explanation
+    }
+}
+
+/// For how long something has lasted, with a space before it; `None` if that is not known.
+pub(super) fn lasting(cx: &Cx, age: &Age) -> Option<String> {
+    let (since, now) = age.since.zip(cx.clock())?;
+    let age_shown = format_age((now - since).num_seconds());
+    Some(match age.trust {
+        Trust::LowerBound => format!(" for at least {age_shown}"),
+        Trust::Corroborated | Trust::Conflicting | Trust::SingleSource | Trust::Unknown => {
+            format!(" for {age_shown}")
+        }
+    })
+}
