@@ -77,20 +77,9 @@ impl AuditArgs {
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;
-<<<<<<< HEAD
-        let known = collected.intake.cluster.drivers();
-        for driver in settings.absent_drivers.iter().filter(|driver| !known.contains(*driver)) {
-            collected
-                .notes
-                .push(format!("--driver-absent {driver}: no object references that driver"));
-        }
+        note_unknown_drivers(&mut collected, &settings);
         let worst = self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
         let exit = exit(&collected, worst, fail_on);
-=======
-        note_unknown_drivers(&mut collected, &settings);
-        self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
-        let exit = exit(&collected, &settings, fail_on);
->>>>>>> explain
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)

@@ -7,7 +7,7 @@ use clap_complete::CompletionCandidate;
 use super::terminal;
 use crate::{
     model::{Kind, Severity, Threshold},
-    rules::{EXPLAINED, REGISTRY},
+    rules::REGISTRY,
 };
 
 /// kubectl's directive "no file names".
@@ -43,15 +43,6 @@ pub fn rule_ids() -> Vec<CompletionCandidate> {
         .iter()
         .map(|rule| CompletionCandidate::new(rule.id).help(Some(rule.title.into())))
         .collect()
-}
-
-/// What can be explained: ids of findings, and kinds of objects.
-pub fn explained() -> Vec<CompletionCandidate> {
-    let kind = |kind: Kind| {
-        let help = format!("a {}, followed by its name", kind.name());
-        CompletionCandidate::new(super::explain::short(kind)).help(Some(help.into()))
-    };
-    rule_ids().into_iter().chain(EXPLAINED.into_iter().map(kind)).collect()
 }
 
 /// Names of thresholds, each with the equals sign.

@@ -6,7 +6,6 @@ mod named;
 use clap::Args;
 
 use self::named::NamedObject;
-pub(super) use self::named::short;
 use super::{
     Exit, Failure,
     args::ConnectionArgs,
@@ -41,7 +40,7 @@ pub struct ExplainArgs {
     /// sts, pod, va, vs, vsc, sc, driver or ns; `driver` alone lists the drivers, and without
     /// arguments, all ids are listed
     #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
-          add = clap_complete::ArgValueCandidates::new(super::complete::explained))]
+          add = clap_complete::ArgValueCandidates::new(named::candidates))]
     subject: Vec<String>,
     /// Find the object in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use clap_complete::CompletionCandidate;
+
 use crate::{
-    cli::{Failure, suggest::nearest},
+    cli::{Failure, complete, suggest::nearest},
     cluster::Cluster,
     drivers,
     model::{Kind, ObjectKey, Text, escape_control},
@@ -37,13 +39,22 @@ pub(super) fn kind(word: &str) -> Option<Kind> {
 }
 
 /// The name of a kind that is listed to users.
-pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
+pub(super) const fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::VolumeAttachment => ATTACHMENT,
         Kind::CsiDriver => "driver",
         Kind::Pod => "pod",
         _ => kind.short(),
     }
+}
+
+/// What can be explained: ids of findings, and kinds of objects.
+pub(super) fn candidates() -> Vec<CompletionCandidate> {
+    let kind = |kind: Kind| {
+        let help = format!("a {}, followed by its name", kind.name());
+        CompletionCandidate::new(short(kind)).help(Some(help.into()))
+    };
+    complete::rule_ids().into_iter().chain(EXPLAINED.into_iter().map(kind)).collect()
 }
 
 impl NamedObject {
