@@ -60,6 +60,8 @@ pub enum Lookup {
     VolumesAt(Vec<Place<'static>>),
     Claim(ClaimKey),
     ClaimsNaming(Box<str>),
+    /// Volumes whose claimRef has this name.
+    VolumesOf(ClaimKey),
     VolumeNamed(Box<str>),
     PodsOf(ClaimKey),
     Pod(Text, Box<str>),
@@ -242,6 +244,17 @@ impl<'a> Cx<'a> {
         self.all_of(Kind::PersistentVolumeClaim)?;
         let ids = self.cluster.indexes.claims_by_volume.candidates(volume);
         Ok(self.matching(ids, |claim: &Claim| claim.volume_name.as_deref() == Some(volume)))
+    }
+
+    /// Returns the volumes whose claimRef has this name, whatever its uid.
+    ///
+    /// # Errors
+    /// When volumes were not read.
+    pub fn volumes_of(&self, key: &ClaimKey) -> Seen<Vec<&'a Volume>> {
+        self.note(|| Lookup::VolumesOf(key.clone()));
+        self.all_of(Kind::PersistentVolume)?;
+        let ids = self.cluster.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
+        Ok(self.matching(ids, |it: &Volume| it.claim_ref.as_ref().is_some_and(|it| it.key == *key)))
     }
 
     // --- users -----------------------------------------------------------------------------

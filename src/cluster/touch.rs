@@ -3,7 +3,8 @@
 
 use super::{Cluster, Dirty, Subject, rows::Linked, store::object_key};
 use crate::model::{
-    Attachment, ClaimKey, Kind, ObjectId, ObjectKey, PodUse, Question, Volume, split_ordinal,
+    Attachment, ClaimKey, Kind, ObjectId, ObjectKey, PodPhase, PodUse, Question, Volume,
+    split_ordinal,
 };
 
 impl Cluster {
@@ -126,8 +127,10 @@ impl Cluster {
     pub(super) fn touch_class_named(&self, name: &str, dirty: &mut Dirty) {
         let volumes = self.indexes.volumes_by_class.candidates(name);
         dirty.subjects.extend(volumes.map(Subject::Volume));
-        let claims = self.indexes.claims_by_class.candidates(name);
-        dirty.subjects.extend(claims.map(Subject::Claim));
+        for claim in self.indexes.claims_by_class.candidates(name) {
+            dirty.subjects.insert(Subject::Claim(claim));
+            self.touch_waiting_pods(claim, dirty);
+        }
         // Which one is the default bears on all of them, and on the claims that wait for a default.
         self.touch_all_classes(dirty);
         dirty.subjects.extend(self.indexes.classless_claims.iter().copied().map(Subject::Claim));
@@ -183,11 +186,31 @@ impl Cluster {
         for id in self.indexes.attachments_by_node.candidates(name) {
             self.touch_row::<Attachment>(id, dirty);
         }
-        let claims = self.indexes.claims_by_node.candidates(name);
-        dirty.subjects.extend(claims.map(Subject::Claim));
+        for claim in self.indexes.claims_by_node.candidates(name) {
+            dirty.subjects.insert(Subject::Claim(claim));
+            self.touch_waiting_pods(claim, dirty);
+        }
         for id in self.indexes.pods_by_node.candidates(name) {
             self.touch_row::<PodUse>(id, dirty);
         }
+    }
+
+    /// Marks the Pending pods that need a volume.
+    pub(super) fn touch_waiting_for(&self, volume: &Volume, dirty: &mut Dirty) {
+        for id in self.indexes.claims_by_volume.candidates(volume.name()) {
+            self.touch_waiting_pods(id, dirty);
+        }
+    }
+
+    /// Marks the Pending pods that use a claim.
+    fn touch_waiting_pods(&self, claim: ObjectId, dirty: &mut Dirty) {
+        let Some(claim) = self.tables.claims.get(claim) else { return };
+        let key = (&*claim.namespace, &*claim.metadata.name);
+        let waits = |id: &ObjectId| {
+            self.tables.pods.get(*id).is_some_and(|it| it.phase == PodPhase::Pending)
+        };
+        let pods = self.indexes.pods_by_claim.candidates(key);
+        dirty.subjects.extend(pods.filter(waits).map(Subject::Pod));
     }
 
     pub(super) fn touch_contents_of(&self, namespace: &str, name: &str, dirty: &mut Dirty) {

@@ -3,7 +3,7 @@
 
 use super::finalizer::has_attacher_finalizer;
 use crate::cluster::{Cx, Seen};
-use crate::model::{Attachment, Kind, Liveness};
+use crate::model::{Attachment, Kind, Liveness, PodUse};
 
 /// Whether the volume may be attached to the node, whatever `status.attached` is.
 ///
@@ -36,32 +36,55 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
 /// Returns what detaching waits for if the volume exists, as far as is known, and what to do about
 /// it (F81).
 pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness) -> String {
-    let node = cx.node(&attachment.node, Kind::VolumeAttachment);
+    let (driver, name) = (&attachment.attacher, &attachment.node);
+    let who = format!("external-attacher of {driver}");
     if attacher == Liveness::Absent {
-        return format!(
-            "the attacher of {} is gone: reinstall the driver, and let it detach",
-            attachment.attacher
-        );
+        return format!("{who} is absent: reinstall the driver, so that it detaches the volume");
     }
-    if let Some(error) = &attachment.detach_error {
-        return format!("the driver fails to detach it, and is asked again: {error}");
-    }
-    match node {
-        Ok(None) => "its node is gone; the driver has to finish".to_owned(),
-        Ok(Some(node)) if node.out_of_service => {
-            "its node is marked as out of service; the driver has to finish".to_owned()
-        }
-        Ok(Some(node)) if !node.ready => {
-            "its node is not Ready: bring it back, or, knowing that it is off, taint it \
-             node.kubernetes.io/out-of-service"
-                .to_owned()
-        }
-        Ok(Some(_)) | Err(_) => format!(
-            "the driver has to finish: look at the logs of the attacher of {}",
-            attachment.attacher
+    let node = cx.node(name, Kind::VolumeAttachment);
+    let is_off = node_is_off(cx, name, None);
+    match (&attachment.detach_error, node) {
+        (Some(error), Ok(None)) => format!(
+            "{who} reports \"{error}\", and node {name} does not exist: fix this error, or upgrade external-attacher; only if \
+             the storage system shows the volume as detached, remove its finalizer by hand"
         ),
+        (Some(error), Ok(Some(node))) if !node.ready && !node.out_of_service => {
+            format!("{who} reports \"{error}\", and node {name} is not Ready: {is_off}")
+        }
+        (Some(error), Ok(Some(_)) | Err(_)) => {
+            format!("{who} reports \"{error}\": fix this error, external-attacher retries")
+        }
+        (None, Ok(None)) => format!(
+            "node {name} does not exist, and {who} has not confirmed the detachment: look at its log"
+        ),
+        (None, Ok(Some(node))) if node.out_of_service => format!(
+            "node {name} is tainted out-of-service, and {who} has not confirmed the detachment: look at its log"
+        ),
+        (None, Ok(Some(node))) if !node.ready => format!("node {name} is not Ready: {is_off}"),
+        (None, Ok(Some(_)) | Err(_)) => {
+            format!("{who} has not confirmed the detachment: look at its log")
+        }
     }
 }
+
+/// What has the volumes of a node that is not Ready detached. Only an administrator can know that its
+/// machine is off; until then it may still write.
+pub fn node_is_off(cx: &Cx, node: &str, holder: Option<&PodUse>) -> String {
+    // The taint is beta, and on by default, from 1.26 on (NodeOutOfServiceVolumeDetach).
+    let tainted = cx.server().and_then(|server| server.at_least(1, 26)) != Some(false);
+    let mut ways = Vec::new();
+    if tainted {
+        ways.push(format!("taint it {OUT_OF_SERVICE}=nodeshutdown:NoExecute"));
+    }
+    ways.extend(holder.map(|pod| format!("delete {} by force", pod.object())));
+    ways.push("delete the node".to_owned());
+    let last = ways.pop().unwrap_or_default();
+    let ways = if ways.is_empty() { last } else { format!("{} or {last}", ways.join(", ")) };
+    format!("bring node {node} back, or, once its machine is known to be off, {ways}")
+}
+
+/// The taint by which an administrator asserts that a node is off.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 #[cfg(test)]
 mod tests {

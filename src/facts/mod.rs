@@ -2,6 +2,7 @@
 
 mod age;
 mod attachment;
+mod claim_ref_patch;
 mod columns;
 mod deletion_effect;
 mod controller;
@@ -10,25 +11,31 @@ mod event;
 mod finalizer;
 mod blocking_finalizer;
 mod in_use;
+mod lost_claim;
 mod driver_names;
 mod node;
 mod obstacle;
 mod owned;
 mod owner;
+mod pending_claim;
+mod pod_wait;
 mod protection;
 mod provisioner;
 mod released;
+mod selected_node;
 mod sharing;
+mod shell_word;
 mod storage;
 mod finalizer_controller;
 pub mod retention;
 
 pub(crate) use age::{LastTransition, phase_age, policy_age, state_age, untrusted_reason};
-pub(crate) use attachment::{detaching_waits_for, may_be_attached, node_state};
+pub(crate) use attachment::{detaching_waits_for, may_be_attached, node_is_off, node_state};
 pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
     finalizers_of_volume, managers_of,
 };
+pub(crate) use claim_ref_patch::claim_ref_patch;
 pub(crate) use columns::columns;
 pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, deletes_since_its_start, is_absent, is_csi,
@@ -55,10 +62,13 @@ pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, Unsafe, UnsafeReason, checked_kinds, conflicting_pods,
     data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
+pub(crate) use lost_claim::lost_cause;
 pub(crate) use node::{node_gone, node_problem, unready_host};
 pub(crate) use obstacle::{ALIVE_AND_STUCK, Obstacle, obstacle};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
 pub(crate) use owner::{Owner, known_deletable, owner};
+pub(crate) use pending_claim::pending_reason;
+pub(crate) use pod_wait::{PodClaim, pod_wait};
 pub(crate) use protection::{
     always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,
     looks_rolled_back, server_version,
@@ -69,7 +79,9 @@ pub(crate) use provisioner::{
     surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
+pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{lies, sharing};
+pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use storage::{
     Nearness, destruction, is_static, marks_of_others, neighbours, provisioning_family,
     undecided_identity, wishes_for,

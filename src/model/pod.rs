@@ -32,6 +32,8 @@ pub struct PodUse {
     pub ready: bool,
     /// `spec.nodeName`, once it is scheduled.
     pub node: Option<Text>,
+    /// What the scheduler last wrote into the condition `PodScheduled`, while it found no node.
+    pub unschedulable: Option<Box<str>>,
     /// The claims that its volumes name.
     pub claims: Box<[MountedClaim]>,
     /// The storage that it describes itself, without a claim.
@@ -50,6 +52,12 @@ impl PodUse {
     /// `podIsShutDown`).
     pub const fn is_shut_down(&self) -> bool {
         self.deleting.is_some() && self.forced
+    }
+
+    /// Its phase, or `Terminating`, as `kubectl get` shows it: the phase of a Terminating pod on a
+    /// node that does not answer remains `Running`.
+    pub const fn state(&self) -> &'static str {
+        if self.deleting.is_some() { "Terminating" } else { self.phase.name() }
     }
 
     /// The reference that reports print.

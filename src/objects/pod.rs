@@ -1,18 +1,18 @@
 //! `Pod`, and `PodSpec`, which pods share with the templates of workloads.
 
 use super::{
-    FieldProblem, Folded, Folder, PodMeta, SlimObject,
-    environment::Environment,
-    meta,
-    node::{Condition, is_ready},
-    pod_volume::PodVolume,
-    slim::slim,
+    FieldProblem, Folded, Folder, PodMeta, SlimObject, environment::Environment, meta,
+    pod_volume::PodVolume, slim::slim,
 };
 use crate::drivers;
 use crate::model::{
     self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, REGISTRAR, Row, Sidecars, Uid,
-    image_name,
+    beginning, image_name,
 };
+
+/// How much is kept of what the scheduler wrote, in bytes: with many nodes it gives many
+/// reasons, the most frequent ones not first.
+const LONGEST: usize = 1000;
 
 slim! {
     /// A `Pod`.
@@ -73,7 +73,33 @@ slim! {
         pub phase: String,
         /// Its conditions.
         #[prost(message, repeated, tag = "2")]
-        pub conditions: Vec<Condition>,
+        pub conditions: Vec<PodCondition>,
+    }
+
+    /// A condition of a pod.
+    pub struct PodCondition {
+        /// Its type.
+        #[prost(string, tag = "1")]
+        pub r#type: String,
+        /// `True`, `False` or `Unknown`.
+        #[prost(string, tag = "2")]
+        pub status: String,
+        /// What the component that sets it adds.
+        #[prost(string, tag = "6")]
+        pub message: String,
+    }
+}
+
+impl PodStatus {
+    fn is_ready(&self) -> bool {
+        self.conditions.iter().any(|it| it.r#type == "Ready" && it.status == "True")
+    }
+
+    /// What the scheduler wrote when it found no node.
+    fn unschedulable(&self) -> Option<Box<str>> {
+        let rejects = |it: &&PodCondition| it.r#type == "PodScheduled" && it.status == "False";
+        let message = &self.conditions.iter().find(rejects)?.message;
+        (!message.is_empty()).then(|| beginning(message, LONGEST).into())
     }
 }
 
@@ -112,7 +138,8 @@ impl SlimObject for Pod {
                 "Failed" => PodPhase::Failed,
                 _ => PodPhase::Unknown,
             },
-            ready: is_ready(&status.conditions),
+            ready: status.is_ready(),
+            unschedulable: if spec.node_name.is_empty() { status.unschedulable() } else { None },
             node: folder.non_empty(&spec.node_name),
             claims,
             inline,

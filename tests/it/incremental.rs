@@ -253,6 +253,7 @@ fn see(
         Lookup::KeptAt(places) => format!("{:?}", cx.kept_at(places)),
         Lookup::Claim(key) => format!("{:?}", cx.claim(key)),
         Lookup::ClaimsNaming(name) => format!("{:?}", cx.claims_naming(name)),
+        Lookup::VolumesOf(key) => format!("{:?}", cx.volumes_of(key)),
         Lookup::VolumeNamed(name) => format!("{:?}", cx.volume(name)),
         Lookup::Pod(namespace, name) => format!("{:?}", cx.pod(namespace, name)),
         Lookup::PodsOfSet(namespace, set) => format!("{:?}", cx.pods_named_after(namespace, set)),

@@ -95,6 +95,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
     let workloads = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     match lookup {
         Lookup::VolumesAt(_)
+        | Lookup::VolumesOf(_)
         | Lookup::VolumeNamed(_)
         | Lookup::AttachedVolume(_)
         | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],

@@ -111,7 +111,11 @@ impl Linked for Node {
         // heartbeat does not get here, since it changes nothing that a row keeps.
         let volumes = cluster.tables.volumes.iter();
         let affine = volumes.filter(|(_, volume)| volume.node_affinity.is_some());
-        dirty.subjects.extend(affine.map(|(id, _)| Subject::Volume(id)));
+        for (id, volume) in affine {
+            dirty.subjects.insert(Subject::Volume(id));
+            // And the pods for which no node was found.
+            cluster.touch_waiting_for(volume, dirty);
+        }
         // Findings about these volumes show the state of the node: one that is not Ready may still
         // write.
         cluster.touch_places(self, dirty);

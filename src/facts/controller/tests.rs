@@ -102,6 +102,7 @@ fn on_a_node(driver: &str) -> Row {
 
 fn pod(ready: bool, sidecars: Sidecars) -> Row {
     Row::Pod(Box::new(PodUse {
+        unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
         controller: None,
         created: None,

@@ -33,14 +33,18 @@ impl<'a> ClaimDataEffect<'a> {
         matches!(self, Self::Destroyed(_) | Self::Scrubbed(_))
     }
 
-    /// In words, after the event that triggers it: "the last pod goes".
+    /// In words, after the event that triggers it: "the last of these pods is deleted".
     pub fn words(&self, when: &str) -> String {
         match self {
-            Self::Destroyed(_) => format!("the data is destroyed when {when}"),
-            Self::Scrubbed(_) => format!("the data is scrubbed when {when}"),
-            Self::Kept(_) => format!("the volume and its data stay when {when}"),
-            Self::NoVolume => format!("no volume goes with it when {when}"),
-            Self::Unseen(_) => format!("what becomes of the data when {when} was not seen"),
+            Self::Destroyed(volume) => {
+                format!("policy {} can destroy the data when {when}", volume.reclaim_policy)
+            }
+            Self::Scrubbed(_) => format!("policy Recycle scrubs the data when {when}"),
+            Self::Kept(_) => format!("the volume and its data remain when {when}"),
+            Self::NoVolume => format!("no volume is affected when {when}"),
+            Self::Unseen(_) => {
+                format!("the effect on the data when {when} is unknown, its volume was not read")
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::model::Kind;
 /// without a pod now.
 pub fn checked_kinds() -> String {
     let kinds: Vec<_> = [Kind::Pod].into_iter().chain(Kind::WORKLOADS).map(Kind::plural).collect();
-    format!("{}; custom resources were not looked at", kinds.join(", "))
+    format!("{}; custom resources not checked", kinds.join(", "))
 }
 
 #[cfg(test)]

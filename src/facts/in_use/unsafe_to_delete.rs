@@ -99,12 +99,12 @@ impl UnsafeReason<'_> {
         match self {
             Self::Pod(PodUser { pod, usage }) => {
                 let how = match usage {
-                    PodUsage::Named => "names it",
+                    PodUsage::Named => "references it",
                     PodUsage::Ephemeral => "has it as an ephemeral volume",
                 };
-                let scheduled = if pod.node.is_some() { "" } else { ", not scheduled yet" };
+                let scheduled = if pod.node.is_some() { "" } else { ", not scheduled" };
                 let shut_down = if pod.is_shut_down() { ", shut down" } else { "" };
-                format!("{} {how}, phase {}{scheduled}{shut_down}", pod.object(), pod.phase.name())
+                format!("{} {how}, {}{scheduled}{shut_down}", pod.object(), pod.state())
             }
             Self::Workload(workload) => {
                 let state = if workload.finished {
@@ -114,24 +114,54 @@ impl UnsafeReason<'_> {
                 } else {
                     workload.replicas.map_or_else(String::new, |n| format!(" (replicas: {n})"))
                 };
-                format!("the template of {} names it{state}", workload.object())
+                format!("the template of {} references it{state}", workload.object())
             }
             Self::Template(SetTemplate { set, template }) => {
                 format!("it is a claim of template {template} of {}", set.object())
             }
-            Self::Clone(claim) => format!("{} is being filled from it", claim.object()),
+            Self::Clone(claim) => format!("{} is being cloned from it", claim.object()),
             Self::Snapshot(snapshot) => format!("{} of it is not ready", snapshot.object()),
             Self::Attached(attachment) => {
                 format!("its volume is attached to node {}", attachment.node)
             }
             Self::Owned(owner) => format!("{} {} controls it", owner.kind, owner.name),
             Self::Unprotected => {
-                format!("finalizer {PVC_PROTECTION} is missing: it would go at once")
+                format!("finalizer {PVC_PROTECTION} is missing: it would be deleted at once")
             }
             Self::DataLost(volume) => {
-                format!("the policy of {} destroys the data", volume.object())
+                format!("policy {} of {} destroys the data", volume.reclaim_policy, volume.object())
             }
-            Self::Changing(condition) => format!("condition {} holds", condition.kind),
+            Self::Changing(condition) => format!("condition {} is True", condition.kind),
+        }
+    }
+
+    /// What ends this use.
+    pub fn ended_by(&self) -> String {
+        match self {
+            Self::Pod(PodUser { pod, .. }) => match &pod.controller {
+                Some(owner) if pod.is_finished() => {
+                    format!("delete that pod, or {} {}", owner.kind, owner.name)
+                }
+                Some(_) | None => "delete that pod".to_owned(),
+            },
+            Self::Workload(workload) if workload.finished => {
+                format!("delete {}", workload.object())
+            }
+            Self::Workload(_) => "remove the claim from its template".to_owned(),
+            Self::Template(SetTemplate { set, .. }) => format!(
+                "the set recreates the claim: delete {} first, if it is not needed",
+                set.object()
+            ),
+            Self::Clone(_) => "wait until the clone is Bound, or delete it".to_owned(),
+            Self::Snapshot(_) => {
+                "wait until it is ready, or delete a VolumeSnapshot that never becomes ready"
+                    .to_owned()
+            }
+            Self::Attached(attachment) => format!("wait until {} is deleted", attachment.object()),
+            Self::Owned(owner) => format!("delete {} {}", owner.kind, owner.name),
+            Self::Unprotected => "let kube-controller-manager add the finalizer".to_owned(),
+            Self::DataLost(volume) => format!("`kubectl storage retain {}`", volume.object()),
+            Self::Changing(_) => "wait until the change is complete".to_owned(),
         }
     }
 }

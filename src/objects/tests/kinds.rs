@@ -178,6 +178,7 @@ fn claims() {
 fn pods() {
     let args = ["--csi-address=/csi/csi.sock", "--leader-election"];
     let expected = PodUse {
+        unschedulable: None,
         inline: [model::InlineVolume {
             name: "socket".into(),
             backend: BackendKey {

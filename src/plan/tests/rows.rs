@@ -26,6 +26,7 @@ pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<Str
 pub(super) fn provisioner() -> Row {
     let args: Box<[Text]> = [format!("--drivername={ALIVE}").as_str().into()].into();
     Row::Pod(Box::new(PodUse {
+        unschedulable: None,
         namespace: "storage".into(),
         name: "controller-0".into(),
         uid: None,
@@ -80,6 +81,7 @@ pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
 pub(super) fn pod(traits: &Traits, index: usize) -> Row {
     let key = claim_key(traits, index);
     Row::Pod(Box::new(PodUse {
+        unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
         namespace: key.namespace,
         name: format!("pod-{index}").into(),

@@ -201,6 +201,7 @@ fn row(instance: &Instance, index: usize) -> Row {
     let name = format!("controller-{index}").as_str().into();
     match instance.place {
         Place::Pod { phase, ready } => Row::Pod(Box::new(PodUse {
+            unschedulable: None,
             namespace: "storage".into(),
             name,
             uid: None,

@@ -106,6 +106,7 @@ pub(super) fn node() -> Row {
 /// Returns a pod that uses a claim `data`.
 pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
+        unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
         namespace: namespace.into(),
         name: "web".into(),

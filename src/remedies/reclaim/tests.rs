@@ -121,6 +121,7 @@ fn of_volume() -> AttachmentSource {
 
 fn pod(name: &str, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
+        unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
         controller: None,
         created: None,

@@ -21,13 +21,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::PartialObjectMetadata,
     ],
     remedies: &[&remedies::RETAIN],
-    title: "A claim names owners none of which exists: the garbage collector will delete it",
-    danger: "As soon as the garbage collector looks at it, within seconds where it runs, the claim is deleted \
-             like any other, and with the policy Delete its data goes. Typical after a restore from a backup: \
-             owners that were made again have other uids.",
-    remedy: "Setting the policy of its volume to Retain keeps the data whatever becomes of the claim. If the claim \
-             is to stay, remove the owner references that lead nowhere, and never point them at the new owner: \
-             then it would die with that one. Look again afterwards: the garbage collector may have been faster.",
+    title: "All owners of a claim do not exist: the garbage collector deletes the claim",
+    danger: "The garbage collector deletes such a claim within seconds where it is running, and with policy \
+             Delete the data is destroyed. Typical after a restore from a backup: recreated owners have other \
+             uids.",
+    remedy: "Setting the policy of its volume to Retain keeps the data in any case. If the claim is to stay, \
+             remove the owner references to objects that do not exist, and never replace them by references \
+             to the new owner: the claim would be deleted with that one. Check again afterwards: the garbage \
+             collector may have been faster.",
     source: "kubernetes garbagecollector.go, isDangling and attemptToDeleteItem",
     judge: &[Judge::Claim(judge)],
 };
@@ -38,11 +39,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let fate = facts::data_effect(cx, claim);
     let wanted = claim.metadata.owners.iter().all(|owner| is_ephemeral(claim, owner));
-    let consequence = fate.words("the garbage collector has deleted it");
+    let consequence = fate.words("the garbage collector has deleted the claim");
     let summary = if wanted {
-        "its pod is gone: as an ephemeral volume it is about to be deleted".to_owned()
+        "claim of an ephemeral volume whose pod does not exist: the garbage collector deletes it"
+            .to_owned()
     } else {
-        format!("none of its owners exists, so it is about to be deleted: {consequence}")
+        format!("none of its owners exists, the garbage collector deletes it: {consequence}")
     };
     let mut finding = RULE
         .on_claim(claim, summary)
@@ -53,16 +55,18 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     for owner in &claim.metadata.owners {
         let uid = shown_uid(owner.uid.as_ref());
         let named = format!("{} {} {} uid {uid}", owner.api_version, owner.kind, owner.name);
-        finding = finding.shows("owner that is gone", named);
+        finding = finding.shows("owner that does not exist", named);
     }
     let field = ManagedField::OwnerReferences;
     let finding = finding.shows_manager(&claim.metadata, &field, "managers of the references");
     Ok(Some(if wanted {
-        finding.severe(Severity::Info).report_only("nothing: this is how ephemeral volumes end")
+        finding
+            .severe(Severity::Info)
+            .report_only("nothing to do: claims of ephemeral volumes are deleted with their pods")
     } else if let ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) = fate {
         finding.remedied_by(cx, volume, &remedies::RETAIN)
     } else {
-        finding.report_only("remove these references at once if the claim is to stay")
+        finding.report_only("if the claim is to stay, remove these owner references at once")
     }))
 }
 

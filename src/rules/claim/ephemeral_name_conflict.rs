@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[],
-    title: "A pod cannot have its ephemeral volume, because a claim of that name is not its own",
-    danger: "The claim of an ephemeral volume is called like the pod and the volume, and a claim of that name \
-             which the pod does not control is never used for it: the pod cannot start. Deleting the claim \
-             to help the pod destroys what somebody else keeps there.",
-    remedy: "The tool changes nothing: rename the pod, or its volume.",
+    title: "A pod cannot have its ephemeral volume, because another claim has that name",
+    danger: "The claim of an ephemeral volume has the name of the pod and the volume. A claim of that name \
+             which the pod does not control is never used for it, so the pod cannot start. Deleting the claim \
+             to start the pod destroys the data of its real users.",
+    remedy: "The tool changes nothing. Rename the pod, or its volume.",
     source: "component-helpers storage/ephemeral, VolumeIsForPod; ephemeral volume controller",
     judge: &[Judge::Claim(judge)],
 };
@@ -26,7 +26,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let owner = facts::controller_of(&claim.metadata)
         .map_or_else(|| "<none>".to_owned(), |owner| format!("{} {}", owner.kind, owner.name));
     let summary = format!(
-        "its name is that of an ephemeral volume of {}, to which it does not belong",
+        "has the name of an ephemeral volume of {}, which does not control it, so that pod cannot start",
         first.object()
     );
     let mut finding = RULE
@@ -41,5 +41,5 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows_of(&object, "status.phase", pod.phase.name())
             .relates([object]);
     }
-    Ok(Some(finding.report_only("rename the pod or its volume; the claim is somebody else's")))
+    Ok(Some(finding.report_only("rename the pod or its volume; the claim belongs to another user")))
 }

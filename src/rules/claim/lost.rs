@@ -1,9 +1,9 @@
-//! F43: the volume of a claim does not exist.
+//! F43: a claim is Lost: its volume does not exist, or is not bound to it.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity};
-use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
+use crate::model::{Age, Claim, Finding, Kind, Severity, Trust};
+use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-lost",
@@ -11,61 +11,50 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod, Kind::Event],
     remedies: &[],
-    title: "A claim was bound to a volume that is gone",
-    danger: "Pods that run may go on, but none can be started: the way to the disk is forgotten. The disk itself \
-             is probably still there, and known to nobody. Deleting the claim as well removes the last \
-             trace of which disk it was.",
-    remedy: "The tool changes nothing here yet. With a manifest of the volume, from a backup or an earlier dump, \
-             make it again: under the same name, with the policy Retain, and with this claim's \
-             uid in its claimRef. A wrong volume handle shows the claim somebody else's data.",
+    title: "A claim has lost its volume: it does not exist, or is not bound to this claim",
+    danger: "Running pods may continue; new pods cannot start. The backend volume probably still exists. Deleting \
+             the claim may remove its last record.",
+    remedy: "The tool changes nothing here. If the volume exists and its spec.claimRef lacks only the uid, the \
+             finding contains the command that adds it. If the volume does not exist, recreate it from a manifest \
+             (a backup, an earlier dump) under the same name, with policy Retain and with this claim's uid in \
+             spec.claimRef. A wrong volume handle gives the claim the data of another user.",
     source: "pv_controller.go, syncBoundClaim (ClaimLost)",
     judge: &[Judge::Claim(judge)],
 };
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
-    let gone = match &claim.volume_name {
-        Some(name) if claim.bind_completed => match cx.volume(name) {
-            Ok(volume) => volume.is_none(),
-            // A claim with phase Lost is lost whether or not volumes were read.
-            Err(_) if claim.phase == ClaimPhase::Lost => false,
-            Err(unseen) => return Err(unseen),
-        },
-        Some(_) | None => false,
-    };
-    if !gone && claim.phase != ClaimPhase::Lost {
-        return Ok(None);
-    }
-    let summary = match &claim.volume_name {
-        Some(name) if gone => {
-            format!("its volume {name} does not exist any more: no pod can start with it")
-        }
-        Some(name) => {
-            format!(
-                "it is Lost: volume {name} is not its own, or was not seen; no pod can start with it"
-            )
-        }
-        None => {
-            "it is Lost, and does not say which volume it had: no pod can start with it".to_owned()
-        }
-    };
+    let Some(cause) = facts::lost_cause(cx, claim)? else { return Ok(None) };
     let completed = if claim.bind_completed { "present" } else { "<none>" };
     let mut finding = RULE
-        .on_claim(claim, summary)
+        .on_claim(claim, cause.describe(claim))
+        .severe(cause.severity())
+        .shows("metadata.uid", shown_uid(claim.metadata.uid.as_ref()))
         .shows("annotation pv.kubernetes.io/bind-completed", completed)
-        .shows("volume", if gone { "does not exist" } else { "exists, or was not seen" });
+        .about_volume(cause.volume());
+    if let Some(volume) = cause.volume() {
+        let object = volume.object();
+        let bound_to = volume.claim_ref.as_ref().map_or_else(
+            || "<none>".to_owned(),
+            |it| format!("{} uid {}", it.key, shown_uid(it.uid.as_ref())),
+        );
+        finding = finding
+            .shows_of(&object, "spec.claimRef", bound_to)
+            .shows_of(&object, "status.phase", volume.phase.to_string())
+            .shows_of(
+                &object,
+                "spec.persistentVolumeReclaimPolicy",
+                volume.reclaim_policy.to_string(),
+            )
+            .relates([object]);
+    }
     let reasons = ["ClaimLost", "ClaimMisbound"];
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &reasons) {
         finding = finding
-            .aged(Age { since: event.last, trust: crate::model::Trust::LowerBound })
+            .aged(Age { since: event.last, trust: Trust::LowerBound })
             .shows("last event", shown_event(&event));
     }
     if let Ok(users) = facts::pod_users(cx, claim) {
         finding = finding.shows_pods(&users);
     }
-    let reason = if claim.metadata.deleting.is_some() {
-        "it is being deleted: note down which disk it was before it goes"
-    } else {
-        "keep the claim, and make its volume again from a manifest of it"
-    };
-    Ok(Some(finding.report_only(reason)))
+    Ok(Some(finding.report_only(cause.advice(cx, claim))))
 }

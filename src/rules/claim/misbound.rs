@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Event],
     remedies: &[],
-    title: "A claim was bound to a volume that another claim has, too",
-    danger: "Two workloads can get to write to one file system, which destroys it, or read each other's data. \
-             Such claims come from restored backups and from claimRefs that were edited by hand.",
-    remedy: "The tool changes nothing: find out whose the data is. The volume's claimRef tells whom Kubernetes \
-             believes; the other claim has to be made again, without the volume's name.",
+    title: "A claim was bound to a volume that another claim is bound to",
+    danger: "Two workloads can write to one file system, which destroys it, or read each other's data. Such \
+             claims come from restored backups and from claimRefs that were edited by hand.",
+    remedy: "The tool changes nothing. Find out whose data it is: spec.claimRef of the volume names the claim \
+             that Kubernetes binds it to. The other claim has to be recreated without spec.volumeName.",
     source: "pv_controller.go, syncBoundClaim (ClaimMisbound)",
     judge: &[Judge::Claim(judge)],
 };
@@ -33,9 +33,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let summary = if mine {
-        format!("another claim was bound to its volume {name}, too")
+        format!("another claim was bound to its PersistentVolume {name} as well")
     } else {
-        format!("bound to volume {name}, which belongs to another claim")
+        format!("was bound to PersistentVolume {name}, whose spec.claimRef is another claim")
     };
     let mut finding = RULE
         .on_claim(claim, summary)
@@ -63,9 +63,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &["ClaimMisbound"]) {
         finding = finding.shows("last event", shown_event(&event));
     }
-    Ok(Some(finding.report_only(
-        "find out whose data it is, and stop the pods of the other claim before anything else",
-    )))
+    Ok(Some(
+        finding
+            .report_only("stop the pods of the other claim first; then find out whose data it is"),
+    ))
 }
 
 /// Whether a volume belongs to a claim, if it belongs to any. The volume controller binds a volume

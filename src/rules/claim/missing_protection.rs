@@ -12,12 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager: PersistentVolumeClaim],
     remedies: &[&remedies::PROTECT_CLAIM],
-    title: "A claim lacks the finalizer that keeps it while pods use it",
-    danger: "Deleting such a claim takes effect at once, under a running database too; with the policy Delete its \
-             data goes with it. The API server sets the finalizer when a claim is made, and the controller \
-             manager adds it to claims that lack it, so neither of the two does its work.",
-    remedy: "`fix-finalizers` adds the finalizer, in use or not; find out why the controller manager has not. \
-             Deleting a claim without it is refused.",
+    title: "A claim lacks the finalizer that blocks its deletion while pods use it",
+    danger: "Deleting such a claim takes effect at once, also under a running database; with policy Delete \
+             its data is destroyed. The API server sets the finalizer when a claim is created, and \
+             kube-controller-manager adds it to claims without it, so neither of the two works as it should.",
+    remedy: "`fix-finalizers` adds the finalizer, whether the claim is in use or not. Find out why \
+             kube-controller-manager has not. The tool refuses to delete a claim without it.",
     source: "kubernetes pvc_protection_controller.go, NeedToAddFinalizer; admission StorageObjectInUseProtection",
     judge: &[Judge::Claim(judge)],
 };
@@ -32,7 +32,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
-        .on_claim(claim, "no pod uses it now, but nothing would keep it from going at once")
+        .on_claim(claim, "no pod uses it, but lacks kubernetes.io/pvc-protection: a delete would not wait for later pods")
         .severe(Severity::Medium)
         .aged(age)
         .shows("metadata.creationTimestamp", time(claim.metadata.created))
@@ -44,12 +44,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     match facts::pod_users(cx, claim) {
         Ok(users) if users.is_empty() => {}
         Ok(users) => {
-            "pods use it, and nothing would keep it from going under them"
+            "in use, but lacks kubernetes.io/pvc-protection: a delete does not wait for its pods"
                 .clone_into(&mut finding.summary);
             finding = finding.severe(Severity::High).shows_pods(&users);
         }
         Err(unseen) => {
-            "whether pods use it was not seen, and nothing would keep it from going under them"
+            "lacks kubernetes.io/pvc-protection, and whether pods use it is unknown: a delete would not wait for them"
                 .clone_into(&mut finding.summary);
             finding = finding.shows("pods", unseen.reason);
         }

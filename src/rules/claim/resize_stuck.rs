@@ -1,20 +1,26 @@
 //! F96: the expansion of a claim failed, or is incomplete for longer than the threshold.
 
 use crate::cluster::{Cx, Seen};
-use crate::model::{Age, Claim, ClaimCondition, Finding, Kind, PodUse, Severity, Threshold, Trust};
+use crate::facts;
+use crate::model::{
+    Age, Claim, ClaimCondition, Finding, Kind, PodUse, Severity, Threshold, Trust, format_bytes,
+};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-resize-stuck",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::Pod, Kind::StorageClass],
+    needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod, Kind::StorageClass],
     remedies: &[],
-    title: "A claim was to grow, and has not for long",
-    danger: "Its pods go on with the old size, and fill it. While a resize has failed, the claim can neither shrink \
-             below what its volume has by now nor, with older versions, be asked for anything else.",
-    remedy: "None by the tool. Where the storage system cannot give the size, ask for less: a request may go back \
-             down to anything above what status.capacity says. A file system grows once a pod mounts it.",
+    title: "Expansion of a claim has failed or is incomplete for longer than the threshold",
+    danger: "Its pods continue with the old size, and can fill it. While an expansion has failed, no size \
+             below the one that the volume has by now can be requested, and servers before 1.34 may reject \
+             any smaller request. Deleting the claim to recreate it destroys the data, if the policy is \
+             Delete.",
+    remedy: "The tool changes nothing. If the storage backend cannot provide the size, request less: anything \
+             above status.capacity. A file system is expanded when a pod mounts it: start a pod that uses the \
+             claim.",
     source: "kubernetes pkg/volume/util/resize_util.go; external-resizer",
     judge: &[Judge::Claim(judge)],
 };
@@ -50,44 +56,64 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !cx.older_than(&age, Threshold::Stuck) {
         return Ok(None);
     }
-    let (severity, summary, reason) = match obstacle {
-        ResizeObstacle::Failed(_) => (
-            Severity::Medium,
-            "was to grow, and that failed",
-            "ask for a size that the storage system can give, or make room there: it is tried again",
-        ),
+    let size = |size: Option<u64>| size.map_or_else(|| "an unknown size".to_owned(), format_bytes);
+    let sizes = format!("requests {} and has {}", size(claim.requested), size(claim.capacity));
+    let (severity, state, mut reason) = match obstacle {
+        ResizeObstacle::Failed(condition) => {
+            let retries =
+                if condition.kind.starts_with("Node") { "kubelet" } else { "external-resizer" };
+            let error = match condition.message.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", facts::brief_error(&condition.message)),
+            };
+            (
+                Severity::Medium,
+                format!("expansion failed{error}"),
+                format!(
+                    "request a size that the storage backend can provide, or make room there; {retries} retries"
+                ),
+            )
+        }
         ResizeObstacle::FileSystem(_) => {
             let pods = cx.pods_of(&claim.key())?;
-            let running = |pod: &&&PodUse| pod.node.is_some() && !pod.is_finished();
-            match pods.iter().find(running) {
-                Some(_) => (
+            let runs =
+                |pod: &&&PodUse| pod.node.is_some() && !pod.is_finished() && pod.deleting.is_none();
+            match pods.iter().find(runs) {
+                Some(pod) => (
                     Severity::Medium,
-                    "its disk has grown, and its file system has not, although a pod has it",
-                    "restart the pod; where that does not help, look at the node plugin of its driver",
+                    format!("the backend volume is expanded, its file system is not, although {} uses it", pod.object()),
+                    "restart the pod; if that does not help, look at the log of the node plugin of its driver".to_owned(),
                 ),
                 None => (
                     Severity::Low,
-                    "its disk has grown; its file system grows once a pod mounts it",
-                    "start a pod that mounts it",
+                    "the backend volume is expanded, its file system is expanded when a pod mounts it".to_owned(),
+                    "start a pod that mounts it".to_owned(),
                 ),
             }
         }
     };
+    let effect = facts::data_effect(cx, claim);
+    if effect.loses_data() {
+        reason.push_str("; deleting the claim instead destroys the data");
+    }
     let none = || "<none>".to_owned();
-    let bytes = |size: Option<u64>| size.map_or_else(none, |size| size.to_string());
+    let bytes = |size: Option<u64>| {
+        size.map_or_else(none, |size| format!("{} ({size} bytes)", format_bytes(size)))
+    };
     let expansion = match &claim.class {
         Some(class) => match cx.claimed_class(class) {
             Ok(Some(class)) if class.allows_expansion => "true".to_owned(),
             Ok(Some(_)) => "false".to_owned(),
-            Ok(None) => format!("storage class {class} is gone"),
+            Ok(None) => format!("StorageClass {class} does not exist"),
             Err(unseen) => unseen.reason,
         },
         None => none(),
     };
     let mut finding = RULE
-        .on_claim(claim, summary)
+        .on_claim(claim, format!("{sizes}: {state}"))
         .severe(severity)
         .aged(age)
+        .about_volume(effect.volume())
         .shows("spec.resources.requests.storage", bytes(claim.requested))
         .shows("status.capacity.storage", bytes(claim.capacity))
         .shows("allowVolumeExpansion of its class", expansion)

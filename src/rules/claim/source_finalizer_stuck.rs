@@ -13,13 +13,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: PersistentVolumeClaim, VolumeSnapshot],
     remedies: &[&remedies::FIX_CLAIM],
-    title: "A Terminating claim is kept as the source of a clone or snapshot that is not being made",
-    danger: "csi-provisioner and snapshot-controller keep a claim while they copy it. Where they were removed \
-             or restarted in the wrong moment, their finalizer stays, and the claim never goes. Whoever removes \
-             the last finalizer by hand destroys the data, if the policy is Delete.",
-    remedy: "While the controller is at work, nothing: it removes its finalizer when it looks again. Once it is \
-             proven to be gone, `fix-finalizers` removes it, after another look for clones and snapshots in \
-             progress, for whoever uses the claim, and with a word about the data where the claim goes with it.",
+    title: "A finalizer for clones or snapshots blocks the deletion of a claim, but no copy is in progress",
+    danger: "csi-provisioner and snapshot-controller block the deletion of a claim while they copy it. If \
+             they were removed or restarted in the wrong moment, their finalizer stays, and the claim is \
+             never deleted. Removing the last finalizer by hand destroys the data, if the policy is Delete.",
+    remedy: "While the controller is running, nothing: it removes its finalizer at its next resync. If it is \
+             proven absent, `fix-finalizers` removes the finalizer, after another check for clones and \
+             snapshots in progress and for users of the claim. Where the claim is deleted with it, this \
+             requires a decision about the data.",
     source: "external-provisioner clone_controller.go, syncClaim; external-snapshotter isPVCBeingUsed",
     judge: &[Judge::Claim(judge)],
 };
@@ -33,13 +34,13 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if claim.metadata.has_finalizer(CLONE_SOURCE) {
         let clones = cx.claims_from(&claim.key())?;
         if !clones.iter().any(|clone| clone.phase == ClaimPhase::Pending) {
-            stuck.push((CLONE_SOURCE, "no Pending claim is to be filled from it"));
+            stuck.push((CLONE_SOURCE, "no Pending claim is being cloned from it"));
         }
     }
     if claim.metadata.has_finalizer(SNAPSHOT_SOURCE) {
         let snapshots = cx.volume_snapshots_of(&claim.key())?;
         if snapshots.iter().all(|snapshot| snapshot.ready) {
-            stuck.push((SNAPSHOT_SOURCE, "no snapshot of it is unfinished"));
+            stuck.push((SNAPSHOT_SOURCE, "no snapshot of it is in progress"));
         }
     }
     if stuck.is_empty() {
@@ -47,9 +48,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
-        .on_claim(claim, "cannot go: it is kept as the source of a copy that nobody makes")
+        .on_claim(
+            claim,
+            "Terminating, blocked as the source of a copy, although no copy is in progress",
+        )
         .aged(age)
-        .shows("consequence", fate.words("its last finalizer goes"))
+        .shows("consequence", fate.words("its last finalizer is removed"))
         .about_volume(fate.volume());
     for (finalizer, why) in &stuck {
         finding = finding.shows("stale finalizer", format!("{finalizer}: {why}"));

@@ -1,22 +1,23 @@
 //! F47: the selected node of a Pending claim does not exist or is cordoned.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
-use crate::model::{Age, Claim, ClaimPhase, Finding, Kind, Severity, Threshold};
+use crate::facts::{self, StaleNode};
+use crate::model::{Age, Claim, Finding, Kind, Severity, Threshold};
 use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-stale-selected-node",
-    severity: Severity::Low,
+    severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::Node, Kind::Event],
+    needs: &[Kind::PersistentVolumeClaim, Kind::Pod, Kind::Node, Kind::Event],
     remedies: &[],
-    title: "A Pending claim waits for a volume on a node that is gone or cordoned",
-    danger: "The provisioner is asked for a volume that this node can reach, and the pod can only run there. \
-             A provisioner that runs on each node is not there any more to make it.",
-    remedy: "The tool changes nothing. Removing the annotation lets the scheduler choose again, but not while \
-             a volume is in the making for that node: a second one would be made, and the first be \
-             known to nobody.",
+    title: "A Pending claim waits for a volume on a node that does not exist or is cordoned",
+    danger: "The provisioner can only create a volume that this node reaches, and the scheduler places the pod \
+             nowhere else while the annotation names this node. If the node does not exist, the claim stays \
+             Pending; older provisioners never remove the annotation.",
+    remedy: "The tool changes nothing. Remove annotation volume.kubernetes.io/selected-node from the claim, and the \
+             scheduler selects another node; deleting pod and claim has the same effect. Not while a volume is \
+             being provisioned for that node: a second one would be created, and the first one leaked.",
     source: "sig-storage-lib-external-provisioner, rescheduleProvisioning; scheduler volumebinding plugin",
     judge: &[Judge::Claim(judge)],
 };
@@ -27,35 +28,60 @@ const PROVISIONING: [&str; 2] = ["Provisioning", "ProvisioningFailed"];
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(node) = &claim.selected_node else { return Ok(None) };
-    if claim.phase != ClaimPhase::Pending || claim.metadata.deleting.is_some() {
-        return Ok(None);
-    }
-    let found = match cx.node(node, Kind::PersistentVolumeClaim)? {
-        None => "does not exist",
-        Some(node) if node.unschedulable => "is cordoned",
-        Some(_) => return Ok(None),
+    let Some(stale) = facts::stale_selected_node(cx, claim)? else { return Ok(None) };
+    let (severity, state) = match stale {
+        StaleNode::Missing => (Severity::Medium, "does not exist"),
+        StaleNode::Cordoned => (Severity::Low, "is cordoned"),
     };
-    let finding = RULE
-        .on_claim(claim, format!("waits for a volume on node {node}, which {found}"))
+    let mut finding = RULE
+        .on_claim(claim, format!("Pending: waits for a volume on node {node}, which {state}"))
+        .severe(severity)
+        .aged(Age::stamped(claim.metadata.created))
         .shows("annotation volume.kubernetes.io/selected-node", &**node)
-        .shows("node", found);
+        .shows("node", state)
+        .relates_pods_of(cx, claim);
     let last = facts::last_event_about(cx, &claim.object(), &PROVISIONING);
-    let quiet =
-        |since| cx.older_than(&Age { since, ..Age::stamped(since) }, Threshold::ProvisioningQuiet);
-    Ok(Some(match last {
-        Ok(None) => finding
-            .shows("last provisioning event", "<none>")
-            .report_only("removing the annotation lets the scheduler choose another node"),
-        Ok(Some(event)) => {
-            let finding = finding.shows("last provisioning event", shown_event(&event));
-            finding.report_only(if quiet(event.last) {
-                "removing the annotation lets the scheduler choose another node"
-            } else {
-                "leave the annotation for now: a volume may be in the making for that node"
-            })
+    let quiet = |since| cx.older_than(&Age::stamped(since), Threshold::ProvisioningQuiet);
+    let free = free(claim, stale);
+    let advice = match last {
+        Ok(None) => {
+            finding = finding.shows("last provisioning event", "<none>");
+            free
         }
-        Err(unseen) => finding.shows("last provisioning event", unseen.reason).report_only(
-            "make sure that no volume is in the making for that node before the annotation is removed",
+        Ok(Some(event)) => {
+            finding = finding.shows("last provisioning event", shown_event(&event));
+            if quiet(event.last) {
+                free
+            } else {
+                format!(
+                    "keep the annotation for now, since a volume may be being provisioned for node {node}; later {free}"
+                )
+            }
+        }
+        Err(unseen) => {
+            let advice = format!(
+                "see that no volume is being provisioned for node {node} ({}); then {free}",
+                unseen.reason
+            );
+            finding = finding.shows("last provisioning event", unseen.reason);
+            advice
+        }
+    };
+    Ok(Some(finding.report_only(advice)))
+}
+
+/// What lets the scheduler select another node.
+fn free(claim: &Claim, stale: StaleNode) -> String {
+    let (namespace, name) = (&*claim.namespace, &*claim.metadata.name);
+    let annotation = "volume.kubernetes.io/selected-node";
+    let remove = match [namespace, name].into_iter().all(facts::is_plain_word) {
+        true => format!(
+            "remove annotation {annotation}: `kubectl annotate pvc {name} -n {namespace} {annotation}-`"
         ),
-    }))
+        false => format!("remove annotation {annotation}"),
+    };
+    match stale {
+        StaleNode::Missing => format!("{remove} (or delete pod and claim)"),
+        StaleNode::Cordoned => format!("uncordon the node, or {remove}"),
+    }
 }

@@ -12,13 +12,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod],
     remedies: &[&remedies::RETAIN],
-    title: "A claim is being deleted while pods use it",
-    danger: "A deletion cannot be taken back. The claim waits for its last pod, and the next rollout, drain or \
-             crash is that: then the claim goes, and with the policy Delete its data. No new pod can be \
-             scheduled with it, so the workload does not come back by itself either.",
-    remedy: "Setting the policy of its volume to Retain keeps the data, and has to happen before the last pod \
-             goes. A new claim can be given the volume afterwards. Removing the finalizer is refused: it is \
-             what keeps the data under the running pods.",
+    title: "A claim is Terminating while pods use it",
+    danger: "A deletion cannot be reverted. The claim is deleted after its last pod, and the next rollout, drain or \
+             crash ends that pod; with policy Delete the data is destroyed then. The scheduler rejects new pods with \
+             this claim, so the workload does not recover by itself either.",
+    remedy: "Setting the policy of its volume to Retain keeps the data, and has to happen before the last pod is \
+             deleted. Afterwards the volume can be bound to a new claim. The tool refuses to remove the finalizer, \
+             which protects the data under the running pods.",
     source: "kubernetes pvc_protection_controller.go, podUsesPVCForDeletion; PVC protection proposal",
     judge: &[Judge::Claim(judge)],
 };
@@ -28,16 +28,17 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let users = facts::upstream_in_use(cx, claim)?;
-    if users.is_empty() {
+    // Where all of them have ended, that is another finding (F49).
+    if users.iter().all(|user| user.pod.is_finished()) {
         return Ok(None);
     }
     let fate = facts::data_effect(cx, claim);
-    let consequence = fate.words("the last of them goes");
+    let consequence = fate.words("the last of these pods is deleted");
     let finding = RULE
-        .on_claim(claim, format!("being deleted while pods use it: {consequence}"))
+        .on_claim(claim, format!("Terminating while pods use it: {consequence}"))
         .aged(Age::stamped(claim.metadata.deleting))
         .shows("consequence", consequence)
-        .shows("new pods", "cannot be scheduled: the claim is being deleted")
+        .shows("new pods", "the scheduler rejects them, since the claim is Terminating")
         .shows_pods(&users)
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
@@ -46,11 +47,13 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             finding.remedied_by(cx, volume, &remedies::RETAIN)
         }
         ClaimDataEffect::Kept(_) => finding.report_only(
-            "the volume will be Released and can be given to a new claim: prepare one before the pods go",
+            "the volume will be Released and can be bound to a new claim: prepare one before the last pod is deleted",
         ),
-        ClaimDataEffect::NoVolume => finding.report_only("nothing but the claim goes: prepare another one"),
-        ClaimDataEffect::Unseen(_) => {
-            finding.report_only("look at the policy of its volume before the last pod goes")
+        ClaimDataEffect::NoVolume => {
+            finding.report_only("only the claim is deleted, since it has no volume: prepare another claim")
         }
+        ClaimDataEffect::Unseen(reason) => finding.report_only(format!(
+            "see the policy of its volume ({reason}) before the last pod is deleted"
+        )),
     }))
 }

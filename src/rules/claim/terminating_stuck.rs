@@ -12,13 +12,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager: PersistentVolumeClaim],
     remedies: &[&remedies::FIX_CLAIM],
-    title: "A Terminating claim waits for its finalizers for longer than the threshold, and for no pod",
-    danger: "Whoever has to remove a finalizer does not: the controller manager, for its protection, or the owner \
-             of another finalizer. The namespace cannot be deleted, and no claim of that name can be made. \
-             Whoever removes the last finalizer by hand destroys the data, if the policy is Delete.",
-    remedy: "A controller that works removes its finalizer within seconds: look at it first. Where it is proven to be \
-             gone and nobody uses the claim, running or not, `fix-finalizers` removes its finalizer for it. With \
-             the last one the claim goes: where the policy of its volume destroys the data, that needs \
+    title: "Finalizers block the deletion of a claim for longer than the threshold, although no pod uses it",
+    danger: "The controller of a finalizer does not remove it: kube-controller-manager for \
+             kubernetes.io/pvc-protection, the owner of another finalizer. The namespace cannot be deleted, \
+             and no claim of that name can be created. Removing the last finalizer by hand destroys the data, \
+             if the policy is Delete.",
+    remedy: "A controller that works removes its finalizer within seconds: check it first. If it is proven \
+             absent and nothing uses the claim, running or not, `fix-finalizers` removes its finalizer. With \
+             the last one the claim is deleted. If the policy of its volume destroys the data, that requires \
              --keep-data, which sets it to Retain first, or --destroy-data.",
     source: "kubernetes pvc_protection_controller.go, processPVC",
     judge: &[Judge::Claim(judge)],
@@ -34,15 +35,15 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let summary = if protected {
-        "no scheduled pod uses it, but kube-controller-manager does not let it go"
+        "Terminating; no scheduled pod uses it, but kube-controller-manager has not removed its finalizer"
     } else {
-        "only finalizers of others hold it, and they do not let it go"
+        "Terminating; only finalizers of other controllers remain, and these have not removed them"
     };
     let fate = facts::data_effect(cx, claim);
     let mut finding = RULE
         .on_claim(claim, summary)
         .aged(age)
-        .shows("consequence", fate.words("its last finalizer goes"))
+        .shows("consequence", fate.words("its last finalizer is removed"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
     // Pods that Kubernetes does not wait for.
@@ -66,6 +67,6 @@ fn who(owner: &FinalizerOwner) -> &'static str {
         FinalizerOwner::Attacher(_) => "external-attacher",
         FinalizerOwner::Snapshotter => "snapshot-controller",
         FinalizerOwner::GarbageCollector => "the garbage collector",
-        FinalizerOwner::Unknown => "whoever set it",
+        FinalizerOwner::Unknown => "an unknown controller",
     }
 }

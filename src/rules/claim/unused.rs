@@ -11,11 +11,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, PartialObjectMetadata],
     remedies: &[],
-    title: "A bound claim that no pod, no workload's template and no owner uses",
-    danger: "Its disk costs money, and nobody may know whose data it holds. It may also be in use by something \
-             that was not looked at: custom resources, or programs outside the cluster such as backups.",
-    remedy: "The tool changes nothing: ask whose it is. Before the claim is deleted, set the policy of its \
-             volume to Retain, so that the data can be given to another claim should somebody miss it.",
+    title: "A Bound claim that no pod, no template of a workload and no owner uses",
+    danger: "Its backend volume is billed, and whose data it holds may be unknown. Something that was not \
+             checked may still use it: custom resources, or programs outside the cluster such as backups.",
+    remedy: "The tool changes nothing. Find out who needs it. Before the claim is deleted, set the policy of \
+             its volume to Retain, so that the volume can be bound to another claim if the data is needed \
+             after all.",
     source: "PVC protection proposal; KEP-5541 (condition Unused), which ignores finished pods and templates",
     judge: &[Judge::Claim(judge)],
 };
@@ -52,10 +53,13 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         |since| format!("{}, by the condition Unused", time(Some(since))),
     );
     let mut finding = RULE
-        .on_claim(claim, "bound, and used by nothing that was looked at")
+        .on_claim(
+            claim,
+            "Bound, but no pod, workload or owner uses it (custom resources not checked)",
+        )
         .shows("unused since", since)
         .shows("metadata.creationTimestamp", time(claim.metadata.created))
-        .shows("looked at", facts::checked_kinds())
+        .shows("checked", facts::checked_kinds())
         .shows("consequence", fate.words("it is deleted"))
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
@@ -65,10 +69,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     for job in finished {
         let object = job.object();
         finding = finding
-            .shows_of(&object, "names it", "finished: it starts no more pods")
+            .shows_of(&object, "references it", "finished: it starts no more pods")
             .relates([object]);
     }
     Ok(Some(finding.report_only(
-        "ask whose it is; custom resources and users outside the cluster were not looked at",
+        "find out who needs it; custom resources and users outside the cluster were not checked",
     )))
 }

@@ -76,6 +76,7 @@ fn claim(name: &str) -> Row {
 /// A pod that uses a claim.
 fn pod(claim: &str) -> Row {
     Row::Pod(Box::new(crate::model::PodUse {
+        unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
         namespace: "default".into(),
         name: claim.into(),

@@ -106,6 +106,8 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }
     }
     PodUse {
+        unschedulable: dice
+            .some(|_| "0/2 nodes: 2 node(s) had volume node affinity conflict".into()),
         inline: kubectl_storage::model::InlineVolumes::default(),
         controller: dice.chance(2).then(|| {
             Box::new(kubectl_storage::model::OwnerReference {

@@ -56,6 +56,7 @@ pub(super) fn claim(name: &str, owners: &[OwnerReference]) -> Claim {
 /// A running pod with a uid of its own, which uses the claim `data`.
 pub(super) fn pod(name: &str) -> PodUse {
     PodUse {
+        unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
         namespace: "shop".into(),
         name: name.into(),

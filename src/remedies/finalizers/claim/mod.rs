@@ -102,7 +102,7 @@ pub fn propose(
         return refuse(why.join("; "));
     }
     if finalizers.is_empty() {
-        return refuse("no finalizer holds it".to_owned());
+        return refuse("it has no finalizer; the API server deletes it".to_owned());
     }
     if removed.is_empty() {
         return refuse(why.join("; "));
@@ -145,8 +145,8 @@ fn proposal(
         steps,
         effect: deletion.effect(removed, blocking, Some(data)),
         undo: Undo::Never(match blocking.is_empty() {
-            true => "a claim that went cannot come back",
-            false => "the API server allows no new finalizer on a terminating object",
+            true => "a deleted claim cannot be restored",
+            false => "the API server allows no new finalizer on a Terminating object",
         }),
         notices,
         relies_on,
@@ -172,17 +172,21 @@ fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
 }
 
 fn users(reasons: &[UnsafeReason]) -> String {
-    let named: Vec<_> = reasons.iter().take(NAMED).map(UnsafeReason::words).collect();
+    let named = reasons.iter().take(NAMED).map(|it| format!("{} ({})", it.words(), it.ended_by()));
+    let named: Vec<_> = named.collect();
     let others = reasons.len().saturating_sub(NAMED);
     let others = if others == 0 { String::new() } else { format!(" and {others} more") };
-    format!("it is in use, and nothing lifts that: {}{others}", named.join(", "))
+    let named = named.join(", ");
+    format!("in use, and no flag overrides this; end these uses first: {named}{others}")
 }
 
 /// Proposes kubernetes.io/pvc-protection (P-FIN-ADD, F42), whether or not the claim is in use.
 fn protect(cx: &Cx, claim: &Claim, request: &FinalizerRequest) -> Result<Proposal, Refusal> {
     let effect = Effect {
-        what: format!("adds finalizer {PVC_PROTECTION}, which keeps the claim while pods use it"),
-        risk: "none while kube-controller-manager runs; without it, deleting the claim will hang"
+        what: format!(
+            "adds finalizer {PVC_PROTECTION}, which blocks the deletion of the claim while pods use it"
+        ),
+        risk: "none while kube-controller-manager is running; without it, a deletion of the claim is never finished"
             .to_owned(),
     };
     let refuse = |reason: String| Err(Refusal { reason, effect: effect.clone() });
@@ -190,15 +194,16 @@ fn protect(cx: &Cx, claim: &Claim, request: &FinalizerRequest) -> Result<Proposa
         return refuse(reason);
     }
     if claim.metadata.deleting.is_some() {
-        return refuse("the API server allows no new finalizer on a terminating object".to_owned());
+        return refuse("the API server allows no new finalizer on a Terminating object".to_owned());
     }
     if claim.metadata.has_finalizer(PVC_PROTECTION) {
-        let left = "nothing is removed from a claim that is not";
-        return refuse(format!("nothing holds it: it is not being deleted, and {left}"));
+        return refuse("it is not Terminating, so no finalizer is removed".to_owned());
     }
     let age = Age::stamped(claim.metadata.created);
     if !request.named && !cx.older_than(&age, Threshold::ClaimProtection) {
-        return refuse("kube-controller-manager may be about to add its protection".to_owned());
+        return refuse(
+            "kube-controller-manager may be about to add this finalizer: wait".to_owned(),
+        );
     }
     Ok(Proposal {
         steps: vec![Action::AddFinalizer {
@@ -206,9 +211,9 @@ fn protect(cx: &Cx, claim: &Claim, request: &FinalizerRequest) -> Result<Proposa
             finalizer: PVC_PROTECTION.into(),
         }],
         effect,
-        undo: Undo::Never("without it a deletion takes effect at once, under running pods"),
+        undo: Undo::Never("without it, the claim can be deleted under running pods"),
         notices: vec![
-            "kube-controller-manager should have added it: find out why it does not".to_owned(),
+            "kube-controller-manager should have added it: find out why it has not".to_owned(),
         ],
         relies_on: Vec::new(),
         keeps_backend: false,

@@ -1,0 +1,190 @@
+//! What a Pending pod waits for, if that is a volume (F98).
+
+mod attached;
+mod claim;
+mod events;
+mod placement;
+
+use super::EventSeries;
+use crate::cluster::{Cx, Seen};
+use crate::model::{
+    Attachment, Claim, ClaimKey, ObjectRef, PodPhase, PodUse, Text, Volume, VolumeSource,
+};
+
+/// Why a pod does not get a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodWait<'a> {
+    /// The cause, as a state: "pvc/shop/data does not exist".
+    pub cause: String,
+    /// Who has to act, and how.
+    pub advice: String,
+    /// Other objects that are involved.
+    pub related: Vec<ObjectRef>,
+    /// The claims of the pod.
+    pub claims: Vec<PodClaim<'a>>,
+    /// The events that report it, if there are any.
+    pub events: Option<EventSeries<'a>>,
+}
+
+/// A claim of a pod, with its volume and the attachments of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodClaim<'a> {
+    /// Its namespace and name.
+    pub key: ClaimKey,
+    /// Whether it is created for an ephemeral volume of the pod.
+    pub ephemeral: bool,
+    /// `None` if it does not exist.
+    pub claim: Option<&'a Claim>,
+    /// Its volume; `None` if it has none, or if that does not exist.
+    pub volume: Option<&'a Volume>,
+    /// The attachment to the pod's own node.
+    here: Option<&'a Attachment>,
+    /// Other nodes to which the volume may be attached.
+    elsewhere: Vec<&'a Attachment>,
+}
+
+/// What prevents a pod from getting one of its volumes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Obstacle {
+    cause: String,
+    advice: String,
+    related: Vec<ObjectRef>,
+    /// Whether the objects alone prove it; otherwise an event has to report it too.
+    certain: bool,
+}
+
+impl Obstacle {
+    fn certain(cause: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { cause: cause.into(), advice: advice.into(), related: Vec::new(), certain: true }
+    }
+
+    fn relates(mut self, objects: impl IntoIterator<Item = ObjectRef>) -> Self {
+        self.related.extend(objects);
+        self
+    }
+}
+
+/// Returns what a pod waits for; `None` if it does not wait for a volume, as far as objects and
+/// events show.
+///
+/// # Errors
+/// When something was not read that decides it.
+pub fn pod_wait<'a>(cx: &Cx<'a>, pod: &PodUse) -> Seen<Option<PodWait<'a>>> {
+    if pod.phase != PodPhase::Pending || pod.deleting.is_some() || pod.claims.is_empty() {
+        return Ok(None);
+    }
+    let claims: Vec<_> = pod
+        .claims
+        .iter()
+        .map(|it| PodClaim::of(cx, pod, &it.claim, it.ephemeral))
+        .collect::<Seen<_>>()?;
+    let found = match &pod.node {
+        Some(node) => scheduled(cx, pod, node, &claims)?,
+        None => unscheduled(cx, pod, &claims)?,
+    };
+    Ok(found.map(|(obstacle, events)| PodWait {
+        cause: obstacle.cause,
+        advice: obstacle.advice,
+        related: obstacle.related,
+        claims,
+        events,
+    }))
+}
+
+/// What a pod on a node waits for.
+fn scheduled<'a>(
+    cx: &Cx<'a>,
+    pod: &PodUse,
+    node: &Text,
+    claims: &[PodClaim<'a>],
+) -> Seen<Option<(Obstacle, Option<EventSeries<'a>>)>> {
+    let mut certain = one_volume_twice(claims);
+    for it in claims {
+        if certain.is_none() {
+            certain = it.unbound(cx, Some(node))?;
+        }
+    }
+    let obstacles: Vec<_> = claims.iter().map(|it| (it, it.attachment(cx, node))).collect();
+    let certain = certain.or_else(|| {
+        let found = obstacles.iter().filter_map(|(_, obstacle)| obstacle.as_ref());
+        found.into_iter().find(|it| it.certain).cloned()
+    });
+    let event = match events::newest(cx, pod, claims) {
+        // Without events a finding that objects prove only lacks the message.
+        Err(_) if certain.is_some() => None,
+        event => event?,
+    };
+    if let Some(certain) = certain {
+        return Ok(Some((certain, event)));
+    }
+    let Some(event) = event else { return Ok(None) };
+    // The claim that the event mentions, if it mentions one; else it may be any of them.
+    let named = obstacles.iter().filter(|(claim, _)| claim.is_named(event.newest));
+    let held = obstacles.iter().filter(|(claim, _)| claim.is_held());
+    let obstacle = named.chain(held).chain(&obstacles).find_map(|(_, obstacle)| obstacle.clone());
+    Ok(Some((obstacle.unwrap_or_else(|| events::reported(&event, node)), Some(event))))
+}
+
+/// What a pod without a node waits for.
+fn unscheduled<'a>(
+    cx: &Cx<'a>,
+    pod: &PodUse,
+    claims: &[PodClaim<'a>],
+) -> Seen<Option<(Obstacle, Option<EventSeries<'a>>)>> {
+    let proven = placement::unscheduled(cx, claims)?;
+    let events = match events::of_scheduler(cx, pod) {
+        // The condition of the pod says what events would.
+        Err(_) if proven.is_some() || pod.unschedulable.is_some() => None,
+        events => events?,
+    };
+    let message = pod.unschedulable.as_deref();
+    let message = message.or_else(|| Some(&*events.as_ref()?.newest.message));
+    let obstacle = proven.or_else(|| placement::reported(message?, claims));
+    Ok(obstacle.map(|it| (it, events)))
+}
+
+/// Two volumes of one driver and handle in one pod: kubelet regards them as one, and mounts only one
+/// of them (kubernetes/kubernetes#132921).
+fn one_volume_twice(claims: &[PodClaim]) -> Option<Obstacle> {
+    let handle = |it: &PodClaim| match &it.volume?.source {
+        VolumeSource::Csi { driver, handle, .. } => {
+            Some((Text::clone(driver), Text::clone(handle)))
+        }
+        VolumeSource::HostPath(_)
+        | VolumeSource::Local(_)
+        | VolumeSource::InTree(_)
+        | VolumeSource::Unknown => None,
+    };
+    for (index, one) in claims.iter().enumerate() {
+        let Some((driver, named)) = handle(one) else { continue };
+        let same =
+            |it: &&PodClaim| handle(it).is_some_and(|it| it == (driver.clone(), named.clone()));
+        let other = claims.iter().skip(index + 1).filter(|it| it.key != one.key).find(same);
+        let volumes = (one.volume, other.and_then(|it| it.volume));
+        if let (Some(one), Some(other)) = volumes {
+            let cause = format!(
+                "{} and {} have the same driver and volume handle, and kubelet mounts only one of them in a pod",
+                one.object(),
+                other.object()
+            );
+            let advice =
+                "use only one of the two claims in this pod (kubernetes/kubernetes#132921)";
+            return Some(Obstacle::certain(cause, advice).relates([one.object(), other.object()]));
+        }
+    }
+    None
+}
+
+impl<'a> PodClaim<'a> {
+    fn of(cx: &Cx<'a>, pod: &PodUse, name: &str, ephemeral: bool) -> Seen<Self> {
+        let key = ClaimKey { namespace: Text::clone(&pod.namespace), name: name.into() };
+        let claim = cx.claim(&key)?;
+        let named = claim.and_then(|claim| claim.volume_name.as_deref());
+        let volume = named.map_or(Ok(None), |it| cx.volume(it))?;
+        let mut it = Self { key, ephemeral, claim, volume, here: None, elsewhere: Vec::new() };
+        if let (Some(node), Some(name)) = (&pod.node, named) {
+            it.attach(cx.attachments_of(name)?, node);
+        }
+        Ok(it)
+    }
+}
