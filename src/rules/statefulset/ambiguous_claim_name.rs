@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
-    title: "Two sets call a claim their own, since its name can be read in two ways",
-    danger: "Template data-a of set web and template data of set a-web make claims of the same names. Both sets use the \
-             claim, if both want its ordinal, and each applies its own retention policy to it.",
-    remedy: "No retention policy is reasoned about for such a claim unless an owner or a pod tells whose it is. Rename a \
-             template or a set; that takes a copy of the data.",
+    title: "The name of a claim matches templates of several StatefulSets",
+    danger: "Template data-a of set web and template data of set a-web create claims of the same names. Both \
+             sets use the claim, if both have its ordinal, and each applies its own retention policy to it.",
+    remedy: "The tool changes nothing. It applies no retention policy to such a claim unless an owner or a \
+             pod proves which set it belongs to. Rename a template or a set; that requires copying the data.",
     source: "stateful_set_utils.go, getPersistentVolumeClaimName",
     judge: &[Judge::Claim(judge)],
 };
@@ -28,12 +28,15 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let summary = match &membership.decided {
         Some(member) => format!(
-            "{} sets make claims of this name; an owner or a pod says that it is set {}'s",
+            "its name matches templates of {} StatefulSets; an owner or a pod proves that it belongs to {}",
             pairs.len(),
             member.set.metadata.name
         ),
         None => {
-            format!("{} sets make claims of this name, and nothing tells whose it is", pairs.len())
+            format!(
+                "its name matches templates of {} StatefulSets; which one it belongs to is unknown",
+                pairs.len()
+            )
         }
     };
     let mut finding = RULE.on_claim(claim, summary).shows_owners(claim);

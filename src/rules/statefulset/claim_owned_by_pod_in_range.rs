@@ -18,11 +18,12 @@ pub(super) static RULE: Rule = Rule {
         Kind::PartialObjectMetadata,
     ],
     remedies: &[&remedies::RETAIN],
-    title: "A claim belongs to its pod although its set wants the ordinal again",
-    danger: "The set was scaled down and up again while the pod was going. The controller waits for the pod before it looks \
-             at the claim, and then it is too late: the claim goes with the pod, and whatever takes its place is empty.",
-    remedy: "Setting the policy of its volume to Retain keeps the data. To keep the claim, remove its reference to the pod \
-             before the pod is gone: that is what the controller itself would do.",
+    title: "A claim is owned by its pod although its StatefulSet has the ordinal again",
+    danger: "The set was scaled down and up again while the pod was Terminating. The controller waits for the \
+             pod before it visits the claim, which is too late: the garbage collector deletes the claim with \
+             the pod, and the claim that replaces it is empty.",
+    remedy: "Setting the policy of its volume to Retain keeps the data. To keep the claim, remove its owner \
+             reference to the pod before the pod is deleted: the controller itself would do the same.",
     source: "stateful_set_control.go, processReplica; stateful_pod_control.go, PodClaimIsStale",
     judge: &[Judge::Claim(judge)],
 };
@@ -49,13 +50,15 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let summary = if going {
         format!(
-            "is deleted as soon as pod {name} is gone, although its set wants the ordinal again"
+            "the garbage collector deletes it with pod {name}, although its StatefulSet has the ordinal again"
         )
     } else {
-        format!("would be deleted with pod {name}, although its set wants the ordinal again")
+        format!(
+            "if pod {name} is deleted, the garbage collector deletes it, although its StatefulSet has the ordinal"
+        )
     };
     let object = pod.object();
-    let advice = "remove its reference to the pod before the pod is gone";
+    let advice = "remove its owner reference to the pod before the pod is deleted";
     Ok(Some(
         RULE.on_claim(claim, summary)
             .severe(if going { Severity::Critical } else { Severity::High })

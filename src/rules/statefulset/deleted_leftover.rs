@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: crate::facts::needs![users: PersistentVolumeClaim, PersistentVolume],
     remedies: &[],
-    title: "A claim looks as if a set that was deleted had left it",
-    danger: "Nothing uses it, and it costs its size. Nothing records any more whether it was meant to stay: a set that \
-             retains its claims can be deleted and made again, and finds them by their names.",
-    remedy: "Nothing is deleted, since this may be a set under maintenance. If the set will not come back, \
-             look at what the claim holds, and delete it yourself.",
+    title: "A claim seems to be left by a StatefulSet that was deleted",
+    danger: "Nothing uses it, and its backend volume is billed. Whether it was meant to stay is not recorded: \
+             a set that retains its claims can be deleted and recreated, and finds them by their names.",
+    remedy: "The tool deletes nothing, since this may be a set under maintenance. If the set will not be \
+             recreated, check what the claim contains, and delete it yourself.",
     source: "KEP-1847, user stories; stateful_set_utils.go, updateStorage and getPersistentVolumeClaims",
     judge: &[Judge::Claim(judge)],
 };
@@ -54,7 +54,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         metadata.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let (fate, volume) = volume_effect(cx, claim);
     let finding = RULE
-        .on_claim(claim, "has the name and the labels of a deleted set's claims, and no user")
+        .on_claim(
+            claim,
+            "has the name and labels of the claims of a deleted StatefulSet, and no user",
+        )
         .aged(Age::stamped(metadata.created))
         .shows("templates and sets it may have been of", shown.join(", "))
         .shows("ordinal", ordinal.to_string())
@@ -63,7 +66,11 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .shows("if it is deleted", fate.describe())
         .relates(siblings.into_iter().map(Claim::object))
         .about_volume(volume);
-    Ok(Some(finding.report_only("keep it, if its set will be made again; else delete it yourself")))
+    Ok(Some(
+        finding.report_only(
+            "keep it if its StatefulSet will be recreated; otherwise delete it yourself",
+        ),
+    ))
 }
 
 /// Every template and set that a stem may consist of: `data-a-web` is `data` of `a-web`, or

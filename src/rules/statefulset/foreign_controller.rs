@@ -14,11 +14,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
-    title: "Another controller manages a claim of a set whose policy deletes claims",
-    danger: "The set's controller then takes its own references off and ignores its policy for this claim: it stays when \
-             the set goes, and goes when the other owner goes. Two that both insist fight for ever.",
-    remedy: "The tool changes nothing about such claims. Decide who manages them: set the set's policy to Retain, or have \
-             the other controller give the claim up.",
+    title: "Another controller manages a claim of a StatefulSet whose policy deletes claims",
+    danger: "The StatefulSet controller then removes its own owner references and ignores its policy for this \
+             claim: the claim remains after the set is deleted, and is deleted with the other owner. Two \
+             controllers that both insist undo each other's changes.",
+    remedy: "The tool changes nothing about such claims. Decide which controller manages them: set the policy \
+             of the StatefulSet to Retain, or make the other controller release the claim.",
     source: "stateful_set_utils.go, hasUnexpectedController; stateful_pod_control.go, event ConflictingController",
     judge: &[Judge::Claim(judge)],
 };
@@ -42,15 +43,13 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let summary = format!(
-        "is managed by {} {}, so that its set ignores its retention policy",
+        "managed by {} {}: its StatefulSet does not apply its retention policy to it",
         foreign.kind, foreign.name
     );
     Ok(Some(
         RULE.on_claim(claim, summary)
             .shows_owner("managing controller", foreign)
             .shows_member(claim, &member)
-            .report_only(
-                "decide which of the two manages it; nothing else should touch its owners",
-            ),
+            .report_only("decide which of the two manages it; change no owner reference before"),
     ))
 }

@@ -14,11 +14,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
-    title: "A claim is not owned by its set although the set's policy is to delete claims with it",
-    danger: "When the set is deleted, the claim stays, and with it the disk: nobody expects that, and nothing \
-             remembers afterwards that it was to go. Claims without a pod never get an owner.",
-    remedy: "The tool changes no owners here, since a reference makes a claim deletable. Delete such claims yourself \
-             when you delete the set, or scale up until they have pods again: then the controller owns them.",
+    title: "A claim is not owned by its StatefulSet although whenDeleted is Delete",
+    danger: "When the set is deleted, the claim remains, and with it the backend volume; that it should have \
+             been deleted is not recorded. The controller adds no owner to a claim without a pod.",
+    remedy: "The tool adds no owners here, since an owner reference makes a claim deletable. Delete such \
+             claims yourself when you delete the set, or scale up until they have pods again: then the \
+             controller owns them.",
     source: "KEP-1847; stateful_pod_control.go, UpdatePodClaimForRetentionPolicy; kubernetes/kubernetes#142130",
     judge: &[Judge::Claim(judge)],
 };
@@ -61,16 +62,16 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let (summary, advice) = if place == ClaimPod::Podless {
         (
-            "will be left over when its set is deleted, although the policy deletes claims with it",
-            "it has no pod, so the controller does not look at it: delete it yourself after the set, if it is to go",
+            "remains if its StatefulSet is deleted, although whenDeleted is Delete",
+            "the controller does not visit a claim without a pod: delete it yourself after the set, if nobody needs it",
         )
     } else {
         (
-            "its set's controller has not made it the set's, although the policy deletes claims with it",
-            "look whether the set's pods are ready, and whether kube-controller-manager runs and may update claims",
+            "the StatefulSet controller has not added its owner reference, although whenDeleted is Delete",
+            "see whether the pods of the set are ready, and whether kube-controller-manager is running and may update claims",
         )
     };
-    let pod = if pod.is_some() { name.clone() } else { format!("there is no {name}") };
+    let pod = if pod.is_some() { name.clone() } else { format!("{name} does not exist") };
     Ok(Some(
         RULE.on_claim(claim, summary)
             .aged(Age::stamped(since))

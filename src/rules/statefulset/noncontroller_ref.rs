@@ -11,10 +11,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
-    title: "A claim without a pod is owned by its set in the form of servers before 1.31",
-    danger: "The reference deletes the claim with the set all the same. But it is not a controller's: another controller \
-             can take the claim over unnoticed, and a foreground deletion does not wait for it.",
-    remedy: "Nothing needs to be done before the claim has a pod again: then the controller renews the reference.",
+    title: "A claim without a pod has an owner reference of the form that servers before 1.31 write",
+    danger: "The reference deletes the claim with the set all the same. But it has no controller flag: \
+             another controller can adopt the claim unnoticed, and a foreground deletion does not wait for \
+             it.",
+    remedy: "Nothing needs to be done before the claim has a pod again: then the controller renews the \
+             reference.",
     source: "kubernetes/kubernetes#122499; stateful_set_utils.go, hasNonControllerOwner",
     judge: &[Judge::Claim(judge)],
 };
@@ -34,9 +36,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     Ok(Some(
-        RULE.on_claim(claim, "is owned by its set, but not as by a controller, and has no pod")
-            .shows_member(claim, &member)
-            .shows("pod", format!("there is no {name}"))
-            .report_only("nothing is urgent: the controller renews the reference when the claim has a pod again"),
+        RULE.on_claim(
+            claim,
+            "its owner reference to its StatefulSet lacks the controller flag, and it has no pod",
+        )
+        .shows_member(claim, &member)
+        .shows("pod", format!("{name} does not exist"))
+        .report_only(
+            "not urgent: the controller renews the reference when the claim has a pod again",
+        ),
     ))
 }

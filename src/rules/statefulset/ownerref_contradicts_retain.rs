@@ -18,11 +18,12 @@ pub(super) static RULE: Rule = Rule {
         Kind::PartialObjectMetadata,
     ],
     remedies: &[&remedies::RETAIN],
-    title: "A claim without a pod is still owned by a set that now retains its claims",
-    danger: "The controller adapts the owners of claims only while they have a pod. One that lost its pod before the \
-             policy became Retain stays owned, and the garbage collector deletes it with the set.",
-    remedy: "Setting the policy of its volume to Retain keeps the data whatever becomes of the claim. To keep the \
-             claim too, remove its reference to the set before anybody deletes the set.",
+    title: "A claim without a pod is still owned by a StatefulSet that retains its claims",
+    danger: "The controller updates the owners of claims only while they have a pod. A claim that lost its \
+             pod before the policy became Retain stays owned, and the garbage collector deletes it with the \
+             set.",
+    remedy: "Setting the policy of its volume to Retain keeps the data in any case. To keep the claim too, \
+             remove its owner reference to the set before the set is deleted.",
     source: "KEP-1847; stateful_set_control.go, updateStatefulSet; kubernetes/enhancements#2440",
     judge: &[Judge::Claim(judge)],
 };
@@ -44,11 +45,12 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let summary = if member.set.metadata.deleting.is_some() {
-        "its set is being deleted, and takes it along although its policy retains claims"
+        "its StatefulSet is Terminating: the garbage collector deletes it, although the policy retains claims"
     } else {
-        "will be deleted with its set, although the set's policy retains claims"
+        "if its StatefulSet is deleted, the garbage collector deletes it, although the policy retains claims"
     };
-    let advice = "remove its reference to the set, if it is to outlive the set";
+    let advice =
+        "remove its owner reference to the StatefulSet, if the claim is to remain after it";
     let finding = RULE.on_claim(claim, summary).shows_member(claim, &member);
-    Ok(Some(finding.shows("pod", format!("there is no {name}")).keeps_data(cx, claim, advice)))
+    Ok(Some(finding.shows("pod", format!("{name} does not exist")).keeps_data(cx, claim, advice)))
 }

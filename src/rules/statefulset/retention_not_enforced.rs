@@ -16,11 +16,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
     remedies: &[],
-    title: "A set's retention policy has no effect: it was dropped, or no claim is owned as it says",
-    danger: "The server or the controller has the feature switched off, or the controller does not run, or may not update claims. \
-             Claims that were to go stay, and later, when it works again, all at once get owners that delete them.",
-    remedy: "Find out why: whether the set's controller observes its generation, and, before 1.32, whether \
-             StatefulSetAutoDeletePVC is on in kube-controller-manager too.",
+    title: "The retention policy of a StatefulSet has no effect: dropped, or not applied to its claims",
+    danger: "The feature is off in the server or the controller, or the controller does not run, or may not \
+             update claims. Claims that should be deleted remain, and once the controller works again, all of \
+             them get owners that delete them.",
+    remedy: "Find out why: whether the StatefulSet controller observes the generation of the set, and, before \
+             1.32, whether StatefulSetAutoDeletePVC is on in kube-controller-manager too.",
     source: "KEP-1847; stateful_pod_control.go, ClaimsMatchRetentionPolicy",
     judge: &[Judge::StatefulSet(judge)],
 };
@@ -55,7 +56,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     let server = crate::facts::server_version(cx);
     let observed = format!("{} of {}", set.observed_generation, set.generation);
     Ok(Some(
-        RULE.on_set(set, "no claim that has a pod is owned as its retention policy says")
+        RULE.on_set(set, "no claim with a pod has the owner references that the retention policy requires")
             .aged(Age::stamped(since))
             .shows("status.observedGeneration", observed)
             .shows("claims whose owners are wrong", late.len().to_string())
@@ -63,7 +64,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
             .shows("server", server)
             .relates(late.iter().take(SHOWN).map(|claim| claim.object()))
             .report_only(
-                "find out why its controller does not act before anybody relies on the policy",
+                "find out why the StatefulSet controller does not act; do not rely on the policy until then",
             ),
     ))
 }
@@ -76,12 +77,12 @@ fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     let finding = RULE
         .on_set(
             set,
-            "somebody wrote a retention policy, and the server dropped it: claims are retained",
+            "a retention policy was written, and the server dropped it: claims are retained",
         )
         .shows_manager(&set.metadata, &field, name)
         .shows("server", crate::facts::server_version(cx));
     Some(finding.report_only(
-        "nobody knows which policy it was: switch StatefulSetAutoDeletePVC on, and write the policy again",
+        "which policy it was is unknown: switch StatefulSetAutoDeletePVC on, and write the policy again",
     ))
 }
 

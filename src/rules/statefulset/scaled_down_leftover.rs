@@ -1,8 +1,11 @@
-//! F62: a claim whose ordinal is out of the range of its `StatefulSet`.
+//! F62: a claim whose ordinal is out of the range of its `StatefulSet`; a set with no replicas that
+//! retains its claims is one finding.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{ClaimPod, membership, names_pod, volume_effect, wanted_owners};
-use crate::model::{Age, Claim, Finding, Kind, Severity};
+use crate::facts::retention::{
+    ClaimPod, TemplateClaim, membership, names_pod, volume_effect, wanted_owners,
+};
+use crate::model::{Age, Claim, Finding, Kind, Severity, StatefulSet, format_bytes};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -17,24 +20,23 @@ pub(super) static RULE: Rule = Rule {
         Kind::HorizontalPodAutoscaler,
     ],
     remedies: &[],
-    title: "A claim was left when its set was scaled down",
-    danger: "It costs its size. With whenScaled Delete it should not be there: it dates from before that policy, or its \
-             pod went while the controller did not look, and nobody visits it any more.",
-    remedy: "Nothing is deleted: scaling up again would use it, and it may hold the only copy of a shard. When you are \
-             sure that neither you nor an autoscaler scales up again, delete the claim yourself.",
+    title: "Claims remain after a StatefulSet was scaled down",
+    danger: "Their backend volumes are billed. With whenScaled Delete such a claim should not exist: it is older than \
+             that policy, or its pod was deleted while the controller did not run, and no controller visits it any \
+             more. A set with no replicas that retains its claims is paused.",
+    remedy: "The tool deletes nothing: scaling up uses the claims again, and one may contain the only copy of a shard. \
+             If neither you nor an autoscaler will scale up again, delete the claims yourself.",
     source: "KEP-1847; stateful_set_utils.go, podInOrdinalRange; stateful_set_control.go, updateStatefulSet",
-    judge: &[Judge::Claim(judge)],
+    judge: &[Judge::Claim(judge), Judge::StatefulSet(judge_set)],
 };
+
+/// How many claims of a paused set are named, as examples.
+const SHOWN: usize = 3;
 
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
     let set = member.set;
-    if claim.metadata.deleting.is_some() || set.metadata.deleting.is_some() || member.is_wanted() {
-        return Ok(None);
-    }
-    let name = member.pod_name();
-    let going = claim.metadata.owners.iter().any(|it| names_pod(it, &name));
-    if going || member.pod_state(&name, member.pod(cx)?) != ClaimPod::Podless {
+    if is_paused(set) || !is_leftover(cx, claim, &member)? {
         return Ok(None);
     }
     let users = cx.pods_of(&claim.key())?;
@@ -47,8 +49,6 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     } else {
         "left by a scale-down; a scale-up would use it again"
     };
-    let scalers = cx.autoscalers_of(&set.namespace, &set.metadata.name)?;
-    let scaled_by = scalers.first().map_or("<none>".to_owned(), |it| it.name.to_string());
     let size = claim.capacity.or(claim.requested);
     let size = size.map_or("<none>".to_owned(), |bytes| format!("{bytes} bytes"));
     let (fate, volume) = volume_effect(cx, claim);
@@ -57,9 +57,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .severe(if deletes { Severity::Medium } else { Severity::Low })
         .aged(Age::stamped(claim.metadata.created))
         .shows_member(claim, &member)
-        .shows("pod", format!("there is no {name}"))
+        .shows("pod", format!("{} does not exist", member.pod_name()))
         .shows("size", size)
-        .shows("autoscaler", scaled_by)
+        .shows("autoscaler", autoscaler(cx, set)?)
         .shows("if it is deleted", fate.describe())
         .about_volume(volume);
     Ok(Some(finding.report_only(if deletes {
@@ -67,4 +67,68 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     } else {
         "whenScaled retains it: keep it, or delete it yourself if nothing will scale the set up again"
     })))
+}
+
+/// A set that was scaled to nothing for a while: its claims are as they should be.
+fn judge_set(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
+    if !is_paused(set) {
+        return Ok(None);
+    }
+    let mut claims = Vec::new();
+    for template in &set.templates {
+        let stem = format!("{}-{}", template.name, set.metadata.name);
+        for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
+            let member = membership(cx, claim)?.decided;
+            let member = member.filter(|it| it.set.metadata.name == set.metadata.name);
+            if let Some(member) = member
+                && is_leftover(cx, claim, &member)?
+            {
+                claims.push(claim);
+            }
+        }
+    }
+    if claims.is_empty() {
+        return Ok(None);
+    }
+    let sizes = claims.iter().filter_map(|it| it.capacity.or(it.requested));
+    let size = format_bytes(sizes.fold(0, u64::saturating_add));
+    let summary = format!(
+        "paused with 0 replicas: {} of its claims ({size}) are retained, and a scale-up uses them again",
+        claims.len()
+    );
+    let names: Vec<_> = claims.iter().take(SHOWN).map(|it| &*it.metadata.name).collect();
+    let finding = RULE
+        .on_set(set, summary)
+        .severe(Severity::Info)
+        .shows("claims", claims.len().to_string())
+        .shows("the first of them", names.join(", "))
+        .shows("size", size)
+        .shows("autoscaler", autoscaler(cx, set)?)
+        .relates(claims.iter().take(SHOWN).map(|it| it.object()));
+    Ok(Some(finding.report_only(
+        "nothing to do while it is paused; delete the claims yourself only if the set will never be scaled up again",
+    )))
+}
+
+/// Whether a set has no replicas, and retains its claims.
+fn is_paused(set: &StatefulSet) -> bool {
+    set.replicas == Some(0)
+        && set.metadata.deleting.is_none()
+        && !wanted_owners(set.retention.as_ref(), true).pod
+}
+
+/// Whether the ordinal of a claim is out of range, it has no pod and nothing deletes it.
+fn is_leftover(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<bool> {
+    let deleting = claim.metadata.deleting.is_some() || member.set.metadata.deleting.is_some();
+    let name = member.pod_name();
+    let of_pod = claim.metadata.owners.iter().any(|it| names_pod(it, &name));
+    if deleting || of_pod || member.is_wanted() {
+        return Ok(false);
+    }
+    Ok(member.pod_state(&name, member.pod(cx)?) == ClaimPod::Podless)
+}
+
+fn autoscaler(cx: &Cx, set: &StatefulSet) -> Seen<String> {
+    let scalers = cx.autoscalers_of(&set.namespace, &set.metadata.name)?;
+    Ok(scalers.first().map_or("<none>".to_owned(), |it| it.name.to_string()))
 }

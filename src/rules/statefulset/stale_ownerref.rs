@@ -18,11 +18,13 @@ pub(super) static RULE: Rule = Rule {
         Kind::PartialObjectMetadata,
     ],
     remedies: &[&remedies::RETAIN],
-    title: "A claim is owned by an earlier set or pod of the same name",
-    danger: "Its owner is gone, and another of that name has taken its place. The garbage collector deletes the claim, and \
-             the set's controller leaves it as it is. Typical after a restore: what is made again has another uid.",
-    remedy: "Setting the policy of its volume to Retain keeps the data. If the claim is to stay, remove the stale \
-             reference at once, and never point it at the new set: then the claim would die with that one.",
+    title: "A claim is owned by an earlier StatefulSet or pod of the same name",
+    danger: "Its owner does not exist, and another object has that name. The garbage collector deletes the \
+             claim, and the StatefulSet controller does not change it. Typical after a restore: recreated \
+             objects have other uids.",
+    remedy: "Setting the policy of its volume to Retain keeps the data. If the claim is to stay, remove the \
+             stale owner reference at once, and never replace it by one to the new set: the claim would be \
+             deleted with that set.",
     source: "stateful_set_utils.go, hasStaleOwnerRef; garbagecollector.go, isDangling",
     judge: &[Judge::Claim(judge)],
 };
@@ -37,7 +39,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             continue;
         }
         let summary = format!(
-            "is owned by an earlier {} {}, so the garbage collector deletes it",
+            "owned by an earlier {} {} with another uid: the garbage collector deletes it",
             owner.kind, owner.name
         );
         let uid = shown_uid(present.uid.as_ref());
@@ -49,7 +51,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             Some(member) => finding.shows_member(claim, &member),
             None => finding.shows_owners(claim).relates([present]),
         };
-        let advice = "remove the stale reference at once, if the claim is to stay";
+        let advice = "remove the stale owner reference at once, if the claim is to stay";
         return Ok(Some(finding.keeps_data(cx, claim, advice)));
     }
     Ok(None)

@@ -11,10 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod, Kind::PersistentVolume],
     remedies: &[],
-    title: "A claim is of a template that its set no longer has",
-    danger: "The set was deleted and made again with other templates. No policy is about this claim any more: it is neither \
-             used nor deleted, and costs its size.",
-    remedy: "Nothing is deleted. Look at what it holds, and delete it yourself if nobody needs it.",
+    title: "A claim belongs to a template that its StatefulSet does not have any more",
+    danger: "The set was deleted and recreated with other templates. No policy applies to this claim any \
+             more: it is neither used nor deleted, and its backend volume is billed.",
+    remedy: "The tool deletes nothing. Check what the claim contains, and delete it yourself if nobody needs \
+             it.",
     source: "stateful_set_utils.go, getPersistentVolumeClaims: only volumeClaimTemplates count",
     judge: &[Judge::Claim(judge)],
 };
@@ -35,7 +36,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         }
         let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
         let (fate, volume) = volume_effect(cx, claim);
-        let summary = format!("set {name} has no template {template}, so nothing uses it");
+        let summary =
+            format!("StatefulSet {name} has no template {template}: no pod of it uses this claim");
         return Ok(Some(
             RULE.on_claim(claim, summary)
                 .aged(Age::stamped(claim.metadata.created))
@@ -46,7 +48,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
                 .shows("if it is deleted", fate.describe())
                 .about_volume(volume)
                 .relates([set.object()])
-                .report_only("look at what it holds, and delete it yourself if nobody needs it"),
+                .report_only("check what it contains, and delete it yourself if nobody needs it"),
         ));
     }
     Ok(None)

@@ -10,10 +10,10 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::StatefulSet],
     remedies: &[],
-    title: "A set has a retention policy with a value that is not known",
-    danger: "The controller takes the whole policy for Retain, also the half that it knows: whenDeleted Delete beside an \
-             unknown whenScaled deletes nothing.",
-    remedy: "The tool takes it for Retain as well. Write Retain or Delete for both.",
+    title: "The retention policy of a StatefulSet has an unknown value",
+    danger: "The controller treats the whole policy as Retain, also the half that it knows: whenDeleted \
+             Delete beside an unknown whenScaled deletes nothing.",
+    remedy: "The tool treats it as Retain as well. Set both fields to Retain or Delete.",
     source: "stateful_set_utils.go, updateClaimOwnerRefForSetAndPod",
     judge: &[Judge::StatefulSet(judge)],
 };
@@ -25,6 +25,6 @@ fn judge(_: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
         .into_iter()
         .find(|(_, value)| matches!(value, Retention::Other(_)));
     let Some((field, value)) = unknown else { return Ok(None) };
-    let summary = format!("{field} is {value}, which nobody knows: its claims are retained");
-    Ok(Some(RULE.on_set(set, summary).report_only("write Retain or Delete for both values")))
+    let summary = format!("{field} is {value}, which is unknown: its claims are retained");
+    Ok(Some(RULE.on_set(set, summary).report_only("set both values to Retain or Delete")))
 }
