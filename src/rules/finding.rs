@@ -119,7 +119,7 @@ impl Rule {
             AttachmentSource::None => "<none>".to_owned(),
         };
         let node = match facts::node_state(cx, &attachment.node, Kind::VolumeAttachment) {
-            Ok(state) => state.unwrap_or_else(|| "gone".to_owned()),
+            Ok(state) => state.unwrap_or_else(|| "does not exist".to_owned()),
             Err(unseen) => unseen.reason,
         };
         let held = match facts::may_be_attached(attachment) {
@@ -229,6 +229,10 @@ impl Finding {
             if let Some(owner) = &user.pod.controller {
                 self =
                     self.shows_of(&object, "controller", format!("{} {}", owner.kind, owner.name));
+            }
+            if user.pod.deleting.is_some() {
+                self =
+                    self.shows_of(&object, "metadata.deletionTimestamp", time(user.pod.deleting));
             }
             if user.pod.is_shut_down() {
                 self = self.shows_of(&object, "metadata.deletionGracePeriodSeconds", "0");

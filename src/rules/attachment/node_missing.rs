@@ -12,14 +12,15 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
-    title: "An attachment names a node that does not exist",
-    danger: "Whether the machine is gone, or only its object, cannot be seen from here: it may come back, and \
-             write to a disk that another node has by then. Until it is detached, no other node gets a volume \
-             that only one may have.",
-    remedy: "The attach/detach controller waits six minutes for such a node and then deletes the attachment itself. \
-             Once the machine is known to be off, `fix-finalizers` deletes an attachment that is named in the \
-             ordinary way, and its attacher detaches the disk: not while its attacher is absent, a pod is said to \
-             run there, or its volume is gone.",
+    title: "A VolumeAttachment references a node that does not exist",
+    danger: "Whether only the Node object was deleted, or the machine too, is unknown: it may return, and \
+             write to a volume that another node has by then. Until the volume is detached, no other node \
+             gets a volume that only one node can have.",
+    remedy: "The attach/detach controller waits six minutes for such a node and then deletes the \
+             VolumeAttachment itself. Once the machine is known to be off, `fix-finalizers` deletes a \
+             VolumeAttachment that is named, and external-attacher detaches the volume. The tool refuses that \
+             while external-attacher is absent, a pod of that node uses the volume, or the volume does not \
+             exist.",
     source: "kubernetes attachdetach reconciler.go, maxWaitForUnmountDuration",
     judge: &[Judge::Attachment(judge)],
 };
@@ -32,14 +33,17 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if cx.node(&attachment.node, Kind::VolumeAttachment)?.is_some() {
         return Ok(None);
     }
-    let summary = match (facts::may_be_attached(attachment), deleting.since) {
-        (true, None) => "its node is gone, and the disk may still be attached to the machine",
-        (true, Some(_)) => {
-            "its node is gone, and the disk has not been detached from the machine yet"
-        }
-        (false, None) => "its node is gone, and nothing was attached",
-        (false, Some(_)) => "its node is gone and the disk is detached",
+    let node = &attachment.node;
+    let state = match (facts::may_be_attached(attachment), deleting.since) {
+        (true, None) => "the volume may still be attached to its machine".to_owned(),
+        (true, Some(_)) => match &attachment.detach_error {
+            Some(error) => format!("detaching fails ({})", facts::brief_error(error)),
+            None => "the detachment is not confirmed".to_owned(),
+        },
+        (false, None) => "nothing was attached".to_owned(),
+        (false, Some(_)) => "the volume is detached".to_owned(),
     };
+    let summary = format!("node {node} does not exist: {state}");
     Ok(Some(
         RULE.on_attachment(cx, attachment, summary)
             .shows_controller(&facts::attacher(cx, &attachment.attacher))

@@ -19,10 +19,11 @@ pub(super) static RULE: Rule = Rule {
     ],
     remedies: &[],
     title: "A volume is attached to a node on which no pod uses it",
-    danger: "It takes one of the few places that a node has for disks, and where only one node may have it, a pod \
-             on another node waits for it.",
-    remedy: "None by the tool: the attach/detach controller detaches what no pod uses, once kubelet says that it \
-             is unmounted. It does not know attachments that something else made while it was running.",
+    danger: "It occupies one of the few volumes that a node can have attached. If only one node can have the \
+             volume, a pod on another node waits for it.",
+    remedy: "The tool changes nothing: the attach/detach controller detaches what no pod uses, after kubelet \
+             has unmounted it. It does not know VolumeAttachments that another program created while it was \
+             running.",
     source: "kubernetes attachdetach reconciler.go",
     judge: &[Judge::Attachment(judge)],
 };
@@ -52,7 +53,11 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     }
     let elsewhere = pods.iter().map(|pod| pod.object());
     let mut finding = RULE
-        .on_attachment(cx, attachment, "no pod of its claim is on that node")
+        .on_attachment(
+            cx,
+            attachment,
+            format!("attached to node {}, where no pod of its claim runs", attachment.node),
+        )
         .shows_of(&volume.object(), "spec.claimRef", claim.key.to_string())
         .relates([volume.object()])
         .relates(elsewhere);
@@ -60,7 +65,7 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
         finding = finding.aged(age);
     }
     Ok(Some(finding.report_only(
-        "the attach/detach controller detaches it once kubelet has unmounted it; where something else made the \
-         attachment, that has to delete it",
+        "the attach/detach controller detaches it after kubelet has unmounted it; if another program created the \
+         VolumeAttachment, that has to delete it",
     )))
 }

@@ -12,15 +12,16 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
-    title: "An attachment names a volume that does not exist",
-    danger: "To detach a disk its attacher needs the volume's object, and without it tries for ever. Until then the \
-             disk stays attached to its node, which may have it mounted and write to it, and no other node gets \
-             it. This is what is left when somebody removed all finalizers of a volume to get rid of it.",
-    remedy: "Create the volume's object again, with its old name, driver and volumeHandle and the reclaim policy \
-             Retain, and let the attacher detach it; then remove the object. `fix-finalizers` removes the \
-             attacher's finalizer instead only as the last resort: from an attachment that is named and \
-             terminating, whose node is gone too. Whether the disk is still attached, only the storage system \
-             can tell then.",
+    title: "A VolumeAttachment references a PersistentVolume that does not exist",
+    danger: "external-attacher needs the PersistentVolume to detach it, and without it retries for ever. \
+             Until then the volume stays attached to its node, which may have it mounted and write to it, and \
+             no other node gets it. This is the result of removing all finalizers of a PersistentVolume by \
+             hand.",
+    remedy: "Recreate the PersistentVolume with its old name, driver and volume handle and with policy \
+             Retain: `fix-finalizers volumeattachment/NAME --from FILE`. external-attacher then detaches it; \
+             delete the object afterwards. Only as the last resort `fix-finalizers` removes the finalizer of \
+             external-attacher instead: from a VolumeAttachment that is named and Terminating and whose node \
+             does not exist either. Then only the storage backend shows whether the volume is still attached.",
     source: "external-attacher csi_handler.go, csiDetach; external-attacher#235",
     judge: &[Judge::Attachment(judge)],
 };
@@ -36,19 +37,25 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
     if cx.attached_volume(volume)?.is_some() {
         return Ok(None);
     }
-    let (severity, summary) = match (guarded, deleting) {
-        (true, Some(_)) => {
-            (Severity::High, "its volume is gone, and without it nobody can detach the disk")
-        }
+    let node = &attachment.node;
+    let (severity, state) = match (guarded, deleting) {
+        (true, Some(_)) => (
+            Severity::High,
+            format!("external-attacher cannot detach it from node {node} without this object"),
+        ),
         (true, None) => (
             Severity::High,
-            "its volume is gone: the disk may be attached, and nobody could detach it",
+            format!(
+                "it may be attached to node {node}, and could not be detached without this object"
+            ),
         ),
-        (false, _) if attachment.attached => {
-            (Severity::Medium, "its volume is gone, and it lacks the finalizer of its attacher")
-        }
-        (false, _) => (Severity::Low, "its volume is gone: it can never be attached"),
+        (false, _) if attachment.attached => (
+            Severity::Medium,
+            format!("attached to node {node}, without a finalizer of external-attacher"),
+        ),
+        (false, _) => (Severity::Low, format!("it can never be attached to node {node}")),
     };
+    let summary = format!("PersistentVolume {volume} does not exist: {state}");
     let mut finding = RULE
         .on_attachment(cx, attachment, summary)
         .severe(severity)

@@ -12,13 +12,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
-    title: "A volume has been detaching from its node for long",
-    danger: "Until it is detached, no other node gets a volume that only one may have: pods that moved away wait. \
-             Forcing it while the node may still write to the disk destroys data.",
-    remedy: "Forced, never: the finalizer is the attacher's to remove. What is shown is what the driver last said, \
-             and whether node and attacher are there. Where a node is known to be off, its administrator can tell \
-             Kubernetes so with the taint node.kubernetes.io/out-of-service. A finalizer of others on a disk \
-             that is detached is removed by its name: --remove-finalizer.",
+    title: "A VolumeAttachment is Terminating for longer than the threshold",
+    danger: "Until the volume is detached, no other node gets it if only one node can have it: pods that were \
+             moved wait. Forcing the detachment while the node may still write to the volume damages the \
+             data.",
+    remedy: "The tool never removes the finalizer of external-attacher here. The finding shows the last error \
+             of the driver, and whether node and external-attacher are running. If the machine is known to be \
+             off, taint its node node.kubernetes.io/out-of-service. A third-party finalizer on a detached \
+             VolumeAttachment is removed by its name: --remove-finalizer.",
     source: "external-attacher csi_handler.go, syncDetach; attachdetach reconciler.go",
     judge: &[Judge::Attachment(judge)],
 };
@@ -30,9 +31,15 @@ fn judge(cx: &Cx, attachment: &Attachment) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let attacher = facts::attacher(cx, &attachment.attacher);
-    let summary = match facts::may_be_attached(attachment) {
-        true => "has been detaching for long",
-        false => "is detached, and something else keeps the object",
+    let node = &attachment.node;
+    let summary = match (facts::may_be_attached(attachment), &attachment.detach_error) {
+        (true, Some(error)) => {
+            format!("Terminating, not detached from node {node}: {}", facts::brief_error(error))
+        }
+        (true, None) => format!("Terminating, but not confirmed as detached from node {node}"),
+        (false, _) => {
+            format!("Terminating and detached from node {node}, blocked by other finalizers")
+        }
     };
     Ok(Some(
         RULE.on_attachment(cx, attachment, summary)

@@ -2,10 +2,10 @@
 
 use super::super::describe_third_party;
 use super::table::{AttachmentReason, AttachmentStep};
-use super::{AttachmentEvidence, own_finalizer};
+use super::{AttachmentEvidence, own_finalizer, pod_on_node};
 use crate::cluster::Cx;
 use crate::facts::{self, FinalizerController, FinalizerOwner};
-use crate::model::{Attachment, AttachmentSource, Effect, Text, Threshold, format_duration};
+use crate::model::{Attachment, AttachmentSource, Effect, Kind, Text, Threshold, format_duration};
 
 /// Returns the effect of a step.
 pub(super) fn effect(attachment: &Attachment, step: AttachmentStep) -> Effect {
@@ -13,15 +13,17 @@ pub(super) fn effect(attachment: &Attachment, step: AttachmentStep) -> Effect {
     let (what, risk) = match step {
         AttachmentStep::Delete => (
             format!(
-                "deletes the attachment: the attacher of {driver} detaches the disk from {node}, and lets the object go"
+                "deletes the VolumeAttachment: external-attacher of {driver} detaches the volume from node {node}, and removes \
+                 its finalizer"
             ),
-            "the machine may still run, or come back, and write to a disk that another node has by then",
+            "the machine may still run, or return, and write to a volume that another node has by then",
         ),
         AttachmentStep::RemoveItsAttachers => (
             format!(
-                "removes the finalizer of the attacher of {driver}: the object goes, and nobody detaches the disk from {node}"
+                "removes the finalizer of external-attacher of {driver}: the object is deleted, and no controller detaches the \
+                 volume from node {node}"
             ),
-            "if the machine still runs, two nodes may write to one disk",
+            "if the machine still runs, two nodes may write to one volume",
         ),
         AttachmentStep::RemoveThirdParty => return refused(attachment),
     };
@@ -32,16 +34,16 @@ pub(super) fn effect(attachment: &Attachment, step: AttachmentStep) -> Effect {
 pub(super) fn refused(attachment: &Attachment) -> Effect {
     let finalizers = attachment.metadata.finalizers.join(", ");
     let what = match (finalizers.is_empty(), attachment.metadata.deleting.is_some()) {
-        (true, _) => "deletes the attachment: its attacher detaches the disk".to_owned(),
-        (false, true) => format!("removes {finalizers}: the object goes"),
+        (true, _) => "deletes the VolumeAttachment".to_owned(),
+        (false, true) => format!("removes {finalizers}: the object is deleted"),
         (false, false) => {
-            "deletes the attachment: its attacher detaches the disk, and lets the object go"
+            "deletes the VolumeAttachment: external-attacher detaches the volume, and removes its finalizer"
                 .to_owned()
         }
     };
     let risk = match facts::may_be_attached(attachment) {
-        true => "if a node still writes to the disk, two nodes may write to one disk",
-        false => "what the owner of a finalizer wanted to finish is skipped",
+        true => "if a node still writes to the volume, two nodes may write to it",
+        false => "the cleanup that a finalizer stands for is skipped",
     };
     Effect { what, risk: risk.to_owned() }
 }
@@ -51,11 +53,11 @@ pub(super) fn notice(attachment: &Attachment, step: AttachmentStep) -> Option<St
     let (name, node) = (attachment.object(), &attachment.node);
     match step {
         AttachmentStep::Delete => {
-            Some(format!("no/{node} may come back: make sure that the machine is off"))
+            Some(format!("no/{node} may return: make sure that the machine is off"))
         }
         AttachmentStep::RemoveItsAttachers => Some(format!(
-            "the last resort: where it is known what {} named, `fix-finalizers {name} --from FILE` has the disk detached; \
-             otherwise look at the storage system for where it is attached",
+            "the last resort: if a manifest of {} exists, `fix-finalizers {name} --from FILE` has the volume detached; \
+             otherwise see at the storage backend where it is attached",
             volume_of(attachment)
         )),
         AttachmentStep::RemoveThirdParty => None,
@@ -70,55 +72,52 @@ pub(super) fn reason(
     why: AttachmentReason,
 ) -> String {
     let name = attachment.object();
+    let node = &attachment.node;
     let attacher = evidence.attacher.describe();
     let reason = match why {
-        AttachmentReason::NotTerminating => {
-            return format!(
-                "nothing holds it: it is not being deleted, and its volume and no/{} are there",
-                attachment.node
-            );
-        }
+        AttachmentReason::NotTerminating => return not_terminating(cx, attachment),
         AttachmentReason::NothingWasAttached => format!(
-            "{} is gone, and nothing was attached: the attachment can be deleted in the ordinary way",
+            "{} does not exist, and nothing was attached: `kubectl delete {name}`",
             volume_of(attachment)
         ),
         AttachmentReason::VolumeUnnamed => {
-            "it names no volume: what it attaches is not known".to_owned()
+            "spec.source is empty, so what it attaches is unknown: see its creator".to_owned()
         }
         AttachmentReason::VolumeMissing if !facts::has_attacher_finalizer(&attachment.metadata) => {
             format!(
-                "{} is gone, and it lacks the finalizer of its attacher: where its driver attaches disks, look at the storage \
-             system first; otherwise the attachment can be deleted in the ordinary way",
+                "{} does not exist, and the finalizer of external-attacher is missing: see at the storage backend whether it is \
+                 attached to node {node}; if not, `kubectl delete {name}`",
                 volume_of(attachment)
             )
         }
         AttachmentReason::VolumeMissing => format!(
-            "{} is gone, and without it nobody can detach the disk: create it again with `fix-finalizers {name} --from FILE` \
-             (a saved manifest, or the one that the journal kept), so that its attacher detaches it",
-            volume_of(attachment)
+            "{} does not exist, and external-attacher cannot detach it from node {node}{} without that object: recreate it \
+             with `fix-finalizers {name} --from FILE` (a saved manifest, or the one in the journal)",
+            volume_of(attachment),
+            node_state(cx, attachment)
         ),
         AttachmentReason::PodExists => {
             let pod = evidence.pod.as_ref().map_or_else(String::new, ToString::to_string);
             format!(
-                "its node is gone, but {pod} is said to run there and to use the volume: the machine may still write to it"
+                "{pod} uses the volume on node {node}: once the machine is known to be off, delete that pod by force first"
             )
         }
         AttachmentReason::AttacherAbsent => {
-            return format!(
-                "its node is gone, and nobody would detach the disk: {attacher}; reinstall the driver first"
-            );
+            "no controller would detach the volume: reinstall the driver first".to_owned()
         }
         AttachmentReason::Detaching => {
             facts::detaching_waits_for(cx, attachment, evidence.attacher.liveness())
         }
         AttachmentReason::OfAnotherAttacher => {
-            "the disk may be attached: another attacher than the one it names holds it".to_owned()
+            "the volume may be attached: its finalizer is that of another external-attacher than spec.attacher, whose driver \
+             has to detach it"
+                .to_owned()
         }
         AttachmentReason::OfGarbageCollector => {
-            "only the garbage collector holds it: leave it to kube-controller-manager".to_owned()
+            "only finalizers of the garbage collector remain: kube-controller-manager removes them".to_owned()
         }
         AttachmentReason::NoFinalizer => {
-            return "nothing holds it: it is being deleted, and has no finalizer".to_owned();
+            return "it is Terminating without a finalizer: the API server deletes it".to_owned();
         }
         AttachmentReason::TooSoon => {
             let threshold = match own_finalizer(attachment) {
@@ -126,24 +125,23 @@ pub(super) fn reason(
                 None => Threshold::Stuck,
             };
             let least = format_duration(cx.settings().thresholds.get(threshold));
-            format!("it has not been terminating for {least} yet: wait")
+            format!("it has not been Terminating for {least} yet: wait")
         }
         AttachmentReason::NeedsFinalizerName => {
             let keepers = attachment.metadata.finalizers.join(", ");
             format!(
-                "it is not attached any more: whoever set {keepers} has to remove it; doing so for them needs --remove-finalizer NAME"
+                "it is detached: the controller of {keepers} has to remove it; removing it instead requires --remove-finalizer NAME"
             )
         }
         AttachmentReason::NeedsObjectName => match own_finalizer(attachment) {
             Some(_) if attachment.metadata.deleting.is_some() => format!(
-                "{} and its node are gone: create the volume again with `fix-finalizers {name} --from FILE`; \
-                 as the last resort its finalizer is removed where the attachment is named: `fix-finalizers {name}`",
+                "{} and node {node} do not exist: recreate the volume with `fix-finalizers {name} --from FILE`; as the last \
+                 resort, `fix-finalizers {name}` removes the finalizer of the named attachment",
                 volume_of(attachment)
             ),
-            Some(_) | None => {
-                let first = "make sure that the machine is off, and name the attachment";
-                format!("its node is gone: {first}: `fix-finalizers {name}`")
-            }
+            Some(_) | None => format!(
+                "node {node} does not exist: make sure that its machine is off, then name the attachment, `fix-finalizers {name}`"
+            ),
         },
     };
     let each = attachment.metadata.finalizers.iter();
@@ -154,6 +152,44 @@ pub(super) fn reason(
     }
 }
 
+/// What deletes an attachment that is not Terminating, and whose volume and node exist.
+/// `status.attached: false` proves nothing: the driver may have been asked to attach.
+fn not_terminating(cx: &Cx, attachment: &Attachment) -> String {
+    let (name, node) = (attachment.object(), &attachment.node);
+    let volume = match &attachment.source {
+        AttachmentSource::Volume(name) => cx.attached_volume(name).ok().flatten(),
+        AttachmentSource::Inline { .. } | AttachmentSource::None => None,
+    };
+    let state = format!("it is not Terminating, and {} and no/{node} exist", volume_of(attachment));
+    let begun = facts::has_attacher_finalizer(&attachment.metadata);
+    match (pod_on_node(cx, attachment, volume), begun) {
+        (Ok(Some(pod)), _) => format!(
+            "{state}: after {pod} is deleted, kube-controller-manager deletes it, and external-attacher detaches the volume"
+        ),
+        (Ok(None), true) => format!(
+            "{state}: kube-controller-manager deletes it after kubelet has unmounted the volume; if it does not, and the node \
+             does not list the volume in status.volumesInUse, `kubectl delete {name}` has external-attacher detach it"
+        ),
+        (Ok(None), false) => format!(
+            "{state}: no pod on that node uses the volume, and without a finalizer of external-attacher nothing has to be \
+             detached, so `kubectl delete {name}` deletes it"
+        ),
+        (Err(unseen), _) => format!(
+            "{state}: whether a pod on that node uses the volume is unknown ({})",
+            unseen.reason
+        ),
+    }
+}
+
+/// The state of the node, in brackets.
+fn node_state(cx: &Cx, attachment: &Attachment) -> String {
+    match facts::node_state(cx, &attachment.node, Kind::VolumeAttachment) {
+        Ok(Some(state)) => format!(" ({state})"),
+        Ok(None) => " (does not exist)".to_owned(),
+        Err(_) => String::new(),
+    }
+}
+
 /// Describes the controller that should remove a finalizer, and its state.
 pub(super) fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> String {
     let who = match facts::owner_of(finalizer) {
@@ -161,7 +197,7 @@ pub(super) fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> S
             FinalizerController::attacher(cx, &attachment.attacher).describe()
         }
         FinalizerOwner::Attacher(_) => {
-            "the attacher of another driver removes it, and of which is not known".to_owned()
+            "external-attacher of another driver removes it, and which one is unknown".to_owned()
         }
         FinalizerOwner::GarbageCollector => {
             let state = FinalizerController::controller_manager(cx).describe();

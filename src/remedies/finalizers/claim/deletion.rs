@@ -55,7 +55,7 @@ impl<'a> ClaimDeletion<'a> {
             DataDecision::Kept if self.half_bound => {
                 let pv = volume.object();
                 return Ok(Err(format!(
-                    "{pv} names it, and it does not name {pv} yet: `kubectl storage retain {pv}` keeps its data first"
+                    "spec.claimRef of {pv} is this claim, and its spec.volumeName is still empty: run `kubectl storage retain {pv}` first, which keeps the data"
                 )));
             }
             DataDecision::Refused(refusal) => return Ok(Err(self.refused(refusal, volume))),
@@ -71,7 +71,9 @@ impl<'a> ClaimDeletion<'a> {
             let cleared = exclusive::clearance(cx, volume, &owner, None, None)?.map(drop);
             if let Err(reason) = cleared.and_then(|()| made_here()) {
                 let volume = volume.object();
-                return Ok(Err(format!("the data of {volume} is not its alone: {reason}")));
+                return Ok(Err(format!(
+                    "the backend volume of {volume} may contain other data too: {reason}"
+                )));
             }
         }
         Ok(Ok(decided))
@@ -106,19 +108,18 @@ impl<'a> ClaimDeletion<'a> {
         let (pv, phase, policy) = (volume.object(), &volume.phase, &volume.reclaim_policy);
         match refusal {
             DataRefusal::NeedsChoice => {
-                let fate = self.fate.words("the claim goes");
-                format!(
-                    "needs --keep-data or --destroy-data: the policy of {pv} is {policy}, and {fate}"
-                )
+                let fate = self.fate.words("the claim is deleted");
+                format!("requires --keep-data or --destroy-data, since {fate} ({pv})")
             }
             DataRefusal::VolumeTerminating => format!(
-                "{pv} is terminating too: with the policy Retain its object would go with the claim, and nobody would know its backend volume"
+                "{pv} is Terminating too: with policy Retain it is deleted with the claim, and no PersistentVolume references \
+                 its backend volume any more; record its volume handle, or give the data up with --destroy-data"
             ),
             DataRefusal::VolumeIsNotBound => format!(
-                "the phase of {pv} is {phase}, not Bound: somebody may be acting on its policy {policy} already"
+                "the phase of {pv} is {phase}, not Bound: a controller may already apply its policy {policy}; wait, or pass --destroy-data"
             ),
             DataRefusal::WouldLeak => format!(
-                "{pv} is terminating too: its object would go with the claim, and nobody would know its backend volume{}",
+                "{pv} is Terminating too: it is deleted with the claim, which leaks its backend volume{}; `fix-finalizers {pv}` shows what to do first",
                 volume.backend.as_ref().map_or_else(String::new, |it| format!(", {it}"))
             ),
         }
@@ -158,31 +159,33 @@ impl<'a> ClaimDeletion<'a> {
         let (list, blocking) = (names(removed), names(blocking));
         let volume = self.fate.volume().map(Volume::object);
         let what = match (blocking.is_empty(), data, &volume) {
-            (false, _, _) => format!("removes {list}; {blocking} still holds the claim"),
+            (false, _, _) => {
+                format!("removes {list}; {blocking} still blocks the deletion of the claim")
+            }
             (true, Some(DataDecision::Kept), Some(pv)) => format!(
-                "sets the reclaim policy of {pv} to Retain, then removes {list}: the claim goes, the volume and its data stay"
+                "sets the reclaim policy of {pv} to Retain, then removes {list}: the claim is deleted, the volume and its data remain"
             ),
             (true, _, Some(pv)) => {
-                format!("removes {list}: {} ({pv})", self.fate.words("the claim goes"))
+                format!("removes {list}: {} ({pv})", self.fate.words("the claim is deleted"))
             }
-            (true, _, None) => format!("removes {list}: {}", self.fate.words("the claim goes")),
+            (true, _, None) => {
+                format!("removes {list}: {}", self.fate.words("the claim is deleted"))
+            }
         };
         let risk = match (data, self.fate.loses_data()) {
             (Some(DataDecision::Kept), _) => {
-                "whoever still wants the claim loses it; the backend volume is kept, and billed, until somebody reclaims it"
+                "users of the claim lose it; the backend volume is kept, and billed, until it is reclaimed"
             }
             (
                 Some(DataDecision::LeftAlone | DataDecision::Destroyed | DataDecision::Refused(_))
                 | None,
                 true,
-            ) => "the data of whoever still needs it is destroyed: nothing brings it back",
+            ) => "data that is still needed is destroyed, and cannot be restored",
             (
                 Some(DataDecision::LeftAlone | DataDecision::Destroyed | DataDecision::Refused(_))
                 | None,
                 false,
-            ) => {
-                "whoever still wants the claim loses it; what the owner of a finalizer wanted to finish is skipped"
-            }
+            ) => "users of the claim lose it; the cleanup that a finalizer stands for is skipped",
         };
         Effect { what, risk: risk.to_owned() }
     }

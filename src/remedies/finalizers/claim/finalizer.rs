@@ -123,7 +123,7 @@ impl<'a> ClaimFinalizer<'a> {
                 | ClaimFinalizerKind::CloneSource
                 | ClaimFinalizerKind::SnapshotSource
                 | ClaimFinalizerKind::GarbageCollection,
-            ) => "a csi-provisioner set it, and of which driver is not known".to_owned(),
+            ) => "a csi-provisioner set it, and which driver it belongs to is unknown".to_owned(),
         };
         format!("{}: {who}", self.finalizer)
     }
@@ -137,26 +137,26 @@ impl<'a> ClaimFinalizer<'a> {
             ClaimReason::TooSoon => {
                 let least = cx.settings().thresholds.get(self.threshold());
                 let least = format_duration(least);
-                format!("the claim has not been terminating for {least} yet: wait")
+                format!("the claim has not been Terminating for {least} yet: wait")
             }
             ClaimReason::ControllerAlive => {
-                "it removes its finalizer itself: look at its log if it does not".to_owned()
+                "it removes its finalizer itself; if it does not, look at its log".to_owned()
             }
             ClaimReason::ControllerUnknown => {
-                format!("see that it runs, or, knowing that it is gone for good, say {}", flag())
+                format!("see that it runs, or, if it is permanently removed, pass {}", flag())
             }
             ClaimReason::ControllerNameless => {
-                "find out which driver made the copy, and see that its csi-provisioner runs"
+                "find out which driver creates the copy, and see that its csi-provisioner runs"
                     .to_owned()
             }
             ClaimReason::OfGarbageCollector => {
-                "leave it to it: look at what the claim owns".to_owned()
+                "see which objects the claim owns: it is removed after they are deleted".to_owned()
             }
             ClaimReason::NeedsFinalizerName => {
-                format!("ask them; removing it needs --remove-finalizer {}", self.finalizer)
+                format!("removing it instead requires --remove-finalizer {}", self.finalizer)
             }
             ClaimReason::NeedsObjectName => {
-                "--remove-finalizer is only for a claim that is named".to_owned()
+                "--remove-finalizer requires that the claim is named".to_owned()
             }
         };
         format!("{}; {instead}", self.described())
