@@ -46,7 +46,7 @@ pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness)
     match (&attachment.detach_error, node) {
         (Some(error), Ok(None)) => format!(
             "{who} reports \"{error}\", and node {name} does not exist: fix this error, or upgrade external-attacher; only if \
-             the storage system shows the volume as detached, remove its finalizer by hand"
+             the storage backend shows the volume as detached, remove its finalizer by hand"
         ),
         (Some(error), Ok(Some(node))) if !node.ready && !node.out_of_service => {
             format!("{who} reports \"{error}\", and node {name} is not Ready: {is_off}")

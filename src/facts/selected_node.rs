@@ -18,11 +18,11 @@ pub enum StaleNode {
 /// When nodes were not read, or its absence is not proven.
 pub fn stale_selected_node(cx: &Cx, claim: &Claim) -> Seen<Option<StaleNode>> {
     let Some(node) = &claim.selected_node else { return Ok(None) };
-    // A provisioner takes some time, also to notice that the node was deleted.
+    // A provisioner that notices that the node was deleted removes the annotation.
     let age = Age::stamped(claim.metadata.created);
     if claim.phase != ClaimPhase::Pending
         || claim.metadata.deleting.is_some()
-        || !cx.older_than(&age, Threshold::ProvisioningQuiet)
+        || !cx.older_than(&age, Threshold::Resync)
     {
         return Ok(None);
     }

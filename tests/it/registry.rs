@@ -177,8 +177,13 @@ fn what_is_looked_at_is_what_is_declared() {
     assert!(wrong.is_empty(), "looked at, and not among `needs`:\n  {}", wrong.join("\n  "));
 }
 
-/// What a text says that a user could type: flags, and commands of the plugin.
+/// What a text says that a user could type: flags, and commands of the plugin. Commands of kubectl
+/// itself, in backticks, have flags of their own.
 fn typed(text: &str) -> BTreeSet<String> {
+    let of_kubectl =
+        |part: &&str| part.starts_with("kubectl ") && !part.starts_with("kubectl storage ");
+    let parts: Vec<_> = text.split('`').filter(|part| !of_kubectl(part)).collect();
+    let text = &parts.join("`");
     let part = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let word = |rest: &str| rest.split(|c| !part(c)).next().unwrap_or_default().to_owned();
     let flags = text.match_indices("--").map(|(at, _)| word(&text[at..]));
@@ -225,6 +230,9 @@ fn reports_name_only_flags_and_commands_that_exist() {
     assert!(wrong.is_empty(), "nobody can type that:\n  {}", wrong.join("\n  "));
     assert_eq!(typed("run kubectl storage gc --older-than=7d now"), {
         ["gc", "--older-than"].map(str::to_owned).into()
+    });
+    assert_eq!(typed("`kubectl patch pv a --type=json`, then --yes"), {
+        ["--yes"].map(str::to_owned).into()
     });
 }
 

@@ -141,7 +141,7 @@ fn a_volume_that_is_held_elsewhere() {
     let finding = report.finding("va-not-referenced", &object);
     finding.expect("low", "report-only").says(&["node-1", &volume, "next"]);
     report.is_fixture("va-not-referenced", &object);
-    report.finding("pod-waiting-for-volume", &waiting).says(&["no pod uses it there"]);
+    report.finding("pod-waiting-for-volume", &waiting).says(&["where no pod uses it"]);
 
     on.delete("node/node-1");
     on.wait_gone("node/node-1");

@@ -57,7 +57,11 @@ fn d_41_a_claim_is_deleted_under_its_pod() {
     assert!(is_terminating(&on, "pvc/data"));
     let report = on.audit(&SOON);
     let finding = report.finding("pvc-terminating-in-use", &object).expect("high", "fixable");
-    finding.says(&["user", "the data is destroyed when the last of them goes", "Retain"]);
+    finding.says(&[
+        "user",
+        "policy Delete can destroy the data when the last of these pods is deleted",
+        "Retain",
+    ]);
     report.expect_ids(&object, &["pvc-terminating-in-use"]);
     report.is_fixture("pvc-terminating-in-use", &object);
 
@@ -80,7 +84,7 @@ fn d_45_a_second_pod_is_never_scheduled() {
     let report = on.audit(&SOON);
     let object = named(&on, "data");
     let finding = report.finding("pvc-terminating-in-use", &object).expect("high", "report-only");
-    finding.says(&["first", "cannot be scheduled", "the volume and its data stay"]);
+    finding.says(&["first", "the scheduler rejects them", "the volume and its data remain"]);
     let holders = finding.0["related"].to_string();
     assert!(!holders.contains("\"second-"), "it holds nothing: {finding}");
 
@@ -163,7 +167,7 @@ fn d_46_claims_of_workloads_at_rest() {
     }
     let object = named(&on, "nobody");
     let finding = report.finding("pvc-unused", &object).expect("low", "report-only");
-    finding.says(&["deployments", "cronjobs", "custom resources were not looked at"]);
+    finding.says(&["deployments", "cronjobs", "custom resources not checked"]);
     report.is_fixture("pvc-unused", &object);
 
     on.delete("pvc/set");
@@ -266,7 +270,7 @@ fn d_49_nothing_protects_a_claim() {
     std::thread::sleep(Duration::from_secs(1));
     let report = on.audit(&SOON);
     let finding = report.finding("pvc-missing-protection", &named(&on, "bare"));
-    finding.expect("high", "fixable").says(&["one", "the data is destroyed"]);
+    finding.expect("high", "fixable").says(&["one", "policy Delete can destroy the data"]);
     report.is_fixture("pvc-missing-protection", &named(&on, "bare"));
     let idle = report.finding("pvc-missing-protection", &named(&on, "idle"));
     idle.expect("medium", "fixable");
@@ -293,8 +297,10 @@ fn d_49_nothing_protects_a_claim() {
     let report = on.audit(&SOON);
     report.expect_ids(&helped, &["pvc-terminating-stuck"]);
     let finding = report.finding("pvc-terminating-stuck", &helped).expect("medium", "blocked");
-    finding
-        .says(&["kube-controller-manager", "the data is destroyed when its last finalizer goes"]);
+    finding.says(&[
+        "kube-controller-manager",
+        "policy Delete can destroy the data when its last finalizer is removed",
+    ]);
     report.is_fixture("pvc-terminating-stuck", &helped);
     cluster.restart_controllers(&[]);
     on.wait_gone("pvc/helped");
@@ -336,7 +342,7 @@ fn d_50_sources_of_copies() {
     on.wait_gone("volumesnapshot/shot");
     let report = on.audit(&SOON);
     let finding = report.finding("pvc-source-finalizer-stuck", &y);
-    finding.expect("medium", "blocked").says(&[SNAPSHOT, "no snapshot of it is unfinished"]);
+    finding.expect("medium", "blocked").says(&[SNAPSHOT, "no snapshot of it is in progress"]);
     report.is_fixture("pvc-source-finalizer-stuck", &y);
     on.patch("pvc/y", &json!({"metadata": {"finalizers": null}}));
     // csi-provisioner removes its own.

@@ -105,7 +105,9 @@ fn d_72_the_garbage_collector_is_about_to_delete_a_claim() {
     let report = on.audit(&SOON);
     for name in ["kept", "doomed", "retained"] {
         let finding = report.finding("pvc-doomed-by-gc", &named(&on, name));
-        finding.expect("critical", "fixable").says(&["restored", "the data is destroyed"]);
+        finding
+            .expect("critical", "fixable")
+            .says(&["restored", "policy Delete can destroy the data"]);
     }
     report.is_fixture("pvc-doomed-by-gc", &named(&on, "doomed"));
     report.is_near_miss("pvc-doomed-by-gc", &named(&on, "owned"));
@@ -204,10 +206,11 @@ fn claims_that_stay_pending() {
     pending("no-class").expect("medium", "report-only").says(&[&missing, "does not exist"]);
     report.is_fixture("pvc-pending-too-long", &named(&on, "no-class"));
     pending("no-pod").expect("info", "report-only").says(&["waits for the first pod"]);
-    pending("placed").expect("medium", "report-only").says(&["nobody.example.com"]);
+    // Its selected node is the cause.
+    report.expect_not(&named(&on, "placed"), "pvc-pending-too-long");
     report.is_near_miss("pvc-pending-too-long", &named(&on, "bound"));
     let stale = report.finding("pvc-stale-selected-node", &named(&on, "placed"));
-    stale.expect("low", "report-only").says(&["node-gone", "does not exist"]);
+    stale.expect("medium", "report-only").says(&["node-gone", "does not exist", "annotation"]);
     report.is_fixture("pvc-stale-selected-node", &named(&on, "placed"));
     report.is_near_miss("pvc-stale-selected-node", &named(&on, "placed-well"));
     on.cluster.kubectl(&["delete", "storageclass", &lazy]);
@@ -310,9 +313,9 @@ fn a_claim_held_by_the_pod_of_a_job_that_is_done() {
     never("the claim goes", Duration::from_secs(3), || on.get("pvc/data").is_none());
     let report = on.audit(&SOON);
     let object = named(&on, "data");
-    report.expect_ids(&object, &["pvc-held-by-completed-pods", "pvc-terminating-in-use"]);
+    report.expect_ids(&object, &["pvc-held-by-completed-pods"]);
     let finding = report.finding("pvc-held-by-completed-pods", &object);
-    finding.expect("low", "report-only").says(&["Succeeded", "Job import", "destroyed"]);
+    finding.expect("medium", "report-only").says(&["Succeeded", "Job import", "destroys the data"]);
     report.is_fixture("pvc-held-by-completed-pods", &object);
 
     on.delete("job/import");

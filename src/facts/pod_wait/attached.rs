@@ -27,7 +27,7 @@ impl<'a> PodClaim<'a> {
         let (claim, volume) = (self.claim?, self.volume?);
         let obstacle = match self.here {
             None => self.held_elsewhere(cx, volume)?,
-            Some(here) => not_attached(cx, here, volume, node),
+            Some(here) => not_attached(cx, here, volume, node)?,
         };
         Some(obstacle.relates([claim.object()]))
     }
@@ -36,9 +36,10 @@ impl<'a> PodClaim<'a> {
     fn held_elsewhere(&self, cx: &Cx, volume: &Volume) -> Option<Obstacle> {
         let attachment = self.elsewhere.first()?;
         let name = &attachment.node;
-        let pods = cx.pods_of(&self.key).unwrap_or_default();
-        let holder =
-            pods.into_iter().find(|it| it.node.as_ref() == Some(name) && !it.is_finished());
+        let pods = cx.pods_of(&self.key);
+        let were_read = pods.is_ok();
+        let uses_it = |it: &&PodUse| it.node.as_ref() == Some(name) && !it.is_finished();
+        let holder = pods.unwrap_or_default().into_iter().find(uses_it);
         let node = cx.node(name, Kind::VolumeAttachment);
         let state = match &node {
             Ok(None) => "does not exist".to_owned(),
@@ -49,8 +50,12 @@ impl<'a> PodClaim<'a> {
             Err(unseen) => format!("state unknown, {}", unseen.reason),
         };
         let mut cause = format!("{} is attached to node {name} ({state})", volume.object());
-        if let Some(pod) = holder {
-            cause = format!("{cause}, where {} ({}) uses it", pod.object(), pod.state());
+        match holder {
+            Some(pod) => {
+                cause = format!("{cause}, where {} ({}) uses it", pod.object(), pod.state())
+            }
+            None if were_read => cause.push_str(", where no pod uses it"),
+            None => {}
         }
         if let Some(error) = &attachment.detach_error {
             cause = format!("{cause}; detaching fails with {}", facts::brief_error(error));
@@ -110,8 +115,8 @@ fn advice(
     }
 }
 
-/// Why a volume whose attachment to the pod's node exists is not mounted there.
-fn not_attached(cx: &Cx, here: &Attachment, volume: &Volume, node: &Text) -> Obstacle {
+/// Why a volume is not attached although its attachment to the pod's node exists.
+fn not_attached(cx: &Cx, here: &Attachment, volume: &Volume, node: &Text) -> Option<Obstacle> {
     let (pv, attacher) = (volume.object(), &here.attacher);
     let old = cx.older_than(&Age::stamped(here.metadata.created), Threshold::Detach);
     let (cause, advice, certain) = match (&here.attach_error, here.metadata.deleting) {
@@ -130,13 +135,8 @@ fn not_attached(cx: &Cx, here: &Attachment, volume: &Volume, node: &Text) -> Obs
             format!("see that external-attacher of {attacher} runs, and look at its log"),
             old,
         ),
-        (_, None) => (
-            format!("{pv} is attached to node {node}, and not mounted"),
-            format!(
-                "look at the log of kubelet and of the node plugin of {attacher} on node {node}"
-            ),
-            false,
-        ),
+        // Only kubelet knows why it is not mounted.
+        (_, None) => return None,
     };
-    Obstacle { cause, advice, related: vec![here.object()], certain }
+    Some(Obstacle { cause, advice, related: vec![here.object()], certain })
 }

@@ -53,11 +53,11 @@ fn is_still_so(cx: &Cx, event: &Event, claims: &[PodClaim]) -> bool {
 
 /// What an event reports, where no object shows the cause.
 pub(super) fn reported(series: &EventSeries, node: &Text) -> Obstacle {
-    let who = match &*series.newest.reason {
-        "FailedMount" => format!("kubelet on node {node}"),
-        _ => "the attach/detach controller".to_owned(),
+    let (who, what) = match &*series.newest.reason {
+        "FailedMount" => (format!("kubelet on node {node}"), "mount"),
+        _ => ("the attach/detach controller".to_owned(), "attach"),
     };
-    let cause = format!("{who} reports: {}", series.brief());
+    let cause = format!("{who} cannot {what} a volume ({})", series.brief());
     Obstacle::certain(cause, format!("fix this error; {who} retries"))
 }
 

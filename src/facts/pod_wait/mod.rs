@@ -104,25 +104,27 @@ fn scheduled<'a>(
             certain = it.unbound(cx, Some(node))?;
         }
     }
-    let obstacles: Vec<_> = claims.iter().map(|it| (it, it.attachment(cx, node))).collect();
-    let certain = certain.or_else(|| {
-        let found = obstacles.iter().filter_map(|(_, obstacle)| obstacle.as_ref());
-        found.into_iter().find(|it| it.certain).cloned()
-    });
-    let event = match events::newest(cx, pod, claims) {
-        // Without events a finding that objects prove only lacks the message.
-        Err(_) if certain.is_some() => None,
-        event => event?,
-    };
+    let events = events::newest(cx, pod, claims);
     if let Some(certain) = certain {
-        return Ok(Some((certain, event)));
+        // Without events a finding that objects prove only lacks the message.
+        return Ok(Some((certain, events.ok().flatten())));
     }
-    let Some(event) = event else { return Ok(None) };
-    // The claim that the event mentions, if it mentions one; else it may be any of them.
-    let named = obstacles.iter().filter(|(claim, _)| claim.is_named(event.newest));
-    let held = obstacles.iter().filter(|(claim, _)| claim.is_held());
-    let obstacle = named.chain(held).chain(&obstacles).find_map(|(_, obstacle)| obstacle.clone());
-    Ok(Some((obstacle.unwrap_or_else(|| events::reported(&event, node)), Some(event))))
+    let obstacles: Vec<_> = claims.iter().map(|it| (it, it.attachment(cx, node))).collect();
+    let first = |wanted: &dyn Fn(&PodClaim, &Obstacle) -> bool| {
+        let all = obstacles.iter().filter_map(|(claim, it)| Some((*claim, it.as_ref()?)));
+        all.filter(|(claim, it)| wanted(claim, it)).map(|(_, it)| it.clone()).next()
+    };
+    let proven = || first(&|_, it| it.certain);
+    match events {
+        // The claim that the event mentions, if it mentions one; else it may be any of them.
+        Ok(Some(events)) => {
+            let named = first(&|claim, _| claim.is_named(events.newest));
+            let found = named.or_else(proven).or_else(|| first(&|claim, _| claim.is_held()));
+            Ok(Some((found.unwrap_or_else(|| events::reported(&events, node)), Some(events))))
+        }
+        Ok(None) => Ok(proven().map(|it| (it, None))),
+        Err(unseen) => proven().map(|it| Some((it, None))).ok_or(unseen),
+    }
 }
 
 /// What a pod without a node waits for.

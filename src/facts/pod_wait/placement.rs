@@ -3,7 +3,7 @@
 use super::{Obstacle, PodClaim};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Kind, NodeAffinity, Volume};
+use crate::model::{NodeAffinity, Volume};
 
 /// What the objects show of why a pod has no node.
 pub(super) fn unscheduled(cx: &Cx, claims: &[PodClaim]) -> Seen<Option<Obstacle>> {
@@ -33,7 +33,8 @@ pub(super) fn reported(message: &str, claims: &[PodClaim]) -> Option<Obstacle> {
     if !is_about_volumes(message) {
         return None;
     }
-    let cause = format!("the scheduler reports: {}", facts::brief_error(message));
+    let cause =
+        format!("the scheduler finds no node for its volumes ({})", facts::brief_error(message));
     let affinities = claims.iter().filter_map(|it| it.volume?.node_affinity.as_ref());
     let mut hosts: Vec<_> = affinities.filter_map(|it| hosts(it)).flatten().collect();
     hosts.dedup();
@@ -84,15 +85,16 @@ fn unreachable(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
         }.relates([pv])));
     };
     let name = &node.metadata.name;
-    let state = facts::node_state(cx, name, Kind::PersistentVolume)?.unwrap_or_default();
+    let (state, advice) = match (node.ready, node.unschedulable) {
+        (true, _) => ("cordoned", format!("uncordon node {name}")),
+        (false, false) => ("not Ready", format!("bring node {name} back")),
+        (false, true) => {
+            ("not Ready and cordoned", format!("bring node {name} back, and uncordon it"))
+        }
+    };
     let cause = match hosts {
         Some(_) => format!("{pv} is bound to node {name}, which is {state}"),
-        None => format!("no usable node matches the node affinity of {pv}: node {name} is {state}"),
-    };
-    let advice = match (node.ready, node.unschedulable) {
-        (true, _) => format!("uncordon node {name}"),
-        (false, false) => format!("bring node {name} back"),
-        (false, true) => format!("bring node {name} back, and uncordon it"),
+        None => format!("no usable node matches the node affinity of {pv}; node {name} is {state}"),
     };
     Ok(Some(Obstacle::certain(cause, advice).relates([pv])))
 }

@@ -83,7 +83,7 @@ fn a_claim_that_its_volume_names_and_that_does_not_name_it_yet_has_data_too() {
     let mut bare = fixture::claim(&[PVC_PROTECTION], Some(120));
     (bare.volume_name, bare.bind_completed) = (None, false);
     for (settings, ends) in [
-        (Settings::default(), Err("needs --keep-data or --destroy-data")),
+        (Settings::default(), Err("requires --keep-data or --destroy-data")),
         (
             Settings { keep_data: true, ..Settings::default() },
             Err("kubectl storage retain pv/pv-1"),

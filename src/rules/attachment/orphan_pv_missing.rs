@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[&remedies::FIX_ATTACHMENT],
     title: "A VolumeAttachment references a PersistentVolume that does not exist",
-    danger: "external-attacher needs the PersistentVolume to detach it, and without it retries for ever. \
+    danger: "Without the PersistentVolume, external-attacher cannot detach it, and retries for ever. \
              Until then the volume stays attached to its node, which may have it mounted and write to it, and \
              no other node gets it. This is the result of removing all finalizers of a PersistentVolume by \
              hand.",

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         Kind::PartialObjectMetadata,
     ],
     remedies: &[&remedies::RETAIN],
-    title: "All owners of a claim do not exist: the garbage collector deletes the claim",
+    title: "No owner of a claim exists: the garbage collector deletes the claim",
     danger: "The garbage collector deletes such a claim within seconds where it is running, and with policy \
              Delete the data is destroyed. Typical after a restore from a backup: recreated owners have other \
              uids.",
@@ -39,7 +39,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let fate = facts::data_effect(cx, claim);
     let wanted = claim.metadata.owners.iter().all(|owner| is_ephemeral(claim, owner));
-    let consequence = fate.words("the garbage collector has deleted the claim");
+    let consequence = fate.words("the claim is deleted");
     let summary = if wanted {
         "claim of an ephemeral volume whose pod does not exist: the garbage collector deletes it"
             .to_owned()

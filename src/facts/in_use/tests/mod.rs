@@ -330,16 +330,16 @@ fn one_owner_that_is_there_saves_a_claim() {
 #[test]
 fn what_becomes_of_the_data() {
     for (policy, uid, words) in [
-        (ReclaimPolicy::Delete, Some("data"), "the data is destroyed when it goes"),
-        (ReclaimPolicy::Recycle, Some("data"), "the data is scrubbed when it goes"),
-        (ReclaimPolicy::Retain, Some("data"), "the volume and its data stay when it goes"),
+        (ReclaimPolicy::Delete, Some("data"), "policy Delete can destroy the data when it goes"),
+        (ReclaimPolicy::Recycle, Some("data"), "policy Recycle scrubs the data when it goes"),
+        (ReclaimPolicy::Retain, Some("data"), "the volume and its data remain when it goes"),
         (
             ReclaimPolicy::Other("Keep".into()),
             Some("data"),
-            "the volume and its data stay when it goes",
+            "the volume and its data remain when it goes",
         ),
-        (ReclaimPolicy::Delete, None, "the data is destroyed when it goes"),
-        (ReclaimPolicy::Delete, Some("x"), "no volume goes with it when it goes"),
+        (ReclaimPolicy::Delete, None, "policy Delete can destroy the data when it goes"),
+        (ReclaimPolicy::Delete, Some("x"), "no volume is affected when it goes"),
     ] {
         let cluster = cluster([volume(policy.clone(), "data", uid)], &[]);
         let found = look(&cluster, |cx| data_effect(cx, &claim("data", &[])).words("it goes"));

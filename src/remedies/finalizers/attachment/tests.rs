@@ -56,15 +56,12 @@ fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
             with_volume(FinalizerFixture { attacher: liveness, ..FinalizerFixture::default() });
         let proposal = ask(fixture, &row).expect("planned");
         assert_eq!(proposal.steps, deletes(&row));
-        assert_eq!(
-            proposal.notices,
-            ["no/node-1 may come back: make sure that the machine is off"]
-        );
+        assert_eq!(proposal.notices, ["no/node-1 may return: make sure that the machine is off"]);
         assert_eq!(proposal.undo, Undo::Never("an attachment that is deleted cannot be kept"));
     }
     refuses(
         ask(with_volume(FinalizerFixture::default()), &row),
-        &["nobody would detach the disk", "is absent", "reinstall the driver"],
+        &["no controller would detach the volume", "is absent", "reinstall the driver"],
     );
     let many = FinalizerFixture { named: false, ..with_volume(alive()) };
     refuses(
@@ -85,7 +82,10 @@ fn a_pod_that_is_said_to_run_there_keeps_the_disk() {
     let row = attachment(&[OWN], None);
     let fixture = with_volume(alive()).with(Row::Claim(Box::new(claim(&[], None))));
     let told = ask(fixture.clone().with(running("shop", "node-1")), &row);
-    refuses(told, &["po/shop/web is said to run there"]);
+    refuses(
+        told,
+        &["po/shop/web uses the volume on node node-1", "delete that pod by force first"],
+    );
     for others in [running("elsewhere", "node-1"), running("shop", "node-2")] {
         assert_eq!(ask(fixture.clone().with(others), &row).expect("planned").steps, deletes(&row));
     }
@@ -99,7 +99,7 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
         (attachment(&[OWN], None), alive()),
     ] {
         let words = [
-            "pv/pv-1 is gone, and without it nobody can detach the disk",
+            "pv/pv-1 does not exist, and external-attacher cannot detach it from node node-1",
             "`fix-finalizers volumeattachment/csi-1 --from FILE`",
             "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is alive",
         ];
@@ -118,7 +118,7 @@ fn the_last_resort_is_for_a_node_and_a_volume_that_are_gone() {
         let many = FinalizerFixture { named: false, ..fixture };
         refuses(
             ask(many, &row),
-            &["--from FILE`", "as the last resort", "where the attachment is named"],
+            &["--from FILE`", "as the last resort", "of the named attachment"],
         );
     }
     refuses(ask(FinalizerFixture::default(), &attachment(&[OWN], Some(5))), &["for 10m yet: wait"]);
@@ -129,7 +129,7 @@ fn the_finalizer_of_another_attacher_is_not_ours_to_remove() {
     let row = attachment(&["external-attacher/other-example-com"], Some(120));
     refuses(
         ask(FinalizerFixture::default(), &row),
-        &["another attacher than the one it names holds it"],
+        &["that of another external-attacher than spec.attacher"],
     );
     let row = attachment(&[OWN, "external-attacher/other-example-com"], Some(120));
     let proposal = ask(FinalizerFixture::default(), &row).expect("planned");
@@ -143,12 +143,15 @@ fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
     for (fixture, words) in [
         (
             with_volume(alive()).with(node()),
-            "the driver has to finish: look at the logs of the attacher",
+            "external-attacher of driver.longhorn.io has not confirmed the detachment: look at its log",
         ),
-        (with_volume(alive()), "its node is gone; the driver has to finish"),
+        (
+            with_volume(alive()),
+            "node node-1 does not exist, and external-attacher of driver.longhorn.io has not confirmed",
+        ),
         (
             with_volume(FinalizerFixture::default()).with(node()),
-            "is gone: reinstall the driver, and let it detach",
+            "is absent: reinstall the driver, so that it detaches the volume",
         ),
     ] {
         refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is a"]);
@@ -162,8 +165,8 @@ fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
     refuses(
         ask(fixture.clone(), &row),
         &[
-            "it is not attached any more",
-            "needs --remove-finalizer NAME",
+            "it is detached",
+            "requires --remove-finalizer NAME",
             "example.com/audit: whoever set it",
         ],
     );
@@ -177,7 +180,7 @@ fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
     // Not while the volume may be attached, not where a filter chose it, and not immediately.
     refuses(
         ask(fixture.clone(), &attachment(&[OWN, FOREIGN], Some(120))),
-        &["the driver has to finish"],
+        &["has not confirmed the detachment"],
     );
     refuses(
         ask(FinalizerFixture { named: false, ..fixture.clone() }, &row),
@@ -200,7 +203,7 @@ fn what_nothing_is_wrong_with_is_told_so() {
     let fixture = with_volume(alive()).with(node());
     refuses(
         ask(fixture.clone(), &attachment(&[OWN], None)),
-        &["nothing holds it: it is not being deleted"],
+        &["it is not Terminating, and pv/pv-1 and no/node-1 exist", "kubectl delete"],
     );
     let mut exempt = attachment(&[OWN], None);
     exempt.metadata = metadata("csi-1", &[OWN], None);

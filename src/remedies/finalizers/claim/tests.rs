@@ -72,13 +72,13 @@ fn a_claim_whose_controllers_are_gone_is_let_go_one_finalizer_after_the_other() 
     let all = [PVC_PROTECTION, SNAPSHOT_SOURCE, CLONE_SOURCE];
     let proposal = ask(FinalizerFixture::default(), &all, &kept()).expect("planned");
     assert_eq!(steps(&proposal), [CLONE_SOURCE, SNAPSHOT_SOURCE, PVC_PROTECTION]);
-    assert_eq!(proposal.undo, Undo::Never("a claim that went cannot come back"));
+    assert_eq!(proposal.undo, Undo::Never("a deleted claim cannot be restored"));
     assert_eq!((proposal.relies_on, proposal.notices), (vec![], vec![]));
     assert!(
         proposal
             .effect
             .what
-            .ends_with("the volume and its data stay when the claim goes (pv/pv-1)"),
+            .ends_with("the volume and its data remain when the claim is deleted (pv/pv-1)"),
         "{}",
         proposal.effect.what
     );
@@ -147,7 +147,7 @@ fn every_finalizer_is_told_who_should_remove_it() {
         "kubernetes.io/pvc-protection: kube-controller-manager is alive",
         "foregroundDeletion: the garbage collector removes it, and kube-controller-manager is alive",
         "example.com/backup: whoever set it should remove it, and nothing tells whether they are there",
-        "needs --remove-finalizer example.com/backup",
+        "requires --remove-finalizer example.com/backup",
     ];
     refuses(ask(fixture.clone(), &all, &kept()), &words);
     // Also where the claim is in use.
@@ -182,12 +182,21 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
         message: "".into(),
     };
     for (row, words) in [
-        (pod("shop", PodPhase::Running, Some("node-1")), "po/shop/web names it, phase Running"),
-        (pod("shop", PodPhase::Pending, None), "phase Pending, not scheduled yet"),
-        (pod("shop", PodPhase::Succeeded, Some("node-1")), "phase Succeeded"),
-        (workload(), "the template of cj/shop/nightly names it (suspended)"),
-        (copy(ClaimPhase::Pending), "pvc/shop/copy is being filled from it"),
-        (snapshot(false), "of it is not ready"),
+        (
+            pod("shop", PodPhase::Running, Some("node-1")),
+            "po/shop/web references it, Running (delete that pod)",
+        ),
+        (pod("shop", PodPhase::Pending, None), "Pending, not scheduled (delete that pod)"),
+        (
+            pod("shop", PodPhase::Succeeded, Some("node-1")),
+            "references it, Succeeded (delete that pod)",
+        ),
+        (workload(), "the template of cj/shop/nightly references it (suspended)"),
+        (
+            copy(ClaimPhase::Pending),
+            "pvc/shop/copy is being cloned from it (wait until the clone is Bound, or delete it)",
+        ),
+        (snapshot(false), "or delete a VolumeSnapshot that never becomes ready"),
         (Row::Attachment(Box::new(attachment(&[], None))), "attached to node node-1"),
         // Only by its finalizer (R-SUP-1).
         (Row::Attachment(Box::new(going)), "attached to node node-1"),
@@ -197,13 +206,13 @@ fn whoever_uses_it_is_named_and_no_flag_lifts_it() {
                 FinalizerFixture { settings: word.clone(), ..FinalizerFixture::default() }
                     .with(row.clone());
             let told = ask(fixture, finalizers, &volume(ReclaimPolicy::Delete));
-            refuses(told, &["it is in use, and nothing lifts that", words]);
+            refuses(told, &["in use, and no flag overrides this; end these uses first", words]);
         }
     }
     let fixture = FinalizerFixture { settings: word, ..FinalizerFixture::default() };
     let claim = Claim { conditions: [resizing].into(), ..claim(&[PVC_PROTECTION], Some(120)) };
     let told = said(fixture.of_claim(&claim, Some(&kept())).ask(propose, &claim));
-    refuses(told, &["condition Resizing holds"]);
+    refuses(told, &["condition Resizing is True (wait until the change is complete)"]);
 }
 
 #[test]
@@ -219,15 +228,15 @@ fn the_last_finalizer_needs_a_word_about_the_data() {
     refuses(
         ask(FinalizerFixture::default(), &[PVC_PROTECTION], &gone),
         &[
-            "needs --keep-data or --destroy-data: the policy of pv/pv-1 is Delete",
-            "the data is destroyed when the claim goes",
+            "requires --keep-data or --destroy-data",
+            "policy Delete can destroy the data when the claim is deleted (pv/pv-1)",
             "kubernetes.io/pvc-protection: kube-controller-manager is absent",
         ],
     );
     let recycled = volume(ReclaimPolicy::Recycle);
     refuses(
         ask(FinalizerFixture::default(), &[PVC_PROTECTION], &recycled),
-        &["needs --keep-data", "scrubbed"],
+        &["requires --keep-data", "scrubs"],
     );
 }
 
@@ -251,7 +260,7 @@ fn keeping_the_data_changes_the_policy_before_anything_goes() {
     );
     assert_eq!(of.to_string(), "pv/pv-1");
     assert_eq!(proposal.relies_on, ["--keep-data"]);
-    assert!(proposal.effect.what.ends_with("the volume and its data stay"));
+    assert!(proposal.effect.what.ends_with("the volume and its data remain"));
     // A finalizer that gc has added goes with the policy Delete.
     let mut fixture = keep.clone();
     let uid = volume(ReclaimPolicy::Delete).metadata.uid.expect("it has one");
@@ -277,7 +286,10 @@ fn destroying_the_data_is_said_and_done_without_touching_the_policy() {
     assert_eq!(steps(&proposal), [PVC_PROTECTION]);
     assert_eq!(proposal.relies_on, ["--destroy-data"]);
     assert!(
-        proposal.effect.what.contains("the data is destroyed when the claim goes (pv/pv-1)"),
+        proposal
+            .effect
+            .what
+            .contains("policy Delete can destroy the data when the claim is deleted (pv/pv-1)"),
         "{}",
         proposal.effect.what
     );
@@ -287,7 +299,7 @@ fn destroying_the_data_is_said_and_done_without_touching_the_policy() {
     let shared = destroy.with(Row::Volume(Box::new(twin)));
     refuses(
         ask(shared, &[PVC_PROTECTION], &volume(ReclaimPolicy::Delete)),
-        &["the data of pv/pv-1 is not its alone: pv/twin names the same backend volume"],
+        &["the backend volume of pv/pv-1 may contain other data too: pv/twin"],
     );
 }
 
@@ -311,7 +323,7 @@ fn what_its_controller_takes_off_next_holds_no_claim() {
     for manager in [Liveness::Alive, Liveness::Unknown] {
         let fixture = FinalizerFixture { manager, ..FinalizerFixture::default() };
         let told = ask(fixture, &[PVC_PROTECTION, CLONE_SOURCE], &volume(ReclaimPolicy::Delete));
-        refuses(told, &["needs --keep-data or --destroy-data"]);
+        refuses(told, &["requires --keep-data or --destroy-data"]);
     }
 }
 
@@ -323,11 +335,11 @@ fn a_volume_that_goes_with_the_claim_keeps_it() {
     };
     let mut going = volume(ReclaimPolicy::Delete);
     going.metadata.deleting = Some(ago(60));
-    refuses(ask(keep.clone(), &[PVC_PROTECTION], &going), &["pv/pv-1 is terminating too"]);
+    refuses(ask(keep.clone(), &[PVC_PROTECTION], &going), &["pv/pv-1 is Terminating too"]);
     going.reclaim_policy = ReclaimPolicy::Retain;
     refuses(
         ask(FinalizerFixture::default(), &[PVC_PROTECTION], &going),
-        &["nobody would know its backend volume, driver.longhorn.io"],
+        &["which leaks its backend volume, driver.longhorn.io"],
     );
     let mut released = volume(ReclaimPolicy::Delete);
     released.phase = Phase::Released;
@@ -342,7 +354,7 @@ fn a_volume_of_another_claim_is_nobodys_data_here() {
         of.uid = crate::model::Uid::parse("other-uid");
     }
     let proposal = ask(FinalizerFixture::default(), &[PVC_PROTECTION], &others).expect("planned");
-    assert!(proposal.effect.what.contains("no volume goes with it"), "{}", proposal.effect.what);
+    assert!(proposal.effect.what.contains("no volume is affected"), "{}", proposal.effect.what);
 }
 
 #[test]
@@ -382,10 +394,10 @@ fn a_finalizer_of_others_goes_by_its_name_from_a_claim_that_is_named() {
         (vec![FOREIGN], &["--remove-finalizer"][..])
     );
     let many = FinalizerFixture { named: false, ..fixture.clone() };
-    refuses(ask(many, &[FOREIGN], &kept()), &["only for a claim that is named"]);
+    refuses(ask(many, &[FOREIGN], &kept()), &["requires that the claim is named"]);
     let young = claim(&[FOREIGN], Some(30));
     let told = said(fixture.of_claim(&young, Some(&kept())).ask(propose, &young));
-    refuses(told, &["has not been terminating for 1h yet: wait"]);
+    refuses(told, &["has not been Terminating for 1h yet: wait"]);
 }
 
 #[test]
@@ -407,7 +419,7 @@ fn a_protection_that_is_missing_is_added_in_use_or_not() {
     let mut young = claim(&[], None);
     young.metadata.created = Some(ago(1));
     let many = FinalizerFixture { named: false, ..FinalizerFixture::default() };
-    refuses(said(many.ask(propose, &young)), &["may be about to add its protection"]);
+    refuses(said(many.ask(propose, &young)), &["may be about to add this finalizer"]);
     assert_eq!(said(FinalizerFixture::default().ask(propose, &young)).expect("planned").steps, add);
 }
 
@@ -420,7 +432,10 @@ fn nothing_is_removed_from_a_claim_that_is_not_being_deleted() {
     let live = claim(&[PVC_PROTECTION, FOREIGN, CLONE_SOURCE], None);
     let fixture = FinalizerFixture { settings: word, ..FinalizerFixture::default() }
         .of_claim(&live, Some(&kept()));
-    refuses(said(fixture.ask(propose, &live)), &["nothing holds it: it is not being deleted"]);
+    refuses(
+        said(fixture.ask(propose, &live)),
+        &["it is not Terminating, so no finalizer is removed"],
+    );
 }
 
 #[test]
