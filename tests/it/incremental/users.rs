@@ -106,8 +106,6 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         }
     }
     PodUse {
-        unschedulable: dice
-            .some(|_| "0/2 nodes: 2 node(s) had volume node affinity conflict".into()),
         inline: kubectl_storage::model::InlineVolumes::default(),
         controller: dice.chance(2).then(|| {
             Box::new(kubectl_storage::model::OwnerReference {
@@ -137,6 +135,9 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         node: dice.some(|dice| dice.text(&NODES)),
         claims: claims.into(),
         sidecars: dice.chance(3).then(|| Box::new(sidecars(dice))),
+        // Last, so that it takes no chance from what is above.
+        unschedulable: dice
+            .some(|_| "0/2 nodes: 2 node(s) had volume node affinity conflict".into()),
     }
 }
 

@@ -66,7 +66,7 @@ fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
     let many = FinalizerFixture { named: false, ..with_volume(alive()) };
     refuses(
         ask(many, &row),
-        &["name the attachment: `fix-finalizers volumeattachment/csi-1`", "is alive"],
+        &["name the attachment, `fix-finalizers volumeattachment/csi-1`", "is alive"],
     );
 }
 
