@@ -152,7 +152,10 @@ impl<'a> LostCause<'a> {
                 let first = match volume.reclaim_policy {
                     ReclaimPolicy::Retain => String::new(),
                     ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-                        format!("run `kubectl storage retain {}` first; ", volume.object())
+                        format!(
+                            "run `kubectl storage retain {}` first; ",
+                            facts::on_command_line(&volume.object())
+                        )
                     }
                 };
                 format!("{first}if this claim may read the data, {}", repair(cx, claim, volume))

@@ -52,7 +52,8 @@ pub fn pending_reason<'a>(
             }
             Some(class) if class.waits_for_consumer && claim.selected_node.is_none() => {
                 let waits = for_first_pod(cx, claim)?;
-                let released = released(cx, claim)?.filter(|_| waits.severity != Severity::Info);
+                let released =
+                    released(cx, claim).ok().flatten().filter(|_| waits.severity != Severity::Info);
                 return Ok(released.map_or(waits, |volume| of_earlier_claim(volume, "")));
             }
             Some(_) => (
@@ -77,10 +78,18 @@ pub fn pending_reason<'a>(
             ),
         },
     };
-    if let Some(volume) = released(cx, claim)? {
-        return Ok(of_earlier_claim(volume, ""));
-    }
-    Ok(PendingReason::new(why, advice))
+    Ok(match released(cx, claim) {
+        Ok(Some(volume)) => of_earlier_claim(volume, ""),
+        Ok(None) => PendingReason::new(why, advice),
+        // The rest is certain, and somebody who may read one namespace reads no volumes.
+        Err(unseen) => PendingReason::new(
+            why,
+            format!(
+                "{advice}; whether an earlier claim had a volume that matches is unknown ({})",
+                unseen.reason
+            ),
+        ),
+    })
 }
 
 /// A volume that an earlier claim of this name had, and that would match.
@@ -110,7 +119,7 @@ fn of_earlier_claim<'a>(volume: &'a Volume, how: &str) -> PendingReason<'a> {
     let first = match volume.reclaim_policy {
         ReclaimPolicy::Retain => String::new(),
         ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-            format!("run `kubectl storage retain {pv}` first; ")
+            format!("run `kubectl storage retain {}` first; ", facts::on_command_line(&pv))
         }
     };
     let clear = facts::claim_ref_patch(volume, None).map_or_else(

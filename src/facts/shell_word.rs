@@ -12,15 +12,22 @@ pub fn is_plain_word(text: &str) -> bool {
 /// An object as the arguments of `kubectl storage`: `pvc/data -n shop`.
 pub fn on_command_line(object: &ObjectRef) -> String {
     let ObjectKey { kind, namespace, name } = &object.key;
+    let named = quoted(&format!("{}/{name}", kind.short()));
     match namespace {
-        Some(namespace) => format!("{}/{name} -n {namespace}", kind.short()),
-        None => format!("{}/{name}", kind.short()),
+        Some(namespace) => format!("{named} -n {}", quoted(namespace)),
+        None => named,
     }
+}
+
+/// A word of a command, quoted where a shell would carry it out.
+fn quoted(word: &str) -> String {
+    if is_plain_word(word) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Kind;
 
     #[test]
     fn what_a_shell_would_carry_out_is_not_plain() {
@@ -37,6 +44,15 @@ mod tests {
             ("a\nb", false),
         ] {
             assert_eq!(is_plain_word(text), plain, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_plain_is_quoted() {
+        let key = |name: &str| ObjectKey::cluster_wide(Kind::PersistentVolume, name);
+        for (name, words) in [("a", "pv/a"), ("a;b", "'pv/a;b'"), ("a'b", r"'pv/a'\''b'")] {
+            let object = ObjectRef { key: key(name), uid: None };
+            assert_eq!(on_command_line(&object), words);
         }
     }
 }

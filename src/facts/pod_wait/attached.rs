@@ -50,12 +50,10 @@ impl<'a> PodClaim<'a> {
             Err(unseen) => format!("state unknown, {}", unseen.reason),
         };
         let mut cause = format!("{} is attached to node {name} ({state})", volume.object());
-        match holder {
-            Some(pod) => {
-                cause = format!("{cause}, where {} ({}) uses it", pod.object(), pod.state())
-            }
-            None if were_read => cause.push_str(", where no pod uses it"),
-            None => {}
+        if let Some(pod) = holder {
+            cause = format!("{cause}, where {} ({}) uses it", pod.object(), pod.state());
+        } else if were_read {
+            cause.push_str(", where no pod uses it");
         }
         if let Some(error) = &attachment.detach_error {
             cause = format!("{cause}; detaching fails with {}", facts::brief_error(error));

@@ -30,14 +30,8 @@ impl PodClaim<'_> {
             let cause = format!("{object} is Lost");
             return Ok(Some(Obstacle::certain(cause, advice).relates([object])));
         }
-        if let Some(name) = &claim.volume_name {
-            if self.volume.is_some() {
-                return Ok(None);
-            }
-            let cause = format!("pv/{name} of {object} does not exist");
-            let advice =
-                "keep the claim; recreate the volume from its manifest, with policy Retain";
-            return Ok(Some(Obstacle::certain(cause, advice).relates([object])));
+        if claim.volume_name.is_some() {
+            return Ok(None);
         }
         if let Some(selected) = &claim.selected_node
             && cx.node(selected, Kind::PersistentVolumeClaim)?.is_none()
@@ -67,5 +61,15 @@ impl PodClaim<'_> {
                 Some(Obstacle::certain(format!("{object} has no volume yet"), advice).relates([object]))
             }
         })
+    }
+
+    /// Whether the volume that the claim is bound to does not exist.
+    pub(super) fn without_volume(&self) -> Option<Obstacle> {
+        let claim = self.claim?;
+        let name = claim.volume_name.as_ref().filter(|_| self.volume.is_none())?;
+        let object = claim.object();
+        let cause = format!("pv/{name} of {object} does not exist");
+        let advice = "keep the claim; recreate the volume from its manifest, with policy Retain";
+        Some(Obstacle::certain(cause, advice).relates([object]))
     }
 }

@@ -73,15 +73,21 @@ pub fn pod_wait<'a>(cx: &Cx<'a>, pod: &PodUse) -> Seen<Option<PodWait<'a>>> {
     if pod.phase != PodPhase::Pending || pod.deleting.is_some() || pod.claims.is_empty() {
         return Ok(None);
     }
-    let claims: Vec<_> = pod
+    let mut claims: Vec<_> = pod
         .claims
         .iter()
         .map(|it| PodClaim::of(cx, pod, &it.claim, it.ephemeral))
         .collect::<Seen<_>>()?;
-    let found = match &pod.node {
-        Some(node) => scheduled(cx, pod, node, &claims)?,
-        None => unscheduled(cx, pod, &claims)?,
-    };
+    let mut found = of_claims(cx, pod, &claims)?;
+    if found.is_none() {
+        for it in &mut claims {
+            it.bind(cx, pod)?;
+        }
+        found = match &pod.node {
+            Some(node) => scheduled(cx, pod, node, &claims)?,
+            None => unscheduled(cx, pod, &claims)?,
+        };
+    }
     Ok(found.map(|(obstacle, events)| PodWait {
         cause: obstacle.cause,
         advice: obstacle.advice,
@@ -91,19 +97,33 @@ pub fn pod_wait<'a>(cx: &Cx<'a>, pod: &PodUse) -> Seen<Option<PodWait<'a>>> {
     }))
 }
 
+/// A finding, with the events that report it.
+type Reported<'a> = (Obstacle, Option<EventSeries<'a>>);
+
+/// What claims alone prove, whatever was read of volumes, attachments and events: somebody who may
+/// read one namespace reads none of these.
+fn of_claims<'a>(cx: &Cx<'a>, pod: &PodUse, claims: &[PodClaim<'a>]) -> Seen<Option<Reported<'a>>> {
+    for it in claims {
+        if let Some(found) = it.unbound(cx, pod.node.as_ref())? {
+            let events = match &pod.node {
+                Some(_) => events::newest(cx, pod, claims),
+                None => events::of_scheduler(cx, pod),
+            };
+            return Ok(Some((found, events.ok().flatten())));
+        }
+    }
+    Ok(None)
+}
+
 /// What a pod on a node waits for.
 fn scheduled<'a>(
     cx: &Cx<'a>,
     pod: &PodUse,
     node: &Text,
     claims: &[PodClaim<'a>],
-) -> Seen<Option<(Obstacle, Option<EventSeries<'a>>)>> {
-    let mut certain = one_volume_twice(claims);
-    for it in claims {
-        if certain.is_none() {
-            certain = it.unbound(cx, Some(node))?;
-        }
-    }
+) -> Seen<Option<Reported<'a>>> {
+    let certain = one_volume_twice(claims);
+    let certain = certain.or_else(|| claims.iter().find_map(PodClaim::without_volume));
     let events = events::newest(cx, pod, claims);
     if let Some(certain) = certain {
         // Without events a finding that objects prove only lacks the message.
@@ -132,7 +152,7 @@ fn unscheduled<'a>(
     cx: &Cx<'a>,
     pod: &PodUse,
     claims: &[PodClaim<'a>],
-) -> Seen<Option<(Obstacle, Option<EventSeries<'a>>)>> {
+) -> Seen<Option<Reported<'a>>> {
     let proven = placement::unscheduled(cx, claims)?;
     let events = match events::of_scheduler(cx, pod) {
         // The condition of the pod says what events would.
@@ -181,12 +201,18 @@ impl<'a> PodClaim<'a> {
     fn of(cx: &Cx<'a>, pod: &PodUse, name: &str, ephemeral: bool) -> Seen<Self> {
         let key = ClaimKey { namespace: Text::clone(&pod.namespace), name: name.into() };
         let claim = cx.claim(&key)?;
-        let named = claim.and_then(|claim| claim.volume_name.as_deref());
-        let volume = named.map_or(Ok(None), |it| cx.volume(it))?;
-        let mut it = Self { key, ephemeral, claim, volume, here: None, elsewhere: Vec::new() };
-        if let (Some(node), Some(name)) = (&pod.node, named) {
-            it.attach(cx.attachments_of(name)?, node);
+        Ok(Self { key, ephemeral, claim, volume: None, here: None, elsewhere: Vec::new() })
+    }
+
+    /// Takes its volume and the attachments of that.
+    fn bind(&mut self, cx: &Cx<'a>, pod: &PodUse) -> Seen<()> {
+        let Some(name) = self.claim.and_then(|claim| claim.volume_name.as_deref()) else {
+            return Ok(());
+        };
+        self.volume = cx.volume(name)?;
+        if let Some(node) = &pod.node {
+            self.attach(cx.attachments_of(name)?, node);
         }
-        Ok(it)
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{NodeAffinity, Volume};
 /// What the objects show of why a pod has no node.
 pub(super) fn unscheduled(cx: &Cx, claims: &[PodClaim]) -> Seen<Option<Obstacle>> {
     for it in claims {
-        if let Some(found) = it.unbound(cx, None)? {
+        if let Some(found) = it.without_volume() {
             return Ok(Some(found));
         }
         if let Some(claim) = it.claim.filter(|it| it.metadata.deleting.is_some()) {
@@ -48,8 +48,8 @@ pub(super) fn reported(message: &str, claims: &[PodClaim]) -> Option<Obstacle> {
     Some(Obstacle::certain(cause, advice))
 }
 
-/// Whether a message of the scheduler blames volumes: plugins VolumeBinding, VolumeZone,
-/// VolumeRestrictions and NodeVolumeLimits.
+/// Whether a message of the scheduler blames volumes: plugins `VolumeBinding`, `VolumeZone`,
+/// `VolumeRestrictions` and `NodeVolumeLimits`.
 fn is_about_volumes(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["volume", "persistentvolumeclaim", "pvc("].iter().any(|it| message.contains(it))

@@ -134,12 +134,12 @@ impl VolumeEffect {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::None => "it has no volume",
-            Self::Destroyed => "the volume's policy is Delete, and the data is destroyed",
+            Self::Destroyed => "policy Delete of its volume destroys the data",
             Self::Released => {
-                "the volume's policy is Retain, and it is left Released with its data"
+                "policy Retain keeps its volume and the data; the volume becomes Released"
             }
-            Self::Scrubbed => "the volume's policy is Recycle, and the data is scrubbed",
-            Self::Unknown => "what becomes of the volume is not known",
+            Self::Scrubbed => "policy Recycle of its volume scrubs the data",
+            Self::Unknown => "the effect on its volume is unknown",
         }
     }
 }
@@ -269,17 +269,17 @@ impl OutcomeReason {
 impl fmt::Display for OutcomeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unowned => "nothing owns it",
-            Self::Matrix => "it is owned as the policy says",
-            Self::Podless => "it has no pod, and the controller changes owners only of claims that have one",
-            Self::HeldByOwner => "an owner that stays holds it",
-            Self::Stale => "it names an earlier set or pod of that name, and the controller leaves such claims alone",
-            Self::ForeignController => "somebody else is its managing controller",
-            Self::Orphaned => "an orphaning deletion takes the references to the set off",
-            Self::OwnersGone => "all its owners are gone, and the garbage collector deletes it",
-            Self::ScaleFlap => "it belongs to a pod that is going, although its ordinal is wanted again",
-            Self::DeletedBefore => "it was deleted before",
-            Self::Depends => "it depends on who is faster, or on what is not known",
+            Self::Unowned => "it has no owner",
+            Self::Matrix => "it has the owners that the policy requires",
+            Self::Podless => "it has no pod, and the StatefulSet controller updates owners only of claims with a pod",
+            Self::HeldByOwner => "another owner of it remains",
+            Self::Stale => "its owner is an earlier set or pod of that name, and the StatefulSet controller does not change such claims",
+            Self::ForeignController => "another controller manages it",
+            Self::Orphaned => "a deletion with --cascade=orphan removes the owner references to the set",
+            Self::OwnersGone => "none of its owners exists, and the garbage collector deletes it",
+            Self::ScaleFlap => "its owner is a Terminating pod, although its ordinal is in range again",
+            Self::DeletedBefore => "it is Terminating already",
+            Self::Depends => "it depends on which controller is faster, or on what is unknown",
         })
     }
 }

@@ -24,7 +24,7 @@ pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Predicti
         let outcomes: Vec<_> = simulations.iter().map(|simulation| &simulation[index]).collect();
         let (outcome, reason) = match difference(&assumptions, &outcomes) {
             None if situation.set.uid.is_none() => (
-                ClaimOutcome::Unknown("the set's uid is not known".to_owned()),
+                ClaimOutcome::Unknown("the uid of the set is unknown".to_owned()),
                 OutcomeReason::Depends,
             ),
             None => settled(situation, index, outcomes[0], operation),
@@ -92,7 +92,7 @@ fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Op
                 assumed == *other
             };
             if changed(|it| it.owners_exist = !it.owners_exist) {
-                return Some("whether one of its owners exists is not known");
+                return Some("whether one of its owners exists is unknown");
             }
             if changed(|it| it.caught_up = !it.caught_up) {
                 return Some("the set's controller has not caught up with this claim yet");
@@ -101,11 +101,11 @@ fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Op
                 return Some("a pod is going, and the controller may or may not be faster");
             }
             if changed(|it| it.ordered = !it.ordered) {
-                return Some("whether the set's podManagementPolicy is OrderedReady is not known");
+                return Some("whether podManagementPolicy of the set is OrderedReady is unknown");
             }
         }
     }
-    Some("it depends on several things that are not known")
+    Some("it depends on several facts that are unknown")
 }
 
 fn settled(

@@ -49,6 +49,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .about_volume(fate.volume());
     let keep = fate.volume().filter(|_| fate.loses_data()).map(Volume::object);
     let keep = keep.map_or_else(String::new, |pv| {
+        let pv = facts::on_command_line(&pv);
         format!(", which destroys the data; `kubectl storage retain {pv}` first keeps it")
     });
     Ok(Some(

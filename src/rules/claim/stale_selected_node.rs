@@ -29,16 +29,16 @@ const PROVISIONING: [&str; 2] = ["Provisioning", "ProvisioningFailed"];
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let Some(node) = &claim.selected_node else { return Ok(None) };
     let Some(stale) = facts::stale_selected_node(cx, claim)? else { return Ok(None) };
-    let (severity, state) = match stale {
+    let (severity, problem) = match stale {
         StaleNode::Missing => (Severity::Medium, "does not exist"),
         StaleNode::Cordoned => (Severity::Low, "is cordoned"),
     };
     let mut finding = RULE
-        .on_claim(claim, format!("Pending: waits for a volume on node {node}, which {state}"))
+        .on_claim(claim, format!("Pending: waits for a volume on node {node}, which {problem}"))
         .severe(severity)
         .aged(Age::stamped(claim.metadata.created))
         .shows("annotation volume.kubernetes.io/selected-node", &**node)
-        .shows("node", state)
+        .shows("node", problem)
         .relates_pods_of(cx, claim);
     let last = facts::last_event_about(cx, &claim.object(), &PROVISIONING);
     let quiet = |since| cx.older_than(&Age::stamped(since), Threshold::ProvisioningQuiet);

@@ -93,7 +93,7 @@ fn judge_set(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     let sizes = claims.iter().filter_map(|it| it.capacity.or(it.requested));
     let size = format_bytes(sizes.fold(0, u64::saturating_add));
     let summary = format!(
-        "paused with 0 replicas: {} of its claims ({size}) are retained, and a scale-up uses them again",
+        "paused with 0 replicas: whenScaled Retain keeps its claims ({}, {size}), and a scale-up uses them again",
         claims.len()
     );
     let names: Vec<_> = claims.iter().take(SHOWN).map(|it| &*it.metadata.name).collect();

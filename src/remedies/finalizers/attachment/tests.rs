@@ -214,6 +214,31 @@ fn what_nothing_is_wrong_with_is_told_so() {
     refuses(ask(with_volume(alive()), &exempt), &["annotation storage.kubectl.dev/ignore"]);
 }
 
+/// Where nothing is wrong with its node and its volume: no advice in a circle.
+#[test]
+fn what_is_not_terminating_is_told_what_deletes_it() {
+    let fixture = || with_volume(alive()).with(node()).with(Row::Claim(Box::new(claim(&[], None))));
+    let never =
+        |finalizers: &[&str]| Attachment { attached: false, ..attachment(finalizers, None) };
+    for attached in [attachment(&[OWN], None), never(&[OWN])] {
+        refuses(
+            ask(fixture().with(running("shop", "node-1")), &attached),
+            &["after po/shop/web is deleted, kube-controller-manager deletes it"],
+        );
+        refuses(
+            ask(fixture(), &attached),
+            &[
+                "status.volumesInUse",
+                "`kubectl delete volumeattachment/csi-1` has external-attacher detach",
+            ],
+        );
+    }
+    refuses(
+        ask(fixture(), &never(&[])),
+        &["without a finalizer of external-attacher", "`kubectl delete volumeattachment/csi-1`"],
+    );
+}
+
 #[test]
 fn the_command_names_the_attachment() {
     let fixture = with_volume(alive());
