@@ -1,8 +1,8 @@
 //! F60: a claim has an owner reference to its `StatefulSet` although the policy retains claims.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{ClaimPod, is_held, membership, wanted_owners};
-use crate::model::{Claim, Finding, Kind, Severity};
+use crate::facts::retention::{is_held, membership, wanted_owners};
+use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -18,10 +18,10 @@ pub(super) static RULE: Rule = Rule {
         Kind::PartialObjectMetadata,
     ],
     remedies: &[&remedies::RETAIN],
-    title: "A claim without a pod is still owned by a StatefulSet that retains its claims",
-    danger: "The controller updates the owners of claims only while they have a pod. A claim that lost its \
-             pod before the policy became Retain stays owned, and the garbage collector deletes it with the \
-             set.",
+    title: "A claim is still owned by a StatefulSet that retains its claims",
+    danger: "The controller removes its owner reference only from claims with a pod, and from none while an earlier pod of \
+             the set is not Ready. A claim that it has not visited since the policy became Retain stays owned, and the \
+             garbage collector deletes it with the set; observedGeneration does not show this.",
     remedy: "Setting the policy of its volume to Retain keeps the data in any case. To keep the claim too, \
              remove its owner reference to the set before the set is deleted.",
     source: "KEP-1847; stateful_set_control.go, updateStatefulSet; kubernetes/enhancements#2440",
@@ -40,17 +40,34 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let name = member.pod_name();
-    let podless = member.pod_state(&name, member.pod(cx)?) == ClaimPod::Podless;
-    if !podless || is_held(cx, claim, |it| set.is_named_by(it)) {
+    if is_held(cx, claim, |it| set.is_named_by(it)) {
         return Ok(None);
+    }
+    let pod = member.pod(cx)?;
+    // The controller removes the reference of a claim with a pod within seconds, unless it waits for
+    // an earlier pod that is not Ready: then it visits no claim.
+    if let Some(pod) = pod {
+        let changed = member.set.metadata.last_change(&ManagedField::RetentionPolicy);
+        let since = claim.metadata.created.max(changed).max(pod.created).max(pod.deleting);
+        if !cx.older_than(&Age::stamped(since), Threshold::Protection) {
+            return Ok(None);
+        }
     }
     let summary = if member.set.metadata.deleting.is_some() {
         "its StatefulSet is Terminating: the garbage collector deletes it, although the policy retains claims"
     } else {
         "if its StatefulSet is deleted, the garbage collector deletes it, although the policy retains claims"
     };
-    let advice =
-        "remove its owner reference to the StatefulSet, if the claim is to remain after it";
-    let finding = RULE.on_claim(claim, summary).shows_member(claim, &member);
-    Ok(Some(finding.shows("pod", format!("{name} does not exist")).keeps_data(cx, claim, advice)))
+    let (shown, advice) = match pod {
+        None => (
+            format!("{name} does not exist"),
+            "remove its owner reference to the StatefulSet, if the claim is to remain after it",
+        ),
+        Some(pod) => (
+            format!("{name}, {}", pod.state()),
+            "find out which pod of the set is not Ready, since the controller waits for it; or remove the owner reference yourself",
+        ),
+    };
+    let finding = RULE.on_claim(claim, summary).shows_member(claim, &member).shows("pod", shown);
+    Ok(Some(finding.keeps_data(cx, claim, advice)))
 }
