@@ -206,7 +206,7 @@ fn who_holds_a_claim_keeps_it() {
     );
     check(&set, &Wait, &["kept Matrix", "kept ForeignController", "owned by [web] Matrix"]);
     let unknown = situation("DR", 2, &["+app?,set", "+set"]);
-    let why = "unknown: whether one of its owners exists is not known Depends";
+    let why = "unknown: whether one of its owners exists is unknown Depends";
     check(&unknown, &DeleteSet(Background), &[why, "set OwnersGone"]);
 }
 
