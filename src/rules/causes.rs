@@ -89,11 +89,6 @@ pub static CAUSES: &[Cause] = &[
         effects: &["pv-delete-in-progress-or-failing", "pv-released-delete-stuck"],
     },
     Cause {
-        cause: "pvc-stale-selected-node",
-        link: Link::NodeOfClaim,
-        effects: &["pvc-pending-too-long"],
-    },
-    Cause {
         cause: "pv-referenced-by-other-pvc",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
@@ -107,11 +102,6 @@ pub static CAUSES: &[Cause] = &[
         cause: "pv-pending-too-long",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
-    },
-    Cause {
-        cause: "pvc-held-by-completed-pods",
-        link: Link::Itself,
-        effects: &["pvc-terminating-in-use"],
     },
     Cause { cause: "pvc-lost", link: Link::ClaimsOfPod, effects: &["pod-waiting-for-volume"] },
     Cause {

@@ -11,9 +11,6 @@ use crate::model::{
 pub enum Link {
     /// The same object.
     Itself,
-    /// The same claim, whose selected node does not exist. A node that is only cordoned does not
-    /// keep a provisioner from working.
-    NodeOfClaim,
     /// The driver whose csi-provisioner deletes the volume.
     DriverOfVolume,
     /// The same driver, where its csi-provisioner deletes volumes and cannot remove its finalizer.
@@ -45,9 +42,7 @@ impl Link {
         let found = match (self, subject) {
             (Self::Itself, _) => Some(vec![subject.clone()]),
             (_, Subject::Volume(id)) => cluster.volume_at(*id).map(|it| self.of_volume(cx, it)),
-            (_, Subject::Claim(id)) => {
-                cluster.claim_at(*id).map(|it| self.of_claim(cx, it, subject))
-            }
+            (_, Subject::Claim(id)) => cluster.claim_at(*id).map(|it| self.of_claim(cx, it)),
             (_, Subject::Attachment(id)) => {
                 cluster.attachment_at(*id).map(|it| self.of_attachment(cx, it))
             }
@@ -76,15 +71,8 @@ impl Link {
         }
     }
 
-    fn of_claim(self, cx: &Cx, claim: &Claim, itself: &Subject) -> Vec<Subject> {
+    fn of_claim(self, cx: &Cx, claim: &Claim) -> Vec<Subject> {
         match self {
-            Self::NodeOfClaim => {
-                let node = claim.selected_node.as_deref();
-                let gone = node.is_some_and(|node| {
-                    cx.node(node, Kind::PersistentVolumeClaim).is_ok_and(|it| it.is_none())
-                });
-                if gone { vec![itself.clone()] } else { Vec::new() }
-            }
             Self::ProvisionerOfClaim => {
                 provisioner(cx, claim).map(Subject::Driver).into_iter().collect()
             }

@@ -105,7 +105,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
             claims.push(MountedClaim { claim: (*claim).into(), ephemeral: dice.chance(3) });
         }
     }
-    PodUse {
+    let mut pod = PodUse {
         inline: kubectl_storage::model::InlineVolumes::default(),
         controller: dice.chance(2).then(|| {
             Box::new(kubectl_storage::model::OwnerReference {
@@ -135,10 +135,13 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         node: dice.some(|dice| dice.text(&NODES)),
         claims: claims.into(),
         sidecars: dice.chance(3).then(|| Box::new(sidecars(dice))),
-        // Last, so that it takes no chance from what is above.
-        unschedulable: dice
-            .some(|_| "0/2 nodes: 2 node(s) had volume node affinity conflict".into()),
+        unschedulable: None,
+    };
+    // No chance of its own: the cases remain those that they were.
+    if pod.node.is_none() && pod.created.is_some() {
+        pod.unschedulable = Some("2 node(s) had volume node affinity conflict".into());
     }
+    pod
 }
 
 /// A pod that runs the provisioner of the first driver, under an account.
