@@ -139,12 +139,17 @@ impl UnsafeReason<'_> {
     pub fn ended_by(&self) -> String {
         match self {
             Self::Pod(PodUser { pod, .. }) => match &pod.controller {
+                _ if pod.deleting.is_some() => {
+                    "wait until it is deleted; by force only if its node is known to be off"
+                        .to_owned()
+                }
                 Some(owner) if pod.is_finished() => {
                     format!("delete that pod, or {} {}", owner.kind, owner.name)
                 }
                 Some(_) | None => "delete that pod".to_owned(),
             },
-            Self::Workload(workload) if workload.finished => {
+            // The template of a Job cannot be changed.
+            Self::Workload(workload) if workload.finished || workload.kind == Kind::Job => {
                 format!("delete {}", workload.object())
             }
             Self::Workload(_) => "remove the claim from its template".to_owned(),
