@@ -79,6 +79,11 @@ impl<'a> LabelledLines<'a> {
         Ok(())
     }
 
+    /// Writes text from the margin; further lines are indented.
+    pub(super) fn hanging(&mut self, text: &str, hanging: usize) -> io::Result<()> {
+        self.write(LabelColumn { indent: 0, width: 0 }, "", text, hanging)
+    }
+
     /// Writes several texts behind one label, each on a line of its own. Where there are more than
     /// one, their further lines are indented.
     pub(super) fn list(

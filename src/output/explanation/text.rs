@@ -173,10 +173,11 @@ fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     let whole: Vec<_> = gaps.iter().filter(|it| it.namespace.is_none()).collect();
     for gap in &gaps {
+        let resource = spoken(&gap.resource);
         let named = match &gap.namespace {
             Some(_) if whole.iter().any(|it| it.resource == gap.resource) => continue,
-            Some(namespace) => format!("{} in {namespace}", gap.resource),
-            None => gap.resource.clone(),
+            Some(namespace) => format!("{resource} in {namespace}"),
+            None => resource.to_owned(),
         };
         if !what.contains(&named) {
             what.push(named);
@@ -187,6 +188,15 @@ fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
     }
     let settles = if reason.ends_with(COMPLETE) { kinds.join(",") } else { String::new() };
     format!("{}: {reason}{settles}", what.join(", "))
+}
+
+/// The name of a resource for people, where its API name is not about what was asked.
+fn spoken(resource: &str) -> &str {
+    match resource {
+        "partialobjectmetadata" => "owners of claims",
+        "subjectaccessreviews" => "permissions of controllers",
+        other => other,
+    }
 }
 
 /// What to do about a finding, unless that was said before.

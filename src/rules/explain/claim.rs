@@ -8,14 +8,14 @@ use crate::facts::{
     self, Ownership, PVC_PROTECTION, UnsafeReason,
     retention::{self, Operation, Propagation, SetSituation, TemplateClaim},
 };
-use crate::model::{Age, Claim, ClaimPhase, Kind, StorageClass, Volume, format_bytes, format_time};
+use crate::model::{Age, Claim, ClaimPhase, Kind, StorageClass, format_bytes, format_time};
 
 const DELETED: &str = "it is deleted";
 
 pub(super) fn explain(cx: &Cx, claim: &Claim) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(claim.object());
     status(cx, claim, &mut draft);
-    let volume = state(cx, claim, &mut draft);
+    state(cx, claim, &mut draft);
     let class = fields(cx, claim, &mut draft);
     why(cx, claim, &mut draft);
     users(cx, claim, &mut draft);
@@ -36,11 +36,11 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> ExplanationDraft {
             }
         }
     }
-    deleted(cx, claim, volume, &mut draft);
+    deleted(cx, claim, &mut draft);
     if let Some(member) = member.and_then(|it| it.decided) {
         operations(cx, claim, &member, &mut draft);
     } else {
-        pods_deleted(cx, claim, volume, &mut draft);
+        pods_deleted(cx, claim, &mut draft);
     }
     controller::of_claim(cx, claim, class, &mut draft);
     neighbours::around_claim(cx, claim, &mut draft);
@@ -59,7 +59,7 @@ fn status(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     draft.terminating(cx, claim.metadata.deleting);
 }
 
-fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option<&'a Volume> {
+fn state(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     draft.show("status.phase", claim.phase.to_string());
     draft.show("spec.volumeName", claim.volume_name.as_deref().unwrap_or("<none>"));
     let volume = claim.volume_name.as_deref().and_then(|it| draft.seen(cx.volume(it)).flatten());
@@ -85,7 +85,6 @@ fn state<'a>(cx: &Cx<'a>, claim: &Claim, draft: &mut ExplanationDraft) -> Option
         let value = format!("{} {} uid {uid}{controller}", owner.kind, owner.name);
         draft.show("metadata.ownerReferences", value);
     }
-    volume
 }
 
 fn condition_words(kind: &str, message: &str) -> String {
@@ -248,7 +247,7 @@ fn membership(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explan
     }
 }
 
-fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
+fn deleted(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     if claim.metadata.deleting.is_some() {
         draft.outcome(DELETED, None, "unaffected", "already Terminating");
     } else if let Some(holders) = draft.seen(facts::upstream_in_use(cx, claim)) {
@@ -270,20 +269,63 @@ fn deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Explanat
                     if holders.len() > 1 { format!(" and {} more", holders.len() - 1) } else { String::new() }
                 ),
             ),
-            None => draft.outcome(
-                DELETED,
-                None,
-                "deleted",
-                "no scheduled pod uses it, and Kubernetes waits for nothing else: it is deleted immediately",
-            ),
+            None => {
+                let others = claim.metadata.finalizers.iter().filter(|it| &***it != PVC_PROTECTION);
+                let others: Vec<_> = others.map(|it| &**it).collect();
+                match &others[..] {
+                    [] => draft.outcome(
+                        DELETED,
+                        None,
+                        "deleted",
+                        "no scheduled pod uses it, and no other finalizer blocks it: it is deleted immediately",
+                    ),
+                    some => draft.outcome(
+                        DELETED,
+                        None,
+                        "deleted-later",
+                        format!(
+                            "it becomes Terminating (irreversible) until these finalizers are removed: {}",
+                            some.join(", ")
+                        ),
+                    ),
+                }
+            }
         }
     }
-    match volume {
-        Some(volume) => {
-            let then = facts::when_claim_is_deleted(cx, volume);
-            draft.deletion_effect(DELETED, Some(volume.object()), then);
-        }
-        None => draft.outcome(DELETED, None, "no-data", "no volume is bound to it"),
+    data(cx, claim, draft);
+}
+
+/// Adds what happens to the data if the claim is deleted.
+fn data(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
+    let found = facts::data_effect(cx, claim);
+    if let Some(volume) = found.volume() {
+        let then = facts::when_claim_is_deleted(cx, volume);
+        draft.deletion_effect(DELETED, Some(volume.object()), then);
+        return;
+    }
+    let Some(name) = &claim.volume_name else {
+        draft.outcome(DELETED, None, "no-data", "no volume is bound to it");
+        return;
+    };
+    match cx.volume(name) {
+        Ok(Some(volume)) => draft.outcome(
+            DELETED,
+            Some(volume.object()),
+            "unaffected",
+            "its spec.claimRef references another claim, or another uid",
+        ),
+        Ok(None) => draft.outcome(
+            DELETED,
+            None,
+            "unknown",
+            format!("PersistentVolume {name} does not exist; its backend volume may still exist, and this claim may be the last record of it"),
+        ),
+        Err(_) => draft.outcome(
+            DELETED,
+            None,
+            "unknown",
+            format!("PersistentVolume {name} was not read; its reclaim policy decides"),
+        ),
     }
 }
 
@@ -321,7 +363,7 @@ fn operations(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explan
 }
 
 /// Adds the effect on a claim without a `StatefulSet` when the pods that use it are deleted.
-fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut ExplanationDraft) {
+fn pods_deleted(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     const WHEN: &str = "the pods that use it are deleted";
     let Some(pods) = draft.seen(facts::pod_users(cx, claim)) else { return };
     if pods.is_empty() {
@@ -351,7 +393,7 @@ fn pods_deleted(cx: &Cx, claim: &Claim, volume: Option<&Volume>, draft: &mut Exp
         );
         return;
     }
-    if let Some(volume) = volume {
+    if let Some(volume) = facts::data_effect(cx, claim).volume() {
         draft.deletion_effect(
             WHEN,
             Some(volume.object()),
