@@ -37,7 +37,7 @@ const RELATED: usize = 200;
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Explain a finding by its id, or an object as KIND/NAME or KIND NAME, where KIND is pv, pvc,
-    /// sts, pod, va, vs, vsc, sc, driver or ns; `driver` alone lists the drivers, and without
+    /// sts, pod, va, vs, vsc, sc, vac, driver or ns; `driver` alone lists the drivers, and without
     /// arguments, all ids are listed
     #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
           add = clap_complete::ArgValueCandidates::new(named::candidates))]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ObjectEffect;
-use super::draft::ExplanationDraft;
+use super::draft::{ExplanationDraft, counted};
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, CLONE_SOURCE, DataEffect, PVC_PROTECTION, SNAPSHOT_SOURCE};
 use crate::model::{
@@ -90,14 +90,6 @@ fn hangs_on(cx: &Cx, name: &Text, draft: &mut ExplanationDraft) {
     draft.hangs_on(contents.map(|(id, _)| Subject::Snapshot(id)));
 }
 
-fn counted(count: usize, what: &str) -> String {
-    match (count, what.split_once(' ')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some((noun, rest))) => format!("{count} {noun}s {rest}"),
-        (_, None) => format!("{count} {what}s"),
-    }
-}
-
 /// Effects in the order of what is lost.
 fn rank(effect: &ObjectEffect) -> usize {
     const ORDER: [&str; 10] = [
@@ -147,9 +139,11 @@ fn details(claim: &Claim, volume: &Volume) -> String {
 /// Adds what happens to a snapshot at the storage backend.
 fn of_snapshot(cx: &Cx, snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
     let Some(name) = &snapshot.content else { return };
-    let mut contents = cx.cluster().snapshots().map(|(_, it)| it);
-    let content =
-        contents.find(|it| it.kind == Kind::VolumeSnapshotContent && it.metadata.name == *name);
+    let key = ObjectKey::cluster_wide(Kind::VolumeSnapshotContent, name);
+    let content = match cx.cluster().subject(&key) {
+        Some(Subject::Snapshot(id)) => cx.cluster().snapshot_at(id),
+        _ => None,
+    };
     let object = Some(snapshot.object());
     let source = snapshot.source_claim.as_ref();
     let source = source.map_or_else(String::new, |it| format!(" of claim {it}"));
