@@ -201,7 +201,10 @@ fn print(
     terminal::print(|out| match format {
         Format::Json => write_list::json(out, &whole),
         Format::Yaml => write_list::yaml(out, &whole),
-        _ => whole.print(out, terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST))),
+        _ => {
+            let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
+            whole.print(out, width, terminal::colour())
+        }
     })
     .map_err(Failure::error)?;
     Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
