@@ -69,7 +69,9 @@ impl Explanation {
                 _ => &finding.summary,
             };
             lines.text(2, &sentence(summary))?;
-            lines.list(UNDER, "Cause:", finding.caused_by.iter().map(|it| self.cause(it)))?;
+            // The most direct one comes first; its own causes stand with it.
+            let cause = finding.caused_by.iter().take(1).map(|it| self.cause(it));
+            lines.list(UNDER, "Cause:", cause)?;
             if index == 0 {
                 self.details(lines, UNDER)?;
             }
