@@ -110,7 +110,9 @@ impl ExplainArgs {
         format: &Format,
     ) -> Result<Exit, Failure> {
         let settings = self.settings();
-        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
+        // Where listing everything is forbidden, at least this namespace is read.
+        let place = named.namespace().or(self.namespace.as_deref());
+        let (from, source) = self.dump.from(connection, place)?;
         let mut collected = collect(from, &settings, None).await?;
         note_unknown_drivers(&mut collected, &settings);
         let known = self.namespace.clone().or_else(|| collected.namespace.clone());

@@ -81,9 +81,12 @@ impl NamedObject {
         Ok(Self { kind, namespace, name: last.to_owned() })
     }
 
-    /// The namespace that was typed with it.
+    /// The namespace that was typed with it: before its name, or as its name.
     pub(super) fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        match self.kind {
+            Kind::Namespace => Some(&self.name),
+            _ => self.namespace.as_deref(),
+        }
     }
 
     /// The key of the object. In a dump, a name that only one namespace has needs no `-n`.

@@ -170,7 +170,11 @@ impl Explanation {
             return Ok(());
         }
         if self.used_by.is_empty() {
-            return lines.labelled(BOTTOM, "Used by:", "none found (custom resources not checked)");
+            let none = match self.gaps.is_empty() {
+                true => "none found (custom resources not checked)",
+                false => "none found in what was read (custom resources not checked)",
+            };
+            return lines.labelled(BOTTOM, "Used by:", none);
         }
         let user = |user: &super::User| format!("{}: {}", short_name(&user.object), user.how);
         let left = self.used_by.len().saturating_sub(USERS);

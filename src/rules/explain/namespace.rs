@@ -45,13 +45,26 @@ pub(super) fn explain(cx: &Cx, name: &Text) -> ExplanationDraft {
     ];
     let shown: Vec<_> =
         numbers.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(n, what)).collect();
-    let is_empty = shown.is_empty();
-    draft.status(if is_empty { "no storage in use".to_owned() } else { shown.join(", ") });
+    let all_read = draft.explanation.unseen.is_empty();
+    draft.status(match (shown.is_empty(), all_read) {
+        (true, true) => "no storage in use".to_owned(),
+        (true, false) => "what it holds was not read".to_owned(),
+        (false, true) => shown.join(", "),
+        (false, false) => format!("{}, not everything was read", shown.join(", ")),
+    });
     draft.show("claims", claims.len().to_string());
     draft.show("volumesnapshots", snapshots.len().to_string());
-    if is_empty {
+    if shown.is_empty() && all_read {
         draft.note(
             "it has no claim, no pod with a claim and no VolumeSnapshot; whether it exists was not asked",
+        );
+    }
+    if !all_read {
+        draft.outcome(
+            DELETED,
+            None,
+            "unknown",
+            "more than is listed here may be destroyed: not everything could be read",
         );
     }
     for claim in &claims {
@@ -104,7 +117,11 @@ fn rank(effect: &ObjectEffect) -> usize {
         "kept",
         "blocked",
     ];
-    ORDER.iter().position(|it| *it == effect.then).unwrap_or(ORDER.len())
+    // What qualifies all others comes first.
+    if effect.object.is_none() {
+        return 0;
+    }
+    1 + ORDER.iter().position(|it| *it == effect.then).unwrap_or(ORDER.len())
 }
 
 /// Adds what happens to the data of a claim.
