@@ -79,7 +79,7 @@ fn kubectl_is_told_flags() {
 #[test]
 fn kubectl_is_told_values() {
     let ids: Vec<_> = REGISTRY.iter().map(|rule| rule.id.to_owned()).collect();
-    let kinds = ["pv", "pvc", "sts", "pod", "va", "vs", "vsc", "sc", "driver", "ns"];
+    let kinds = ["pv", "pvc", "sts", "pod", "va", "vs", "vsc", "sc", "vac", "driver", "ns"];
     let explained = values(&["explain", ""]);
     let explained = explained.iter().filter(|it| !it.starts_with('-')).cloned();
     let kinds = kinds.iter().map(|it| (*it).to_owned());

@@ -122,12 +122,14 @@ fn typed(cluster: &Cluster) -> Vec<Vec<String>> {
     let contents = cluster.snapshots().filter(|(_, it)| it.kind == Kind::VolumeSnapshotContent);
     let contents = contents.map(|(_, it)| wide("vsc", &it.metadata.name));
     let classes = cluster.classes().map(|(_, it)| wide("sc", &it.metadata.name));
+    let attributes = cluster.attributes_classes().map(|(_, it)| wide("vac", &it.metadata.name));
     let drivers = cluster.drivers();
     let drivers = drivers.iter().map(|it| wide("driver", it));
     let namespaces: BTreeSet<_> = cluster.claims().map(|(_, it)| it.namespace.clone()).collect();
     let namespaces = namespaces.iter().map(|it| wide("ns", it));
     let few = volumes.take(FEW).chain(claims.take(FEW)).chain(sets.take(FEW)).chain(pods.take(FEW));
     let few = few.chain(attachments.take(FEW)).chain(contents.take(FEW)).chain(classes.take(FEW));
+    let few = few.chain(attributes.take(FEW));
     few.chain(drivers.take(FEW)).chain(namespaces.take(FEW)).collect()
 }
 
@@ -168,5 +170,5 @@ fn every_kind_of_object_is_explained() {
             }
         }
     }
-    assert!(kinds.len() > 7, "only {kinds:?}");
+    assert!(kinds.len() > 8, "only {kinds:?}");
 }

@@ -37,7 +37,7 @@ const RELATED: usize = 200;
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Explain a finding by its id, or an object as KIND/NAME or KIND NAME, where KIND is pv, pvc,
-    /// sts, pod, va, vs, vsc, sc, driver or ns; `driver` alone lists the drivers, and without
+    /// sts, pod, va, vs, vsc, sc, vac, driver or ns; `driver` alone lists the drivers, and without
     /// arguments, all ids are listed
     #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
           add = clap_complete::ArgValueCandidates::new(named::candidates))]
@@ -110,7 +110,9 @@ impl ExplainArgs {
         format: &Format,
     ) -> Result<Exit, Failure> {
         let settings = self.settings();
-        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
+        // Where listing everything is forbidden, at least this namespace is read.
+        let place = named.namespace().or(self.namespace.as_deref());
+        let (from, source) = self.dump.from(connection, place)?;
         let mut collected = collect(from, &settings, None).await?;
         note_unknown_drivers(&mut collected, &settings);
         let known = self.namespace.clone().or_else(|| collected.namespace.clone());
@@ -201,7 +203,10 @@ fn print(
     terminal::print(|out| match format {
         Format::Json => write_list::json(out, &whole),
         Format::Yaml => write_list::yaml(out, &whole),
-        _ => whole.print(out, terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST))),
+        _ => {
+            let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
+            whole.print(out, width, terminal::colour())
+        }
     })
     .map_err(Failure::error)?;
     Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })

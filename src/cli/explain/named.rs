@@ -81,9 +81,12 @@ impl NamedObject {
         Ok(Self { kind, namespace, name: last.to_owned() })
     }
 
-    /// The namespace that was typed with it.
+    /// The namespace that was typed with it: before its name, or as its name.
     pub(super) fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        match self.kind {
+            Kind::Namespace => Some(&self.name),
+            _ => self.namespace.as_deref(),
+        }
     }
 
     /// The key of the object. In a dump, a name that only one namespace has needs no `-n`.
@@ -143,6 +146,11 @@ pub(super) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
     if let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) {
         let told = format!("{key} was not read, and may exist: {}", unseen.reason);
         return Failure::error(io::Error::other(told)).hint(similar(cluster, key));
+    }
+    if let Some(kept) = cluster.kept_backends().find(|it| it.object().key == *key) {
+        let told = format!("{key} does not exist; its backend volume {} was kept", kept.backend);
+        return Failure::error(io::Error::new(io::ErrorKind::NotFound, told))
+            .hint(Some("`audit --rule journal-kept-backend` shows its record"));
     }
     let told = match key.kind {
         // No row is kept of other pods.
@@ -241,6 +249,9 @@ fn objects(cluster: &Cluster, kind: Kind) -> BTreeSet<(Option<Text>, Box<str>)> 
             .map(|(_, it)| wide(&it.metadata.name))
             .collect(),
         Kind::StorageClass => cluster.classes().map(|(_, it)| wide(&it.metadata.name)).collect(),
+        Kind::VolumeAttributesClass => {
+            cluster.attributes_classes().map(|(_, it)| wide(&it.metadata.name)).collect()
+        }
         Kind::CsiDriver => {
             let classes = cluster.classes().map(|(_, it)| wide(&it.provisioner));
             cluster.drivers().iter().map(|it| wide(it)).chain(classes).collect()

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::model::{escape_control, shorten};
-use crate::output::report::wrap;
+use crate::model::{Severity, escape_control, shorten};
+use crate::output::{report::wrap, screen::Paint};
 
 /// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
 const LONGEST: usize = 600;
@@ -16,6 +16,7 @@ const NARROWEST: usize = 30;
 pub(super) struct LabelledLines<'a> {
     out: &'a mut dyn Write,
     width: usize,
+    paint: Paint,
 }
 
 /// Where a label stands, and how wide it is with the space after it.
@@ -29,8 +30,8 @@ pub(super) struct LabelColumn {
 pub(super) const BOTTOM: LabelColumn = LabelColumn { indent: 0, width: 12 };
 
 impl<'a> LabelledLines<'a> {
-    pub(super) fn new(out: &'a mut dyn Write, width: usize) -> Self {
-        Self { out, width }
+    pub(super) fn new(out: &'a mut dyn Write, width: usize, paint: Paint) -> Self {
+        Self { out, width, paint }
     }
 
     /// Writes an empty line.
@@ -72,11 +73,17 @@ impl<'a> LabelledLines<'a> {
         let mut lines = lines.iter();
         let head = lines.next().map_or("", |line| &**line);
         let gap = first - label.width();
+        let label = self.paint.label(label);
         writeln!(self.out, "{}", format!("{:indent$}{label}{:gap$}{head}", "", "").trim_end())?;
         for line in lines {
             writeln!(self.out, "{:indent$}{:begin$}{line}", "", "")?;
         }
         Ok(())
+    }
+
+    /// Writes text from the margin; further lines are indented.
+    pub(super) fn hanging(&mut self, text: &str, hanging: usize) -> io::Result<()> {
+        self.write(LabelColumn { indent: 0, width: 0 }, "", text, hanging)
     }
 
     /// Writes several texts behind one label, each on a line of its own. Where there are more than
@@ -112,11 +119,21 @@ impl<'a> LabelledLines<'a> {
         let LabelColumn { indent, width } = column;
         let shown = escape_control(command);
         if indent + width + shown.width() <= self.width {
-            writeln!(self.out, "{:indent$}{label:width$}{shown}", "")?;
+            let gap = width.saturating_sub(label.width());
+            let label = self.paint.label(label);
+            writeln!(self.out, "{:indent$}{label}{:gap$}{shown}", "", "")?;
             return self.labelled(column, "", effect);
         }
         self.labelled(column, label, effect)?;
         writeln!(self.out, "{:indent$}  {shown}", "")
+    }
+
+    /// Writes the line that begins a finding.
+    pub(super) fn finding(&mut self, severity: &str, id: &str, verdict: &str) -> io::Result<()> {
+        let known = Severity::parse(severity);
+        let severity = known.map(|it| self.paint.severity(Some(it), 0));
+        let (severity, id) = (severity.unwrap_or_default(), self.paint.strong(id));
+        writeln!(self.out, "{severity} {id} ({verdict})")
     }
 
     /// Writes the object and its state: in one line, if they fit.
@@ -155,7 +172,9 @@ mod tests {
 
     fn written(width: usize, write: impl FnOnce(&mut LabelledLines) -> io::Result<()>) -> String {
         let mut out = Vec::new();
-        write(&mut LabelledLines::new(&mut out, width)).expect("because memory does not fail");
+        let paint = Paint { colour: false };
+        write(&mut LabelledLines::new(&mut out, width, paint))
+            .expect("because memory does not fail");
         String::from_utf8(out).expect("because it is text")
     }
 

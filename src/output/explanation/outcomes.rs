@@ -21,14 +21,25 @@ pub(super) fn print(lines: &mut LabelledLines, outcomes: &[Outcome]) -> io::Resu
     let keeps =
         |of_one: &[Outcome]| of_one.iter().all(|it| it.then == "kept" && it.when != DELETED);
     let by_operation = || outcomes.chunk_by(|a, b| a.when == b.when);
+    // Operations with the same effects are told together.
+    let mut told: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
     for of_one in by_operation().filter(|it| !keeps(it)) {
         let Some(first) = of_one.first() else { continue };
-        let label = match &*first.when {
-            DELETED => "If deleted:".to_owned(),
-            when => format!("If {when}:"),
-        };
         let texts = if of_one.len() < MANY { one_by_one(of_one) } else { in_groups(of_one) };
-        lines.list(BOTTOM, &label, texts)?;
+        match told.iter_mut().find(|(when, known)| *known == texts && !when.contains(&DELETED)) {
+            Some((when, _)) => when.push(&first.when),
+            None => told.push((vec![&first.when], texts)),
+        }
+    }
+    for (when, texts) in told {
+        if when == [DELETED] {
+            lines.list(BOTTOM, "If deleted:", texts)?;
+            continue;
+        }
+        let mut texts = texts.into_iter();
+        let first = texts.next().unwrap_or_default();
+        lines.hanging(&format!("If {}: {first}", when.join(", or ")), BOTTOM.width)?;
+        lines.list(BOTTOM, "", texts)?;
     }
     let kept: Vec<_> = by_operation().filter(|it| keeps(it)).filter_map(<[_]>::first).collect();
     let Some(first) = kept.first() else { return Ok(()) };

@@ -6,7 +6,8 @@ use super::lines::{BOTTOM, LabelColumn, LabelledLines};
 use super::{Explanation, LastError, outcomes};
 use crate::model::shorten;
 use crate::output::report::short_name;
-use crate::output::wire::{Finding, Gap};
+use crate::output::screen::{Paint, QUOTED_ERROR};
+use crate::output::wire::{CausedBy, Finding, Gap};
 
 /// The labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
@@ -22,12 +23,12 @@ const COMPLETE: &str = "--complete ";
 const SUMMARY: usize = 160;
 
 impl Explanation {
-    /// Prints it for people, no wider than `width` where words allow it.
+    /// Prints it for people, no wider than `width` where words allow it, in colour if that is wanted.
     ///
     /// # Errors
     /// When writing fails.
-    pub fn print(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
-        let mut lines = LabelledLines::new(out, width.max(40));
+    pub fn print(&self, out: &mut dyn Write, width: usize, colour: bool) -> io::Result<()> {
+        let mut lines = LabelledLines::new(out, width.max(40), Paint { colour });
         let lines = &mut lines;
         lines.head(&short_name(&self.object), &self.status)?;
         self.fields(lines)?;
@@ -59,9 +60,18 @@ impl Explanation {
         let mut told: Vec<String> = Vec::new();
         for (index, finding) in self.findings.iter().enumerate() {
             lines.gap()?;
-            let verdict = &finding.verdict.state;
-            lines.text(0, &format!("{} {} ({verdict})", finding.severity, finding.id))?;
-            lines.text(2, &sentence(&finding.summary))?;
+            lines.finding(&finding.severity, &finding.id, &finding.verdict.state)?;
+            // An error that stands beneath is not quoted.
+            let summary = match finding.summary.split_once(QUOTED_ERROR) {
+                Some((before, _)) if index == 0 && self.errors.iter().any(|it| it.is_error) => {
+                    before
+                }
+                _ => &finding.summary,
+            };
+            lines.text(2, &sentence(summary))?;
+            // The most direct one comes first; its own causes stand with it.
+            let cause = finding.caused_by.iter().take(1).map(|it| self.cause(it));
+            lines.list(UNDER, "Cause:", cause)?;
             if index == 0 {
                 self.details(lines, UNDER)?;
             }
@@ -114,9 +124,26 @@ impl Explanation {
         format!("{whose}{reason}{message}{}", times(error))
     }
 
+    /// A finding that explains another: about the object itself, or with the summary of its own.
+    fn cause(&self, cause: &CausedBy) -> String {
+        if cause.object == self.object {
+            return cause.id.clone();
+        }
+        let object = short_name(&cause.object);
+        match self.related.iter().find(|it| is(it, cause)) {
+            Some(found) => {
+                let summary = shorten(&found.summary, SUMMARY);
+                format!("{object} {}: {summary}", cause.id)
+            }
+            None => format!("{object} {}", cause.id),
+        }
+    }
+
     fn related(&self, lines: &mut LabelledLines) -> io::Result<()> {
         let mut groups: Vec<(&Finding, usize)> = Vec::new();
-        for finding in &self.related {
+        let causes = || self.findings.iter().flat_map(|it| &it.caused_by);
+        let others = self.related.iter().filter(|it| !causes().any(|cause| is(it, cause)));
+        for finding in others.clone() {
             match groups.iter_mut().find(|(first, _)| alike(first, finding)) {
                 Some((_, count)) => *count += 1,
                 None => groups.push((finding, 1)),
@@ -132,7 +159,8 @@ impl Explanation {
             let summary = shorten(&finding.summary, SUMMARY);
             format!("{} {object}{others} {}: {summary}", finding.severity, finding.id)
         };
-        let left = self.related_total.saturating_sub(shown);
+        let causes = self.related.len() - others.count();
+        let left = self.related_total.saturating_sub(shown + causes);
         let left = (left > 0).then(|| format!("and {left} more findings (see `audit`)"));
         lines.list(BOTTOM, "Also:", groups.iter().take(RELATED).map(line).chain(left))
     }
@@ -142,7 +170,11 @@ impl Explanation {
             return Ok(());
         }
         if self.used_by.is_empty() {
-            return lines.labelled(BOTTOM, "Used by:", "none found (custom resources not checked)");
+            let none = match self.gaps.is_empty() {
+                true => "none found (custom resources not checked)",
+                false => "none found in what was read (custom resources not checked)",
+            };
+            return lines.labelled(BOTTOM, "Used by:", none);
         }
         let user = |user: &super::User| format!("{}: {}", short_name(&user.object), user.how);
         let left = self.used_by.len().saturating_sub(USERS);
@@ -173,10 +205,11 @@ fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     let whole: Vec<_> = gaps.iter().filter(|it| it.namespace.is_none()).collect();
     for gap in &gaps {
+        let resource = spoken(&gap.resource);
         let named = match &gap.namespace {
             Some(_) if whole.iter().any(|it| it.resource == gap.resource) => continue,
-            Some(namespace) => format!("{} in {namespace}", gap.resource),
-            None => gap.resource.clone(),
+            Some(namespace) => format!("{resource} in {namespace}"),
+            None => resource.to_owned(),
         };
         if !what.contains(&named) {
             what.push(named);
@@ -187,6 +220,15 @@ fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
     }
     let settles = if reason.ends_with(COMPLETE) { kinds.join(",") } else { String::new() };
     format!("{}: {reason}{settles}", what.join(", "))
+}
+
+/// The name of a resource for people, where its API name is not about what was asked.
+fn spoken(resource: &str) -> &str {
+    match resource {
+        "partialobjectmetadata" => "owners of claims",
+        "subjectaccessreviews" => "permissions of controllers",
+        other => other,
+    }
 }
 
 /// What to do about a finding, unless that was said before.
@@ -211,6 +253,11 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
     }
     told.push(text.clone());
     lines.labelled(UNDER, label, text)
+}
+
+/// Whether a finding is the one that explains another.
+fn is(finding: &Finding, cause: &CausedBy) -> bool {
+    finding.id == cause.id && finding.object == cause.object
 }
 
 /// Whether two findings are told in one line.

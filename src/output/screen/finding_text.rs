@@ -7,7 +7,7 @@ use crate::model::escape_control;
 const KEPT: usize = 2_000;
 
 /// How a summary quotes the last error.
-const QUOTED_ERROR: &str = " (last error: ";
+pub const QUOTED_ERROR: &str = " (last error: ";
 
 /// Stand for the finding's object in the ways in which texts name it. Cluster text cannot hold
 /// them: they are control characters.

@@ -13,8 +13,9 @@ mod lines;
 use self::{
     entry::{Entry, Listed, entries},
     finding_text::FindingText,
-    lines::{Paint, bounded, broken, command_lines, shortened},
+    lines::{bounded, broken, command_lines, shortened},
 };
+pub(super) use self::{finding_text::QUOTED_ERROR, lines::Paint};
 use super::{
     cells::{age_cell, short_name},
     wire::{Finding, ObjectReference},

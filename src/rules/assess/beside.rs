@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Assessor, about, exempt, judge, object_key};
 use crate::cluster::{Cluster, Cx, Subject, Unseen};
-use crate::model::{Finding, RuleId, Settings};
+use crate::model::{CausedBy, Finding, RuleId, Settings};
 
 /// The findings about one subject, and what could not be judged about it.
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ impl Assessor {
         for finding in &mut found.findings {
             finding.caused_by = self.caused_by(&cx, subject, finding.rule);
         }
-        // What follows from another finding is repaired with that one.
-        found.findings.sort_by_key(|finding| (!finding.caused_by.is_empty(), finding.severity));
+        found.findings.sort_by_key(|finding| finding.severity);
+        causes_first(&mut found.findings);
         found
     }
 
@@ -64,8 +64,29 @@ impl Assessor {
         let count = cases.len();
         let cx = Cx::new(cluster, settings, &self.facts);
         let judged = cases.into_iter().take(most);
-        let judged =
-            judged.filter_map(|(_, rule, subject)| judge(&cx, cluster, subject, rule).finding);
+        let judged = judged.filter_map(|(_, rule, subject)| {
+            let mut finding = judge(&cx, cluster, subject, rule).finding?;
+            finding.caused_by = self.caused_by(&cx, subject, rule.id);
+            Some(finding)
+        });
         (judged.collect(), count)
+    }
+}
+
+/// Moves each finding that explains others before the first of them.
+fn causes_first(findings: &mut Vec<Finding>) {
+    // Causes have causes, but not in a circle: as many rounds as findings suffice in any case.
+    for _ in 0..findings.len() {
+        let explains = |cause: &Finding, it: &Finding| {
+            let same = |by: &CausedBy| by.rule == cause.rule && by.object == cause.object;
+            it.caused_by.iter().any(same)
+        };
+        let misplaced = findings.iter().enumerate().find_map(|(index, cause)| {
+            let first = findings[..index].iter().position(|it| explains(cause, it))?;
+            Some((index, first))
+        });
+        let Some((index, first)) = misplaced else { return };
+        let cause = findings.remove(index);
+        findings.insert(first, cause);
     }
 }

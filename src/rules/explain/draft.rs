@@ -157,3 +157,12 @@ pub(super) fn lasting(cx: &Cx, age: &Age) -> Option<String> {
         }
     })
 }
+
+/// A number of things, of which only the first word has a plural: `2 pods with claims`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match (count, what.split_once(' ')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some((noun, rest))) => format!("{count} {noun}s {rest}"),
+        (_, None) => format!("{count} {what}s"),
+    }
+}

@@ -4,6 +4,7 @@
 //! Nothing is decided here: the texts are built from the facts that rules and remedies use.
 
 mod attachment;
+mod attributes_class;
 mod claim;
 mod class;
 mod controller;
@@ -24,7 +25,7 @@ use crate::cluster::{Cx, Subject, Unseen};
 use crate::model::{Bytes, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver};
 
 /// The kinds that can be explained, in the order in which they are listed to users.
-pub const EXPLAINED: [Kind; 10] = [
+pub const EXPLAINED: [Kind; 11] = [
     Kind::PersistentVolume,
     Kind::PersistentVolumeClaim,
     Kind::StatefulSet,
@@ -33,6 +34,7 @@ pub const EXPLAINED: [Kind; 10] = [
     Kind::VolumeSnapshot,
     Kind::VolumeSnapshotContent,
     Kind::StorageClass,
+    Kind::VolumeAttributesClass,
     Kind::CsiDriver,
     Kind::Namespace,
 ];
@@ -131,6 +133,9 @@ pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
         (Some(Subject::Attachment(id)), ..) => attachment::explain(cx, cluster.attachment_at(*id)?),
         (Some(Subject::Pod(id)), ..) => pod::explain(cx, cluster.pod_at(*id)?),
         (Some(Subject::Class(id)), ..) => class::explain(cx, cluster.class_at(*id)?),
+        (Some(Subject::AttributesClass(id)), ..) => {
+            attributes_class::explain(cx, cluster.attributes_class_at(*id)?)
+        }
         (Some(Subject::Snapshot(id)), ..) => snapshot::of_content(cx, cluster.snapshot_at(*id)?),
         (Some(Subject::Driver(name)), ..) => driver::explain(cx, name),
         (_, Kind::VolumeSnapshot, Some(namespace)) => {
@@ -138,7 +143,7 @@ pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
             snapshot::explain(cx, found.ok().flatten()?)
         }
         (_, Kind::Namespace, _) => namespace::explain(cx, &Text::from(&*key.name)),
-        (None | Some(Subject::AttributesClass(_) | Subject::Backend(_)), ..) => return None,
+        (None | Some(Subject::Backend(_)), ..) => return None,
     };
     Some(draft.done(subject))
 }

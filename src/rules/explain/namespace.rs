@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ObjectEffect;
-use super::draft::ExplanationDraft;
+use super::draft::{ExplanationDraft, counted};
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, CLONE_SOURCE, DataEffect, PVC_PROTECTION, SNAPSHOT_SOURCE};
 use crate::model::{
@@ -45,13 +45,26 @@ pub(super) fn explain(cx: &Cx, name: &Text) -> ExplanationDraft {
     ];
     let shown: Vec<_> =
         numbers.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(n, what)).collect();
-    let is_empty = shown.is_empty();
-    draft.status(if is_empty { "no storage in use".to_owned() } else { shown.join(", ") });
+    let all_read = draft.explanation.unseen.is_empty();
+    draft.status(match (shown.is_empty(), all_read) {
+        (true, true) => "no storage in use".to_owned(),
+        (true, false) => "what it holds was not read".to_owned(),
+        (false, true) => shown.join(", "),
+        (false, false) => format!("{}, not everything was read", shown.join(", ")),
+    });
     draft.show("claims", claims.len().to_string());
     draft.show("volumesnapshots", snapshots.len().to_string());
-    if is_empty {
+    if shown.is_empty() && all_read {
         draft.note(
             "it has no claim, no pod with a claim and no VolumeSnapshot; whether it exists was not asked",
+        );
+    }
+    if !all_read {
+        draft.outcome(
+            DELETED,
+            None,
+            "unknown",
+            "more than is listed here may be destroyed: not everything could be read",
         );
     }
     for claim in &claims {
@@ -90,14 +103,6 @@ fn hangs_on(cx: &Cx, name: &Text, draft: &mut ExplanationDraft) {
     draft.hangs_on(contents.map(|(id, _)| Subject::Snapshot(id)));
 }
 
-fn counted(count: usize, what: &str) -> String {
-    match (count, what.split_once(' ')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some((noun, rest))) => format!("{count} {noun}s {rest}"),
-        (_, None) => format!("{count} {what}s"),
-    }
-}
-
 /// Effects in the order of what is lost.
 fn rank(effect: &ObjectEffect) -> usize {
     const ORDER: [&str; 10] = [
@@ -112,7 +117,11 @@ fn rank(effect: &ObjectEffect) -> usize {
         "kept",
         "blocked",
     ];
-    ORDER.iter().position(|it| *it == effect.then).unwrap_or(ORDER.len())
+    // What qualifies all others comes first.
+    if effect.object.is_none() {
+        return 0;
+    }
+    1 + ORDER.iter().position(|it| *it == effect.then).unwrap_or(ORDER.len())
 }
 
 /// Adds what happens to the data of a claim.
@@ -147,9 +156,11 @@ fn details(claim: &Claim, volume: &Volume) -> String {
 /// Adds what happens to a snapshot at the storage backend.
 fn of_snapshot(cx: &Cx, snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
     let Some(name) = &snapshot.content else { return };
-    let mut contents = cx.cluster().snapshots().map(|(_, it)| it);
-    let content =
-        contents.find(|it| it.kind == Kind::VolumeSnapshotContent && it.metadata.name == *name);
+    let key = ObjectKey::cluster_wide(Kind::VolumeSnapshotContent, name);
+    let content = match cx.cluster().subject(&key) {
+        Some(Subject::Snapshot(id)) => cx.cluster().snapshot_at(id),
+        _ => None,
+    };
     let object = Some(snapshot.object());
     let source = snapshot.source_claim.as_ref();
     let source = source.map_or_else(String::new, |it| format!(" of claim {it}"));

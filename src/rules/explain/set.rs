@@ -1,6 +1,6 @@
 //! Explanation of a `StatefulSet`: the effects of operations on its claims.
 
-use super::draft::ExplanationDraft;
+use super::draft::{ExplanationDraft, counted};
 use super::error;
 use crate::cluster::Cx;
 use crate::facts::retention::{
@@ -93,9 +93,8 @@ fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut Explanati
 /// Adds the line that says its state, and the fields that matter.
 fn status(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
     let wanted = set.replicas.unwrap_or(1);
-    let plural = |n: i32| if n == 1 { "" } else { "s" };
-    let pods = set.pods;
-    draft.status(format!("{wanted} replica{} wanted, {pods} pod{}", plural(wanted), plural(pods)));
+    let count = |n: i32, what| counted(usize::try_from(n).unwrap_or_default(), what);
+    draft.status(format!("{}, {}", count(wanted, "replica wanted"), count(set.pods, "pod")));
     draft.terminating(cx, set.metadata.deleting);
     let templates: Vec<_> = set.templates.iter().map(|it| &*it.name).collect();
     let none = "none".to_owned();
