@@ -50,6 +50,11 @@ pub static CAUSES: &[Cause] = &[
     },
     Cause { cause: "va-orphan-pv-missing", link: Link::Itself, effects: &["va-stuck-detaching"] },
     Cause {
+        cause: "va-node-missing",
+        link: Link::NodeOfAttachment,
+        effects: &["va-stuck-detaching"],
+    },
+    Cause {
         cause: "va-stuck-detaching",
         link: Link::AttachmentsOfVolume,
         effects: &["pv-released-still-attached", "pv-stuck-attacher-finalizer"],

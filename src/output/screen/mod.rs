@@ -27,6 +27,8 @@ const LISTED: usize = 10;
 const NAMED: usize = 3;
 /// The longest name that is printed: no object of a cluster has a longer one.
 const LONGEST_NAME: usize = 400;
+/// Columns of an error: three lines of a narrow screen.
+const LONGEST_ERROR: usize = 200;
 /// Before the object on its line.
 const INDENT: &str = "                         ";
 
@@ -149,8 +151,7 @@ impl Page<'_> {
             }
         }
         if let Some(error) = &text.error {
-            let columns = 130.max(width - 7);
-            self.labelled("Error:", &bounded(&spoken(error), columns))?;
+            self.labelled("Error:", &bounded(&spoken(error), LONGEST_ERROR))?;
         }
         for cause in &entry.unfolded_causes {
             self.labelled("Cause:", cause)?;

@@ -14,6 +14,9 @@ pub enum Link {
     /// The same claim, whose selected node does not exist. A node that is only cordoned does not
     /// keep a provisioner from working.
     NodeOfClaim,
+    /// The same attachment, if the driver cannot detach it because of its node. Most drivers detach
+    /// also from a machine that does not exist any more.
+    NodeOfAttachment,
     /// The driver whose csi-provisioner deletes the volume.
     DriverOfVolume,
     /// The same driver, where its csi-provisioner deletes volumes and cannot remove its finalizer.
@@ -49,7 +52,7 @@ impl Link {
                 cluster.claim_at(*id).map(|it| self.of_claim(cx, it, subject))
             }
             (_, Subject::Attachment(id)) => {
-                cluster.attachment_at(*id).map(|it| self.of_attachment(cx, it))
+                cluster.attachment_at(*id).map(|it| self.of_attachment(cx, it, subject))
             }
             (_, Subject::Pod(id)) => cluster.pod_at(*id).map(|it| self.of_pod(cx, it)),
             _ => None,
@@ -95,8 +98,13 @@ impl Link {
         }
     }
 
-    fn of_attachment(self, cx: &Cx, attachment: &Attachment) -> Vec<Subject> {
+    fn of_attachment(self, cx: &Cx, attachment: &Attachment, itself: &Subject) -> Vec<Subject> {
         match self {
+            Self::NodeOfAttachment => {
+                let error = attachment.detach_error.as_deref();
+                let told = error.is_some_and(|error| error.contains(&*attachment.node));
+                if told { vec![itself.clone()] } else { Vec::new() }
+            }
             Self::AttacherOfObject => absent_attacher(cx, &attachment.attacher),
             _ => Vec::new(),
         }
