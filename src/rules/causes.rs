@@ -115,8 +115,8 @@ pub static CAUSES: &[Cause] = &[
     },
     Cause {
         cause: "pvc-held-by-completed-pods",
-        link: Link::Itself,
-        effects: &["pvc-terminating-in-use"],
+        link: Link::ClaimOfVolume,
+        effects: &["pv-terminating-bound"],
     },
     Cause { cause: "pvc-lost", link: Link::ClaimsOfPod, effects: &["pod-waiting-for-volume"] },
     Cause {

@@ -29,6 +29,8 @@ pub enum Link {
     ProvisionerOfClaim,
     /// The volume that the claim names.
     VolumeOfClaim,
+    /// The claim that the volume is bound to.
+    ClaimOfVolume,
     /// The attachments of the volume.
     AttachmentsOfVolume,
     /// The claims of the pod, without those that wait for the pod.
@@ -73,6 +75,14 @@ impl Link {
             }
             Self::AttacherOfObject => {
                 facts::attacher_of(volume).map(|it| absent_attacher(cx, &it)).unwrap_or_default()
+            }
+            Self::ClaimOfVolume => {
+                let bound = volume.claim_ref.as_ref();
+                let claim = bound.and_then(|it| cx.claim(&it.key).ok().flatten().zip(Some(it)));
+                let its = claim.filter(|(claim, bound)| claim.metadata.uid == bound.uid);
+                its.and_then(|(claim, _)| cx.cluster().subject(&claim.object().key))
+                    .into_iter()
+                    .collect()
             }
             Self::AttachmentsOfVolume => attachments(cx, volume.name(), |_| true),
             _ => Vec::new(),
