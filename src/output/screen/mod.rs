@@ -8,15 +8,14 @@ use std::io::{self, Write};
 
 mod entry;
 mod finding_text;
-mod lines;
 
 use self::{
     entry::{Entry, Listed, entries},
     finding_text::FindingText,
-    lines::{Paint, bounded, broken, command_lines, shortened},
 };
 use super::{
     cells::{age_cell, short_name},
+    lines::{LONGEST_NAME, Paint, bounded, broken, command_lines, shortened},
     wire::{Finding, ObjectReference},
 };
 use crate::model::{Severity, escape_control};
@@ -25,8 +24,6 @@ use crate::model::{Severity, escape_control};
 const LISTED: usize = 10;
 /// Objects that wait for a finding and are named; of more, their number.
 const NAMED: usize = 3;
-/// The longest name that is printed: no object of a cluster has a longer one.
-const LONGEST_NAME: usize = 400;
 /// Columns of an error: three lines of a narrow screen.
 const LONGEST_ERROR: usize = 200;
 /// Before the object on its line.

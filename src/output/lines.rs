@@ -5,6 +5,9 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::model::Severity;
 
+/// The longest name that is printed: no object of a cluster has a longer one.
+pub const LONGEST_NAME: usize = 400;
+
 /// Colours, where they are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint {
