@@ -39,7 +39,7 @@ impl Paint {
         let style = match label.trim_end() {
             "Error:" => AnsiColor::Red.on_default(),
             "Next:" => AnsiColor::Green.on_default(),
-            "Blocked:" | "Not read:" => AnsiColor::Yellow.on_default(),
+            "Blocked:" | "Unknown:" => AnsiColor::Yellow.on_default(),
             _ => Style::new(),
         };
         let (word, gap) = label.split_at(label.trim_end().len());

@@ -70,7 +70,7 @@ impl FindingText {
     pub fn label(&self) -> &'static str {
         match &*self.state {
             "blocked" => "Blocked:",
-            "unseen" => "Not read:",
+            "unseen" => "Unknown:",
             _ => "Next:",
         }
     }
