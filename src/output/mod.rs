@@ -1,6 +1,7 @@
 //! Output: the public shapes (`wire`), what fills them (`publish`, `writing`), and one file per format.
 
 mod cells;
+mod lines;
 pub(crate) mod columns;
 pub mod explanation;
 pub(crate) mod format;

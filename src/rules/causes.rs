@@ -50,6 +50,11 @@ pub static CAUSES: &[Cause] = &[
     },
     Cause { cause: "va-orphan-pv-missing", link: Link::Itself, effects: &["va-stuck-detaching"] },
     Cause {
+        cause: "va-node-missing",
+        link: Link::NodeOfAttachment,
+        effects: &["va-stuck-detaching"],
+    },
+    Cause {
         cause: "va-stuck-detaching",
         link: Link::AttachmentsOfVolume,
         effects: &["pv-released-still-attached", "pv-stuck-attacher-finalizer"],
@@ -102,6 +107,11 @@ pub static CAUSES: &[Cause] = &[
         cause: "pv-pending-too-long",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
+    },
+    Cause {
+        cause: "pvc-held-by-completed-pods",
+        link: Link::ClaimOfVolume,
+        effects: &["pv-terminating-bound"],
     },
     Cause { cause: "pvc-lost", link: Link::ClaimsOfPod, effects: &["pod-waiting-for-volume"] },
     Cause {

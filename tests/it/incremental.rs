@@ -52,6 +52,8 @@ struct Count {
     batches: u32,
     looks: u64,
     fixable: u32,
+    /// Findings that another one explains.
+    caused: usize,
 }
 
 #[test]
@@ -74,12 +76,13 @@ fn incremental_judgement_is_full_judgement() {
             Err(TestError::Abort(reason)) => panic!("SEED={seed}: {reason}"),
         }
     }
-    let Count { cases, batches, looks, fixable } = count.into_inner();
+    let Count { cases, batches, looks, fixable, caused } = count.into_inner();
     let said = writeln!(
         std::io::stderr(),
-        "SEED={seed}: {cases} cases, {batches} batches, {looks} looks, {fixable} fixable volumes"
+        "SEED={seed}: {cases} cases, {batches} batches, {looks} looks, {fixable} fixable volumes, {caused} findings with a cause"
     );
     said.expect("stderr is open");
+    assert!(caused > 0, "no finding had a cause: nothing is proven");
     assert!(fixable > cases / 20, "only {fixable} fixable volumes: nothing is proven");
 }
 
@@ -145,6 +148,7 @@ fn hold(case: &Case, count: &mut Count) -> Held {
         same_as_full_pass(&assessor, &cluster, &settings)?;
         count.batches += 1;
         count.looks += looks.count();
+        count.caused += assessor.totals(&cluster, &settings).caused;
         count.fixable += nothing_in_use_is_reclaimed(&cluster, &settings, &mirror)?;
     }
     count.cases += 1;

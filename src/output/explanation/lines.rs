@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::model::{Severity, escape_control, shorten};
-use crate::output::{report::wrap, screen::Paint};
+use crate::output::{lines::Paint, report::wrap};
 
 /// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
 const LONGEST: usize = 600;

@@ -50,13 +50,18 @@ impl FindingText {
             let beginning: String = error.chars().take(40).collect();
             summary.contains(&beginning)
         };
+        let error = error.filter(|error| !quoted(error));
+        let mut next = marked(&plain(&finding.verdict.reason));
+        if let Some(error) = &error {
+            next = without(&next, error);
+        }
         Self {
-            error: error.filter(|error| !quoted(error)),
+            error,
             id: finding.id.clone(),
             command: command.map(marked),
             state: finding.verdict.state.clone(),
             names: names(&any_name(object), kind),
-            next: marked(&plain(&finding.verdict.reason)),
+            next,
             summary,
         }
     }
@@ -65,7 +70,7 @@ impl FindingText {
     pub fn label(&self) -> &'static str {
         match &*self.state {
             "blocked" => "Blocked:",
-            "unseen" => "Not read:",
+            "unseen" => "Unknown:",
             _ => "Next:",
         }
     }
@@ -204,6 +209,14 @@ fn without_time(value: &str) -> (&str, bool) {
         None => before.trim_end().trim_end_matches("at").trim_end().trim_end_matches(','),
     };
     (cut.trim_end(), true)
+}
+
+/// A reason without the error that it quotes, which stands above it.
+fn without(reason: &str, error: &str) -> String {
+    if error.len() < 20 {
+        return reason.to_owned(); // It takes no more room than to say so.
+    }
+    reason.replace(&format!(": {error}"), " (see Error)").replace(error, "(see Error)")
 }
 
 /// An error without the wrapping of gRPC: `NotFound: no such volume`.

@@ -8,16 +8,15 @@ use std::io::{self, Write};
 
 mod entry;
 mod finding_text;
-mod lines;
 
+pub(super) use self::finding_text::QUOTED_ERROR;
 use self::{
     entry::{Entry, Listed, entries},
     finding_text::FindingText,
-    lines::{bounded, broken, command_lines, shortened},
 };
-pub(super) use self::{finding_text::QUOTED_ERROR, lines::Paint};
 use super::{
     cells::{age_cell, short_name},
+    lines::{LONGEST_NAME, Paint, bounded, broken, command_lines, shortened},
     wire::{Finding, ObjectReference},
 };
 use crate::model::{Severity, escape_control};
@@ -26,8 +25,8 @@ use crate::model::{Severity, escape_control};
 const LISTED: usize = 10;
 /// Objects that wait for a finding and are named; of more, their number.
 const NAMED: usize = 3;
-/// The longest name that is printed: no object of a cluster has a longer one.
-const LONGEST_NAME: usize = 400;
+/// Columns of an error: three lines of a narrow screen.
+const LONGEST_ERROR: usize = 200;
 /// Before the object on its line.
 const INDENT: &str = "                         ";
 
@@ -150,8 +149,7 @@ impl Page<'_> {
             }
         }
         if let Some(error) = &text.error {
-            let columns = 130.max(width - 7);
-            self.labelled("Error:", &bounded(&spoken(error), columns))?;
+            self.labelled("Error:", &bounded(&spoken(error), LONGEST_ERROR))?;
         }
         for cause in &entry.unfolded_causes {
             self.labelled("Cause:", cause)?;

@@ -160,6 +160,18 @@ fn errors_are_those_of_the_evidence_without_wrapping_and_time() {
 }
 
 #[test]
+fn a_reason_does_not_repeat_the_error() {
+    let error = "rpc error: code = Internal desc = the device is busy, ask again";
+    let mut it = finding("va-stuck-detaching", "high", "VolumeAttachment", "csi-1");
+    let (object, field) = ("va/csi-1".to_owned(), "status.detachError.message".to_owned());
+    it.evidence.push(Evidence { object, field, value: error.to_owned() });
+    it.verdict.reason = format!("external-attacher fails: {error}; it retries");
+    let lines = shown(vec![it], 80);
+    assert_eq!(lines[2], "    Error: Internal: the device is busy, ask again");
+    assert_eq!(lines[3], "    Next:  external-attacher fails (see Error); it retries");
+}
+
+#[test]
 fn hostile_text_stays_on_its_lines() {
     let hostile = "\u{1b}[2J\u{202e}שלום \n\u{1}".to_owned();
     let long = format!("{hostile}{}", "x".repeat(64 << 10));
@@ -170,7 +182,8 @@ fn hostile_text_stays_on_its_lines() {
     it.evidence.push(Evidence { object, field, value: format!("y{long}") });
     for width in [40, 80, 120, 400] {
         let lines = shown(vec![it.clone()], width);
-        assert!(lines.len() <= 1 + 4 + 5 + 4, "{}", lines.len());
+        // The object, the summary, the error, the next step.
+        assert!(lines.len() <= 1 + 4 + 8 + 5, "{}", lines.len());
         for line in &lines {
             assert!(line.width() <= usize::from(width).max(60), "{width}: {line}");
             assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");

@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::super::lines::{LONGEST_NAME, bounded, shortened};
 use super::super::report::{resource_name, short_name, wrap};
 use super::super::wire::ObjectReference;
 use super::plan::{HeldFinalizer, Plan, PlannedChange, RefusedChange};
 use super::receipt::Receipt;
 use crate::model::{escape_control, format_age};
+
+/// So much of a sentence is printed. None is longer, but for messages in status fields, which may have any length.
+const LONGEST: usize = 2_000;
 
 /// Prints what would be changed: changes with the same risk and the same undo together.
 ///
@@ -131,8 +135,8 @@ fn one_change(
 
 /// A sentence at the margin, after its label.
 fn labelled(out: &mut dyn Write, label: &str, text: &str, width: usize) -> io::Result<()> {
-    let text = format!("{label}: {text}.");
-    for (index, line) in wrap(&escape_control(&text), width.max(40) - 2).iter().enumerate() {
+    let text = format!("{label}: {}.", shortened(&escape_control(text), LONGEST));
+    for (index, line) in wrap(&text, width.max(40) - 2).iter().enumerate() {
         writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
     }
     Ok(())
@@ -229,11 +233,11 @@ pub fn receipt_totals(receipt: &Receipt) -> String {
 }
 
 fn named(name: &str) -> String {
-    escape_control(name).into_owned()
+    bounded(&escape_control(name), LONGEST_NAME)
 }
 
 fn indented(out: &mut dyn Write, text: &str, width: usize) -> io::Result<()> {
-    for line in wrap(&escape_control(text), width.max(40) - 4) {
+    for line in wrap(&shortened(&escape_control(text), LONGEST), width.max(40) - 4) {
         writeln!(out, "    {line}")?;
     }
     Ok(())
@@ -288,6 +292,14 @@ mod tests {
     fn what_is_the_same_is_said_once() {
         let text = shown(&[("a", "none", "never"), ("a", "none", "never")]);
         assert!(text.ends_with("pv-1\nEach: a.\nRisk: none.\nUndo: never.\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_very_long_is_cut() {
+        let long = "x ".repeat(64 << 10);
+        let text = shown(&[(&*long, "\u{1b}[2Jnone", "never")]);
+        assert!(text.len() < 3_000, "{}", text.len());
+        assert!(text.contains("Risk: \\u{1b}[2Jnone."), "{text}");
     }
 
     /// However changes differ, risk and undo of each are shown before the question.

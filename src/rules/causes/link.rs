@@ -11,6 +11,9 @@ use crate::model::{
 pub enum Link {
     /// The same object.
     Itself,
+    /// The same attachment, if the driver cannot detach it because of its node. Most drivers detach
+    /// also from a machine that does not exist any more.
+    NodeOfAttachment,
     /// The driver whose csi-provisioner deletes the volume.
     DriverOfVolume,
     /// The same driver, where its csi-provisioner deletes volumes and cannot remove its finalizer.
@@ -23,6 +26,8 @@ pub enum Link {
     ProvisionerOfClaim,
     /// The volume that the claim names.
     VolumeOfClaim,
+    /// The claim that the volume is bound to.
+    ClaimOfVolume,
     /// The attachments of the volume.
     AttachmentsOfVolume,
     /// The claims of the pod, without those that wait for the pod.
@@ -44,7 +49,7 @@ impl Link {
             (_, Subject::Volume(id)) => cluster.volume_at(*id).map(|it| self.of_volume(cx, it)),
             (_, Subject::Claim(id)) => cluster.claim_at(*id).map(|it| self.of_claim(cx, it)),
             (_, Subject::Attachment(id)) => {
-                cluster.attachment_at(*id).map(|it| self.of_attachment(cx, it))
+                cluster.attachment_at(*id).map(|it| self.of_attachment(cx, it, subject))
             }
             (_, Subject::Pod(id)) => cluster.pod_at(*id).map(|it| self.of_pod(cx, it)),
             _ => None,
@@ -66,6 +71,14 @@ impl Link {
             Self::AttacherOfObject => {
                 facts::attacher_of(volume).map(|it| absent_attacher(cx, &it)).unwrap_or_default()
             }
+            Self::ClaimOfVolume => {
+                let bound = volume.claim_ref.as_ref();
+                let claim = bound.and_then(|it| cx.claim(&it.key).ok().flatten().zip(Some(it)));
+                let its = claim.filter(|(claim, bound)| claim.metadata.uid == bound.uid);
+                its.and_then(|(claim, _)| cx.cluster().subject(&claim.object().key))
+                    .into_iter()
+                    .collect()
+            }
             Self::AttachmentsOfVolume => attachments(cx, volume.name(), |_| true),
             _ => Vec::new(),
         }
@@ -83,8 +96,13 @@ impl Link {
         }
     }
 
-    fn of_attachment(self, cx: &Cx, attachment: &Attachment) -> Vec<Subject> {
+    fn of_attachment(self, cx: &Cx, attachment: &Attachment, itself: &Subject) -> Vec<Subject> {
         match self {
+            Self::NodeOfAttachment => {
+                let error = attachment.detach_error.as_deref();
+                let told = error.is_some_and(|error| error.contains(&*attachment.node));
+                if told { vec![itself.clone()] } else { Vec::new() }
+            }
             Self::AttacherOfObject => absent_attacher(cx, &attachment.attacher),
             _ => Vec::new(),
         }

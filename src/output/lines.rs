@@ -5,6 +5,9 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::model::Severity;
 
+/// The longest name that is printed: no object of a cluster has a longer one.
+pub const LONGEST_NAME: usize = 400;
+
 /// Colours, where they are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint {
@@ -36,7 +39,7 @@ impl Paint {
         let style = match label.trim_end() {
             "Error:" => AnsiColor::Red.on_default(),
             "Next:" => AnsiColor::Green.on_default(),
-            "Blocked:" | "Not read:" => AnsiColor::Yellow.on_default(),
+            "Blocked:" | "Unknown:" => AnsiColor::Yellow.on_default(),
             _ => Style::new(),
         };
         let (word, gap) = label.split_at(label.trim_end().len());
