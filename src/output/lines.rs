@@ -100,7 +100,7 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text, width) {
         match lines.last_mut() {
-            Some(line) if line.width() + 1 + word.width() <= width => {
+            Some(line) if line.width() + 1 + word.width() <= width && !line.ends_with(GOES_ON) => {
                 line.push(' ');
                 line.push_str(&word);
                 continue;
@@ -118,7 +118,10 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text; a command in backticks is one, unless it is wider than a line.
+/// Ends a line of a command that goes on in the next one.
+const GOES_ON: &str = " \\";
+
+/// The words of a text; a command in backticks is one, or one for each line that it takes.
 fn words(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut command: Vec<&str> = Vec::new();
@@ -126,7 +129,7 @@ fn words(text: &str, width: usize) -> Vec<String> {
         let joined = command.join(" ");
         match joined.width() <= width {
             true => words.push(joined),
-            false => words.extend(command.iter().map(|word| (*word).to_owned())),
+            false => words.extend(command_lines(&joined, width)),
         }
         command.clear();
     };
@@ -164,7 +167,7 @@ pub fn command_lines(command: &str, width: usize) -> Vec<String> {
     }
     let last = lines.len() - 1;
     for line in &mut lines[..last] {
-        line.push_str(" \\");
+        line.push_str(GOES_ON);
     }
     lines
 }
@@ -209,7 +212,8 @@ mod tests {
             broken(text, 20),
             ["run", "`kubectl get pv x`:", "it `shows` more,", "`never closed at all"]
         );
-        assert_eq!(broken("run `kubectl get pv x`", 9), ["run", "`kubectl", "get pv x`"]);
+        let text = "run `kubectl get pv one` then";
+        assert_eq!(broken(text, 16), ["run", "`kubectl get \\", "pv one` then"]);
     }
 
     #[test]

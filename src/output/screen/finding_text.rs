@@ -47,7 +47,12 @@ impl FindingText {
             summary.truncate(at); // Its own line has room for more of it.
         }
         let quoted = |error: &String| {
-            let beginning: String = error.chars().take(40).collect();
+            // Without the reason of the event.
+            let message = match error.split_once(": ") {
+                Some((reason, message)) if !reason.contains(' ') => message,
+                _ => error,
+            };
+            let beginning: String = message.chars().take(40).collect();
             summary.contains(&beginning)
         };
         let error = error.filter(|error| !quoted(error));

@@ -27,6 +27,8 @@ const LISTED: usize = 10;
 const NAMED: usize = 3;
 /// Columns of an error: three lines of a narrow screen.
 const LONGEST_ERROR: usize = 200;
+/// Lines of a next step, or of a refusal.
+const ADVICE: usize = 5;
 /// Before the object on its line.
 const INDENT: &str = "                         ";
 
@@ -159,7 +161,7 @@ impl Page<'_> {
         }
         if !text.next.is_empty() {
             let colon = if text.command.is_some() { ":" } else { "" };
-            let next = shortened(&spoken(&text.next), (width - 9) * 3);
+            let next = shortened(&spoken(&text.next), (width - 9) * ADVICE);
             self.labelled(text.label(), &format!("{next}{colon}"))?;
         }
         let Some(command) = &text.command else { return Ok(()) };
