@@ -39,25 +39,25 @@ pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness)
     let node = cx.node(&attachment.node, Kind::VolumeAttachment);
     if attacher == Liveness::Absent {
         return format!(
-            "the attacher of {} is gone: reinstall the driver, and let it detach",
+            "external-attacher of {} is absent: reinstall the driver, so that it detaches the volume",
             attachment.attacher
         );
     }
     if let Some(error) = &attachment.detach_error {
-        return format!("the driver fails to detach it, and is asked again: {error}");
+        return format!("detaching failed, and external-attacher retries: {error}");
     }
     match node {
-        Ok(None) => "its node is gone; the driver has to finish".to_owned(),
+        Ok(None) => "its node does not exist; the driver must finish detaching".to_owned(),
         Ok(Some(node)) if node.out_of_service => {
-            "its node is marked as out of service; the driver has to finish".to_owned()
+            "its node is tainted out-of-service; the driver must finish detaching".to_owned()
         }
         Ok(Some(node)) if !node.ready => {
-            "its node is not Ready: bring it back, or, knowing that it is off, taint it \
+            "its node is not Ready: restart it or, if it is certainly shut down, taint it \
              node.kubernetes.io/out-of-service"
                 .to_owned()
         }
         Ok(Some(_)) | Err(_) => format!(
-            "the driver has to finish: look at the logs of the attacher of {}",
+            "the driver must finish detaching: check the logs of external-attacher of {}",
             attachment.attacher
         ),
     }

@@ -71,8 +71,8 @@ pub(crate) use provisioner::{
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use sharing::{lies, sharing};
 pub(crate) use storage::{
-    Nearness, destruction, is_static, marks_of_others, neighbours, provisioning_family,
-    undecided_identity, wishes_for,
+    Nearness, UNIDENTIFIED, destruction, is_static, marks_of_others, neighbours,
+    provisioning_family, undecided_identity, wishes_for,
 };
 
 use crate::cluster::Cx;

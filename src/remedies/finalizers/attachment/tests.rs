@@ -69,7 +69,7 @@ fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
     let many = FinalizerFixture { named: false, ..with_volume(alive()) };
     refuses(
         ask(many, &row),
-        &["name the attachment: `fix-finalizers volumeattachment/csi-1`", "is alive"],
+        &["name the attachment: `fix-finalizers volumeattachment/csi-1`", "is running"],
     );
 }
 
@@ -101,7 +101,7 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
         let words = [
             "pv/pv-1 is gone, and without it nobody can detach the disk",
             "`fix-finalizers volumeattachment/csi-1 --from FILE`",
-            "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is alive",
+            "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is running",
         ];
         refuses(ask(fixture, &row), &words);
     }
@@ -143,15 +143,15 @@ fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
     for (fixture, words) in [
         (
             with_volume(alive()).with(node()),
-            "the driver has to finish: look at the logs of the attacher",
+            "the driver must finish detaching: check the logs of external-attacher",
         ),
-        (with_volume(alive()), "its node is gone; the driver has to finish"),
+        (with_volume(alive()), "its node does not exist; the driver must finish detaching"),
         (
             with_volume(FinalizerFixture::default()).with(node()),
-            "is gone: reinstall the driver, and let it detach",
+            "is absent: reinstall the driver, so that it detaches",
         ),
     ] {
-        refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is a"]);
+        refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is "]);
     }
 }
 
@@ -177,7 +177,7 @@ fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
     // Not while the volume may be attached, not where a filter chose it, and not immediately.
     refuses(
         ask(fixture.clone(), &attachment(&[OWN, FOREIGN], Some(120))),
-        &["the driver has to finish"],
+        &["the driver must finish detaching"],
     );
     refuses(
         ask(FinalizerFixture { named: false, ..fixture.clone() }, &row),
