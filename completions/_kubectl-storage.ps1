@@ -208,7 +208,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Request lists in pages of this many objects; 0 requests each list whole')
             [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'Repair objects of the whole cluster, which is the default')
             [CompletionResult]::new('--all-namespaces', '--all-namespaces', [CompletionResultType]::ParameterName, 'Repair objects of the whole cluster, which is the default')
-            [CompletionResult]::new('--rolled-back', '--rolled-back', [CompletionResultType]::ParameterName, 'Assert that HonorPVReclaimPolicy is off in kube-controller-manager')
+            [CompletionResult]::new('--rolled-back', '--rolled-back', [CompletionResultType]::ParameterName, 'Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager')
             [CompletionResult]::new('--accept-leak', '--accept-leak', [CompletionResultType]::ParameterName, 'If a removal leaks the backend volume, accept and record that')
             [CompletionResult]::new('--reclaim', '--reclaim', [CompletionResultType]::ParameterName, 'If a removal would leak the backend volume, have its driver delete it afterwards')
             [CompletionResult]::new('--destroy-snapshots', '--destroy-snapshots', [CompletionResultType]::ParameterName, 'Allow destruction of snapshots that are, or may be, destroyed with their volume')

@@ -184,7 +184,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s A -l all-namespaces -d 'Repair objects of the whole cluster, which is the default'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l rolled-back -d 'Assert that HonorPVReclaimPolicy is off in kube-controller-manager'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l rolled-back -d 'Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l accept-leak -d 'If a removal leaks the backend volume, accept and record that'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l reclaim -d 'If a removal would leak the backend volume, have its driver delete it afterwards'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l destroy-snapshots -d 'Allow destruction of snapshots that are, or may be, destroyed with their volume'

@@ -60,7 +60,7 @@ impl ChangeEnd {
                 Self::new(Outcome::Failed, error.to_string()).ends_batch()
             }
             WriteError::Unanswered(detail) => {
-                let detail = format!("whether it was carried out is not known: {detail}");
+                let detail = format!("unknown whether the request took effect: {detail}");
                 Self::new(Outcome::Unanswered, detail).ends_batch()
             }
         }

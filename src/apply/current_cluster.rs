@@ -216,7 +216,10 @@ impl CurrentCluster {
             _ => None,
         };
         let decoding = decoding.ok_or_else(|| {
-            ReadAgainError::Undecodable(format!("nobody reads {} by itself", key.kind))
+            ReadAgainError::Undecodable(format!(
+                "objects of kind {} are not read one by one",
+                key.kind
+            ))
         })?;
         let text = live.to_string();
         let object = (decoding.json)(&text)

@@ -20,8 +20,8 @@ const TRIES: usize = 8;
 const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";
 /// An annotation that explains the record.
-const ABOUT: &str = "Backend volumes that kubectl storage left behind on purpose. No persistent volume names \
-                     them any more: this is all that does.";
+const ABOUT: &str = "Backend volumes that kubectl storage kept on purpose. No PersistentVolume references \
+                     them: this record is the only reference.";
 
 /// Writes the record in a namespace.
 pub(super) struct KeptBackendRecorder<'a> {
@@ -183,8 +183,8 @@ impl<'a> KeptBackendRecorder<'a> {
     fn denied(&self, message: &str, verb: &str) -> RecordError {
         let (shown, namespace) = (self.shown(), self.namespace);
         RecordError::Denied(format!(
-            "{shown}: {message} (what is needed is get, create and patch of configmaps in namespace \
-             {namespace}; refused was {verb})"
+            "{shown}: {message} (requires get, create and patch of configmaps in namespace \
+             {namespace}; {verb} was refused)"
         ))
     }
 

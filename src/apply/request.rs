@@ -79,7 +79,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::ReclaimBackend { of, .. } => {
-            Err(UnfitObject(format!("it is rendered from {of}, once that is gone")))
+            Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }
         Action::CreateVolume { manifest, .. } => Ok(WriteRequest {
             method: Method::POST,
@@ -151,7 +151,7 @@ fn delete(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject>
     let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
     if policy != "Retain" {
         return Err(UnfitObject(format!(
-            "its policy is {policy}: deleting the object would leak the disk"
+            "its policy is {policy}: deleting the object could leak the backend volume"
         )));
     }
     Ok(request)
@@ -184,7 +184,7 @@ impl<'a> Patch<'a> {
     fn on(object: &ObjectRef, live: &'a Value) -> Result<Self, UnfitObject> {
         let mut patch = Self { live, path: path(&object.key), operations: Vec::new() };
         let Some(uid) = &object.uid else {
-            return Err(UnfitObject("its uid is not known".to_owned()));
+            return Err(UnfitObject("its uid is unknown".to_owned()));
         };
         patch.tests("/metadata/uid", &json!(uid.to_string()))?;
         patch.tests_as_seen("/metadata/resourceVersion")?;

@@ -120,12 +120,12 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
-            "--journal-only: {} on this machine is all that names the backend volumes that were kept",
+            "--journal-only: only {} on this machine references the kept backend volumes",
             run.log.path().display()
         ));
     }
     if let Some(over) = over.filter(|_| !interrupted) {
-        notes.push(format!("the batch ended early: {over}"));
+        notes.push(format!("the run ended early: {over}"));
     }
     Receipt {
         run: id,
@@ -164,12 +164,12 @@ async fn one(
         let mut batch = batch.borrow_mut();
         if batch.over.is_none() && (run.interrupted)() {
             batch.interrupted = true;
-            batch.over = Some("somebody asked for the end".to_owned());
+            batch.over = Some("interrupted".to_owned());
         }
         batch.over.clone()
     };
     let ended = if let Some(over) = over {
-        ChangeEnd::new(Outcome::Refused, format!("not begun: {over}"))
+        ChangeEnd::new(Outcome::Refused, format!("not started: {over}"))
     } else {
         (run.progress)(RunProgress::Begun(change));
         executor.carry_out(change).await

@@ -60,7 +60,7 @@ impl ChangeExecutor<'_> {
             };
             if self.dry_run == DryRun::Server && count > 1 {
                 // The later steps rest on what the first one changes.
-                ended.detail = format!("of its first step: {}", ended.detail);
+                ended.detail = format!("first step: {}", ended.detail);
                 return ended;
             }
             if done > 0 {
@@ -156,7 +156,7 @@ impl ChangeExecutor<'_> {
             let judged = self.cluster.propose_again(&change.purpose, &change.object).await;
             let (objects, proposed) = judged.map_err(|error| ChangeEnd::unread(&error))?;
             let Some(live) = objects.object_of(&change.object.key, key) else {
-                return Err(ChangeEnd::new(Outcome::Stale, "it is gone"));
+                return Err(ChangeEnd::new(Outcome::Stale, "it does not exist"));
             };
             match proposed {
                 Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => {
@@ -194,7 +194,8 @@ impl ChangeExecutor<'_> {
             None => Ok(()),
             Some(lease) => {
                 let detail = format!(
-                    "{lease} looked expired and has changed since: its holder is at work, with a clock that is wrong"
+                    "{lease} seemed expired but has changed since: its holder is running, with a \
+                     wrong clock"
                 );
                 Err(ChangeEnd::new(Outcome::Stale, detail))
             }
@@ -224,7 +225,7 @@ impl ChangeExecutor<'_> {
             }
             // Nothing was written, but the cause is unknown.
             WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
-                let detail = format!("its dry run came to nothing: {detail}");
+                let detail = format!("its dry run failed: {detail}");
                 ChangeEnd::new(Outcome::Failed, detail).ends_batch()
             }
         })
@@ -251,7 +252,10 @@ impl ChangeExecutor<'_> {
                 })?,
             };
             let Some(read) = read else {
-                return Err(ChangeEnd::new(Outcome::Stale, "what a later step is about is gone"));
+                return Err(ChangeEnd::new(
+                    Outcome::Stale,
+                    "the object of a later step does not exist",
+                ));
             };
             let request = request::request(action, &read)
                 .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
@@ -323,7 +327,7 @@ impl ChangeExecutor<'_> {
             event::request(change, action, &object, self.command, entry, self.cluster.clock());
         match self.writer.send(&request, false).await {
             Ok(_) => None,
-            Err(error) => Some(format!("no event about {}: {error}", change.object)),
+            Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
         }
     }
 

@@ -15,9 +15,9 @@ use crate::plan::{ProposedChange, Purpose};
 use deletion::until_gone;
 
 /// The object was held by the deletion-protection finalizer until its driver had answered.
-const ANSWERED: &str = "the driver answered OK, and the object is gone";
+const ANSWERED: &str = "the driver answered OK, and the object is deleted";
 /// Anybody may have deleted the object before the driver was asked.
-const UNSEEN: &str = "the object is gone; whether the driver deleted the disk cannot be seen";
+const UNSEEN: &str = "the object is deleted; unknown whether the driver deleted the backend volume";
 
 /// Waits for the effect of a write that the API server has answered with `written`.
 pub(super) async fn verify(
@@ -56,11 +56,11 @@ pub(super) async fn verify(
             (outcome, detail)
         }
         Action::DeleteVolume { .. } => {
-            let gone = "the object is gone; the backend volume was left alone";
+            let gone = "the object is deleted; the backend volume is kept";
             until_gone(cluster, &change.object, wait, gone, false).await
         }
         Action::DeleteAttachment { .. } => {
-            let gone = "the attachment is gone: its attacher has detached the disk";
+            let gone = "the VolumeAttachment is deleted: its attacher has detached the volume";
             until_gone(cluster, &change.object, wait, gone, false).await
         }
         Action::RemoveFinalizer { object, finalizer, .. } => {
@@ -77,7 +77,7 @@ pub(super) async fn verify(
         }
         Action::AddFinalizer { finalizer, .. } => removal::added(finalizer, written),
         Action::ReserveVolume { .. } | Action::ReclaimBackend { .. } => {
-            (Outcome::Done, "the API server has it so".to_owned())
+            (Outcome::Done, "the API server confirmed the change".to_owned())
         }
     }
 }

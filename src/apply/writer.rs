@@ -64,10 +64,10 @@ impl WriteError {
         let denied = message.contains(" denied the request") || message.contains(" denied request");
         match code {
             _ if denied => None,
-            404 => Some("it is gone".to_owned()),
-            409 => Some(format!("somebody else changed it meanwhile: {message}")),
+            404 => Some("it was deleted meanwhile".to_owned()),
+            409 => Some(format!("another client changed it meanwhile: {message}")),
             422 if message == TEST_FAILED => {
-                Some("somebody else changed it meanwhile: a test of the patch failed".to_owned())
+                Some("another client changed it meanwhile: a test of the patch failed".to_owned())
             }
             _ => None,
         }

@@ -152,11 +152,8 @@ impl Collected {
         let url = self.server_url().to_owned();
         live::identify(reader, &url, &mut self.intake).await.map_err(live_failure)?;
         if let Some(folder) = self.journal_folder()
-            && let Some(history) = self.history(
-                &folder,
-                "finalizers that the tool added are \
-             unknown and stay",
-            )
+            && let Some(history) = self
+                .history(&folder, "finalizers that the tool added are unknown and are not removed")
         {
             self.recall_finalizers(&history)?;
         }

@@ -82,7 +82,7 @@ pub enum ConnectError {
         source: io::Error,
     },
     /// The data is not a certificate or key in PEM.
-    #[error("the {what} holds no usable PEM data")]
+    #[error("the {what} contains no usable PEM data")]
     Pem {
         /// Such as `client certificate`.
         what: &'static str,
@@ -102,7 +102,7 @@ pub enum ConnectError {
     #[error("--as-group and --as-uid need --as")]
     ImpersonatesNobody,
     /// The value cannot be sent in a header.
-    #[error("{what} holds characters that cannot be sent")]
+    #[error("{what} contains characters that cannot be sent")]
     Header {
         /// Such as `the user agent`.
         what: &'static str,
@@ -138,10 +138,12 @@ impl ConnectError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoKubeconfig { .. } | Self::Empty { .. } => {
-                Some("give one with --kubeconfig or $KUBECONFIG, or make one with your provider's tool".to_owned())
+                Some("pass one with --kubeconfig or $KUBECONFIG, or create one with your \
+                      provider's tool".to_owned())
             }
             Self::NoContext { known } => {
-                Some(format!("select_context one with --context or `kubectl config use-context`; {}", known_names("context", known)))
+                Some(format!("select one with --context or `kubectl config use-context`; \
+                              {}", known_names("context", known)))
             }
             Self::Unknown { kind, known, .. } => Some(known_names(kind, known)),
             Self::CertificateExpired { .. } => Some("renew the kubeconfig, or check this machine's clock".to_owned()),
@@ -151,7 +153,7 @@ impl ConnectError {
                 _ => "use an exec credential plugin instead, such as https://github.com/int128/kubelogin".to_owned(),
             }),
             Self::Exec(error) => error.hint(),
-            Self::NoServer { .. } => Some("give one with --server".to_owned()),
+            Self::NoServer { .. } => Some("pass one with --server".to_owned()),
             Self::NotYaml { .. }
             | Self::Read { .. }
             | Self::Url { .. }

@@ -70,7 +70,7 @@ pub enum ExecError {
         detail: String,
     },
     /// The token cannot be sent in a header.
-    #[error("the token holds characters that no token has")]
+    #[error("the token contains characters that are invalid in a token")]
     BadToken,
     /// The token file of the kubeconfig cannot be read.
     #[error("the token file {path} cannot be read")]
@@ -98,7 +98,7 @@ impl ExecError {
             }
             Self::NoTerminal { .. } => Some("log in from a terminal first".to_owned()),
             Self::Garbage { command, .. } => {
-                Some(format!("run {command} by hand and look at what it prints"))
+                Some(format!("run {command} manually, and check its output"))
             }
             Self::NoCommand { .. }
             | Self::Start { .. }

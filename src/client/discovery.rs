@@ -113,7 +113,7 @@ pub async fn version(reader: &Reader) -> Result<DatedAnswer<ServerVersion>, Read
     let DatedAnswer { value, date } = reader.get_json::<VersionInfo>("/version").await?;
     let value = value
         .parse()
-        .ok_or_else(|| ReadError::undecodable("/version", &"it holds no version number"))?;
+        .ok_or_else(|| ReadError::undecodable("/version", &"it contains no version number"))?;
     Ok(DatedAnswer { value, date })
 }
 

@@ -159,25 +159,23 @@ impl ReadError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Api { code: 401, .. } => {
-                "the credential is missing, expired or revoked: log in again, or select_context another with --context or --user"
+                "the credential is missing, expired or revoked: log in again, or select another with --context or --user"
             }
             Self::Api { code: 403, .. } => {
-                "`kubectl storage rbac --check` lists what the current user lacks"
+                "`kubectl storage rbac audit --check` lists the permissions that you lack"
             }
             Self::Api { code: 429 | 503, .. } => {
-                "the API server is overloaded or starting: try again in a minute"
+                "the API server is overloaded or starting: retry in a minute"
             }
             Self::Refused { .. } | Self::Unreachable { .. } | Self::UnknownHost { .. } => {
                 "is this the right cluster, and is a VPN or proxy needed? See `kubectl config view --minify`"
             }
             Self::Tls { fault, .. } => match fault {
-                TlsFault::UnknownAuthority => "give the cluster's CA with --certificate-authority",
+                TlsFault::UnknownAuthority => "pass the cluster's CA with --certificate-authority",
                 TlsFault::Expired => {
                     "check this machine's clock, then renew the API server's certificate"
                 }
-                TlsFault::WrongName => {
-                    "give the name that the certificate has with --tls-server-name"
-                }
+                TlsFault::WrongName => "pass the name in the certificate with --tls-server-name",
                 TlsFault::NotTls => "check the scheme and port of the server's URL",
                 TlsFault::ClientRejected(_) => "renew the client certificate in the kubeconfig",
                 TlsFault::Other(_) => return None,
@@ -186,7 +184,7 @@ impl ReadError {
                 "allow more time with --request-timeout, or smaller pages with --chunk-size"
             }
             Self::Broken { .. } | Self::Truncated { .. } => {
-                "try again; if it happens often, look at the proxies between"
+                "retry; if this happens often, check the proxies between"
             }
             Self::Credential(error) => return error.hint(),
             Self::Api { .. } | Self::Undecodable { .. } | Self::NotARead { .. } => return None,

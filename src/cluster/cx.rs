@@ -327,6 +327,6 @@ impl<'a> Cx<'a> {
         }
         let (kind, namespace) = (question.kind(), question.namespace().cloned());
         self.asked.borrow_mut().insert(question);
-        Err(Unseen { kind, namespace, reason: "nobody asked".to_owned() })
+        Err(Unseen { kind, namespace, reason: "not requested".to_owned() })
     }
 }

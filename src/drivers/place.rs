@@ -234,7 +234,7 @@ fn components(path: &str) -> Extent<'_> {
     let mut parts = Vec::new();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
         if part == ".." {
-            return Extent::Undecided(path.into(), "its path leads upwards with ..".into());
+            return Extent::Undecided(path.into(), "its path contains ..".into());
         }
         if parts.len() == DEEPEST {
             return Extent::Within(parts, "its path is too long to be compared");

@@ -25,7 +25,7 @@ pub enum Flaw {
     #[error("is packed more than once over")]
     Nested,
     /// A folder or an archive without a single file that could hold objects.
-    #[error("holds no .json or .yaml file")]
+    #[error("contains no .json or .yaml file")]
     NothingInside,
     /// The bytes could not be read, or not be unpacked.
     #[error("cannot be read{}: {reason}", beyond(*offset))]
@@ -54,10 +54,10 @@ pub enum Flaw {
         reason: String,
     },
     /// A text in it is not UTF-8. No API server writes such a thing: the bytes were damaged.
-    #[error("holds text that is not UTF-8")]
+    #[error("contains text that is not UTF-8")]
     NotUtf8,
     /// A single object is larger than any that Kubernetes would store.
-    #[error("holds an object of more than {} MiB", limit >> 20)]
+    #[error("contains an object of more than {} MiB", limit >> 20)]
     TooLarge {
         /// In bytes.
         limit: usize,
@@ -80,10 +80,10 @@ pub enum Flaw {
         reason: String,
     },
     /// The answer of an API server that refused.
-    #[error("is an error of the API server, not what was asked for: {0}")]
+    #[error("is an error of the API server, not the requested object: {0}")]
     Refusal(String),
     /// `items` beneath a kind that is no list.
-    #[error("has items, and yet its kind is {0}")]
+    #[error("has items, but its kind is {0}")]
     NotAList(String),
     /// A list where an item of a list should be.
     #[error("is a {0} within a list, and the items of such a list are not read")]
@@ -132,7 +132,8 @@ impl Flaw {
             Self::Nested => Some("unpack it, and name the inner archive or the folder"),
             Self::Binary | Self::NotAnObject { .. } | Self::Lacks(_) | Self::Unusable { .. } => {
                 Some(
-                    "expected is what `kubectl get -o json` or `-o yaml` writes, a must-gather or a dump of ours",
+                    "expected the output of `kubectl get -o json` or `-o yaml`, a must-gather, or \
+                     a dump of this tool",
                 )
             }
             Self::Syntax { format: "YAML", .. }
@@ -147,9 +148,10 @@ impl Flaw {
             | Self::Miscounted { .. } => Some("save or copy it again"),
             Self::NestedList(_) => Some("save the inner list as a document of its own"),
             Self::Newer(_) => Some(
-                "update this tool, `kubectl krew upgrade storage`, or dump again with this one",
+                "update this tool with `kubectl krew upgrade storage`, or create the dump again \
+                 with this version",
             ),
-            Self::Refusal(_) => Some("ask again with an account that may list it"),
+            Self::Refusal(_) => Some("repeat the request with an account that may list it"),
             Self::NothingInside
             | Self::Syntax { .. }
             | Self::NotAList(_)

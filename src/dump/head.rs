@@ -168,7 +168,7 @@ impl ObjectHead {
 
     fn double(&mut self, field: &str) {
         self.doubled = true;
-        self.spoil(field, "is there twice".to_owned());
+        self.spoil(field, "occurs twice".to_owned());
     }
 
     /// Takes down that a field could not be read, in words that follow its name.

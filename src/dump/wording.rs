@@ -38,7 +38,7 @@ pub(super) fn misfit(error: &serde_json::Error) -> String {
         return format!("has no {}", name.trim_matches('`'));
     }
     if text.starts_with("duplicate field ") {
-        return "is there twice".to_owned();
+        return "occurs twice".to_owned();
     }
     if let Some((word, known)) = text.strip_prefix("unknown variant ").and_then(told) {
         let known = known.trim_start_matches("one of ").replace('`', "");
@@ -67,7 +67,7 @@ pub(super) fn unreadable(error: &io::Error) -> String {
     let text = error.to_string();
     let plain = match &*text {
         "incomplete deflate stream" | "unexpected end of file" | "failed to read entire block" => {
-            "it is cut off"
+            "it is truncated"
         }
         "corrupt gzip stream does not have a matching checksum" => {
             "it is damaged, its checksum does not match"
@@ -76,7 +76,7 @@ pub(super) fn unreadable(error: &io::Error) -> String {
             "the archive is damaged, the checksum of a file's header does not match"
         }
         "invalid gzip header" | "corrupt deflate stream" | "deflate decompression error" => {
-            "what was packed with gzip is damaged"
+            "the gzip data is damaged"
         }
         _ => return text,
     };

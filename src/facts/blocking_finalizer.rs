@@ -34,7 +34,7 @@ pub fn finalizers_of_volume(cx: &Cx, volume: &Volume) -> Vec<BlockingFinalizer> 
     let provisioner = volume.provisioned_by.as_deref();
     if owner.csi().is_some() && provisioner.and_then(migrated_driver).is_none() {
         for holder in holders.iter_mut().filter(|it| &*it.finalizer == IN_TREE) {
-            "nobody, from a volume that never was in-tree".clone_into(&mut holder.by);
+            "no controller, since the volume never was in-tree".clone_into(&mut holder.by);
             holder.state = None;
         }
     }
@@ -78,7 +78,7 @@ fn holders(
     attached_by: impl Fn(&str) -> Option<Text>,
 ) -> Vec<BlockingFinalizer> {
     let known = |remover: FinalizerController| (remover.who, Some(remover.state));
-    let driverless = |who: &str| (format!("{who} of a driver that is not known"), None);
+    let driverless = |who: &str| (format!("{who} of an unknown driver"), None);
     let holder = |finalizer: &Text| {
         let (by, state) = match owner_of(finalizer) {
             FinalizerOwner::Provisioner | FinalizerOwner::Cloning => match provisioned_by {
@@ -95,7 +95,7 @@ fn holders(
                 let FinalizerController { state, .. } = FinalizerController::controller_manager(cx);
                 ("the garbage collector".to_owned(), Some(state))
             }
-            FinalizerOwner::Unknown => ("whoever set it".to_owned(), None),
+            FinalizerOwner::Unknown => ("the controller that set it".to_owned(), None),
         };
         let managers = managers_of(metadata, finalizer);
         BlockingFinalizer { finalizer: Text::clone(finalizer), by, state, managers }

@@ -20,7 +20,7 @@ use crate::cluster::{Cx, Seen, Unseen};
 use crate::drivers::{self, ProvisionerKind};
 use crate::model::{
     ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, PodUse, Probe, Text,
-    Threshold, Time, Volume, Workload,
+    Threshold, Time, Volume, Workload, format_duration,
 };
 
 /// Returns the state of a driver's provisioner.
@@ -168,7 +168,7 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         let (liveness, because) = if self.alive.is_some() {
             (Liveness::Alive, String::new())
         } else if outcomes.iter().any(|outcome| matches!(outcome, ProbeOutcome::Unseen(_))) {
-            (Liveness::Unknown, "not everything that would show it was seen".to_owned())
+            (Liveness::Unknown, "not everything that could show it was read".to_owned())
         } else {
             self.not_seen_at_work(all_negative)
         };
@@ -205,14 +205,16 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         if self.role == ControllerRole::Provisioner && !is_csi(self.cx, self.driver) {
             // It can run in pods that are not recognised (semantics#reclaiming-controller).
             let because = self.stopped();
-            let because = because.unwrap_or_else(|| "no Lease, pod or event shows it".to_owned());
+            let because = because.unwrap_or_else(|| "no Lease, pod or Event shows it".to_owned());
             return (Liveness::Unknown, because);
         }
         if settings.absent_drivers.contains(self.name()) {
             return match &self.objection {
                 None => (
                     Liveness::Absent,
-                    "nothing shows it at work, and --driver-absent says that it is gone".to_owned(),
+                    "no evidence shows that it is running, and --driver-absent asserts that it is \
+                     removed"
+                        .to_owned(),
                 ),
                 Some(objection) => {
                     (Liveness::Unknown, format!("{objection}, although --driver-absent is given"))
@@ -221,7 +223,8 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         }
         if !all_negative {
             let because = self.stopped().unwrap_or_else(|| {
-                "it is installed, or half removed, but was not seen at work".to_owned()
+                "it is installed or partly removed, but no evidence shows that it is running"
+                    .to_owned()
             });
             return (Liveness::Unknown, because);
         }
@@ -230,19 +233,21 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         {
             // It can run without a Lease and outside the cluster, without visible pods: then it
             // leaves no trace.
-            return (Liveness::Unknown, "it keeps no Lease that was seen".to_owned());
+            return (Liveness::Unknown, "no Lease of it was found".to_owned());
         }
         // A sign of life after an earlier run found no trace restarts the wait.
         let since = self.cx.sighting(self.role, self.driver).max(self.last_sign);
         let seen_before = self.cx.sighting(self.role, self.driver).is_some();
         let wait = settings.thresholds.get(Threshold::DriverAbsent);
         if seen_before && since.is_some_and(|since| self.cx.passed(since, wait)) {
-            let because = "nothing of it was found, now and for long enough";
-            return (Liveness::Absent, because.to_owned());
+            let because = format!("no trace found, now and for {}", format_duration(wait));
+            return (Liveness::Absent, because);
         }
         let because = self.stopped().unwrap_or_else(|| {
-            "nothing of it was found, but not for long enough: it may be half of a reinstall"
-                .to_owned()
+            format!(
+                "no trace found, but not yet for {}: a reinstall may be in progress",
+                format_duration(wait)
+            )
         });
         (Liveness::Unknown, because)
     }

@@ -51,7 +51,7 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
                 kind: Kind::Secret,
                 namespace: Some(Text::clone(&secret.namespace)),
                 reason: format!(
-                    "secret {}/{} was not seen: {reason}",
+                    "Secret {}/{} was not read: {reason}",
                     secret.namespace, secret.name
                 ),
             });

@@ -81,12 +81,12 @@ impl FinalizerController {
     pub fn describe(&self) -> String {
         let Self { who, state, .. } = self;
         match state.liveness {
-            Liveness::Alive => format!("{who} is alive ({})", state.because),
+            Liveness::Alive => format!("{who} is running ({})", state.because),
             Liveness::Absent => format!("{who} is absent ({})", state.because),
             Liveness::Unknown => {
                 let unseen = state.unseen.as_ref().map(|(_, reason)| reason.as_str());
                 let because = unseen.unwrap_or(&state.because);
-                format!("whether {who} is there is unknown ({because})")
+                format!("unknown whether {who} is running ({because})")
             }
         }
     }

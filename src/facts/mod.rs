@@ -83,8 +83,8 @@ pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{lies, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use storage::{
-    Nearness, destruction, is_static, marks_of_others, neighbours, provisioning_family,
-    undecided_identity, wishes_for,
+    Nearness, UNIDENTIFIED, destruction, is_static, marks_of_others, neighbours,
+    provisioning_family, undecided_identity, wishes_for,
 };
 
 use crate::cluster::Cx;

@@ -23,9 +23,9 @@ pub fn sharing<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<(&'a Volume, Overla
 /// How another volume lies to one, in words that follow its name.
 pub const fn lies(overlap: &Overlap) -> &'static str {
     match (overlap.is_certain(), overlap.relation) {
-        (true, Relation::Equal) => "names the same backend volume",
+        (true, Relation::Equal) => "references the same backend volume",
         (true, Relation::Inside) => "lies inside it",
         (true, Relation::Around) => "contains it",
-        (false, _) => "may name the same backend volume",
+        (false, _) => "may reference the same backend volume",
     }
 }

@@ -18,7 +18,7 @@ impl fmt::Display for JournalConsequence {
         match self {
             Self::NothingSent => f.write_str("nothing was sent"),
             Self::EndUnrecorded(entry) => {
-                write!(f, "how entry {entry} ended is not recorded, and it stays open")
+                write!(f, "how entry {entry} ended is not recorded, and it remains open")
             }
             Self::NotRead => f.write_str("the journal was not read"),
         }
@@ -56,7 +56,8 @@ pub enum JournalError {
     Newer { consequence: JournalConsequence, path: PathBuf, version: u32 },
     /// Lines were removed since it was opened.
     #[error(
-        "{consequence}: lines were removed from {path} while this run was writing to it; look at it, then start again"
+        "{consequence}: lines were removed from {path} while this run was writing to it; check \
+         it, then start again"
     )]
     Shrunk { consequence: JournalConsequence, path: PathBuf },
 }

@@ -291,23 +291,23 @@ impl HistoryReader {
         match (follows, self.unreadable) {
             // The run that appended after it found it torn.
             (Some(true), true) => {
-                self.note(format!("line {before} is torn: a run died while it was writing it"));
+                self.note(format!("line {before} is torn: a run was killed while writing it"));
             }
             (None, true) => self.note(format!("line {before} cannot be read")),
             (Some(false), unreadable) => {
                 self.broken += 1;
                 if self.broken <= NAMED {
                     self.note(match (before, unreadable) {
-                        (0, _) => "line 1 does not begin the journal: somebody edited the file, \
-                                   and removed what came before"
+                        (0, _) => "line 1 does not begin the journal: the file was edited, and \
+                                   earlier lines were removed"
                             .to_owned(),
                         (_, true) => format!(
                             "line {before} cannot be read, and line {number} does not follow from \
-                             it: somebody edited the file there"
+                             it: the file was edited there"
                         ),
                         (_, false) => format!(
-                            "line {number} does not follow from line {before}: somebody edited the \
-                             file there"
+                            "line {number} does not follow from line {before}: the file was \
+                             edited there"
                         ),
                     });
                 }
@@ -335,7 +335,7 @@ impl HistoryReader {
                 let entry = Entry { sequence, at, run, intent: *intent, outcomes: Vec::new() };
                 if self.places.insert(sequence, self.history.entries.len()).is_some() {
                     self.note(format!(
-                        "line {number}: sequence {sequence} is used again, and names no entry"
+                        "line {number}: sequence {sequence} is used again, and identifies no entry"
                     ));
                 }
                 self.history.entries.push(entry);
@@ -346,7 +346,7 @@ impl HistoryReader {
                     self.history.entries[*place].outcomes.push(ended);
                 }
                 None => self.note(format!(
-                    "line {number} tells what became of entry {of}, which cannot be read"
+                    "line {number} records the outcome of entry {of}, which cannot be read"
                 )),
             },
             LineBody::Unknown(kind) => self.note(format!(
@@ -363,12 +363,11 @@ impl HistoryReader {
         let number = self.number;
         if self.unreadable {
             self.note(format!(
-                "line {number}, the last one, is torn: a run died while it was writing it"
+                "line {number}, the last one, is torn: a run was killed while writing it"
             ));
         } else if !whole {
             self.note(format!(
-                "line {number}, the last one, lacks its line break: a run died while it was writing \
-                 it"
+                "line {number}, the last one, lacks its line break: a run was killed while writing it"
             ));
         }
         if let Some(more) = self.broken.checked_sub(NAMED).filter(|more| *more > 0) {
@@ -377,7 +376,7 @@ impl HistoryReader {
         if let Some((first, version, count)) = self.newer {
             self.note(format!(
                 "lines of a newer kubectl-storage (version {version} of the journal) cannot be read: \
-                 {count}, from line {first}; what they say of other entries is missing"
+                 {count}, from line {first}; what they record of other entries is missing"
             ));
         }
     }

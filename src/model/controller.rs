@@ -133,6 +133,14 @@ impl Liveness {
             Self::Unknown => "unknown",
         }
     }
+
+    /// As sentences write it.
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::Alive => "running",
+            Self::Absent | Self::Unknown => self.name(),
+        }
+    }
 }
 
 /// Whether one controller is running, and the evidence.
@@ -166,7 +174,7 @@ pub struct ControllerState {
 impl ControllerState {
     /// In a line, with the evidence.
     pub fn describe(&self) -> String {
-        format!("{}: {}", self.liveness.name(), with(&self.because, self.latest.as_deref()))
+        format!("{}: {}", self.liveness.describe(), with(&self.because, self.latest.as_deref()))
     }
 
     /// Whether both states agree, apart from the latest evidence.

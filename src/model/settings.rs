@@ -121,7 +121,8 @@ enum Test {
 /// Why a selector does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot read the selector at {0:?}: expected key=value, key!=value, key in (a,b), key notin (a,b), key or !key"
+    "invalid selector at {0:?}: expected key=value, key!=value, key in (a,b), key notin (a,b), \
+     key or !key"
 )]
 pub struct SelectorError(String);
 

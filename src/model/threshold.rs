@@ -94,7 +94,7 @@ impl Threshold {
                 "how long a driver must have been missing to count as absent",
             ),
             Self::DriverAction => {
-                ("driver-action", HOUR, "how recent a driver's action proves that it is alive")
+                ("driver-action", HOUR, "how recent a driver's action proves that it is running")
             }
             Self::Resync => ("resync", 30, "how long controllers take to notice"),
             Self::ProvisioningQuiet => (

@@ -163,11 +163,12 @@ impl FinalizerSelection<'_> {
             let attacher = &attachment.attacher;
             return match gone {
                 true if *given == **name && !is_of(from, attachment) => Err(format!(
-                    "--from is a volume of another driver than {attacher}, which would detach by its handle"
+                    "--from is a volume of another driver than {attacher}, which would detach it \
+                     by its volume handle"
                 )),
                 true if *given == **name => Ok(Some(from.clone())),
-                true => Err(format!("it names pv/{name}, and --from is pv/{given}")),
-                false => Err(format!("pv/{name}, which it names, is there: leave out --from")),
+                true => Err(format!("it references pv/{name}, but --from is pv/{given}")),
+                false => Err(format!("pv/{name}, which it references, exists: omit --from")),
             };
         }
         let Some(history) = self.history.filter(|_| named && gone) else { return Ok(None) };

@@ -35,8 +35,8 @@ pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretA
     };
     let fallback = entry.map_or("kubectl-storage-reclaim", |it| &*it.intent.object.key.name);
     let Some(cluster) = plan.cluster.clone() else {
-        let reason = "the uid of namespace kube-system, which tells clusters apart, was not seen";
-        plan.refuse(object(fallback), placeholder::ID, reason.to_owned(), true);
+        let reason = placeholder::CLUSTER_UNIDENTIFIED.to_owned();
+        plan.refuse(object(fallback), placeholder::ID, reason, true);
         return plan;
     };
     match build(&cluster, history, entry, which, secret) {
@@ -72,7 +72,12 @@ fn build(
     let mut relies_on = Vec::new();
     let (backend, kept) = match which {
         OrphanSource::Entry(sequence) => {
-            let entry = entry.ok_or_else(|| format!("there is no single entry {sequence}"))?;
+            let entry = entry.ok_or_else(|| {
+                format!(
+                    "the journal does not have exactly one entry \
+             {sequence}"
+                )
+            })?;
             let (backend, saved) = kept(history, entry)?;
             (backend, Some(KeptEntry { sequence: *sequence, saved }))
         }
@@ -82,11 +87,12 @@ fn build(
             if let Some(entry) = known {
                 let entry = entry.sequence;
                 return Err(format!(
-                    "entry {entry} of the journal kept it, and has its manifest: say --from-journal {entry}"
+                    "entry {entry} of the journal kept it and contains its manifest: pass \
+                     --from-journal {entry}"
                 ));
             }
             if !exclusive {
-                return Err("whether another cluster uses it is not known: --backend-exclusive is your word that none uses this driver's backend".to_owned());
+                return Err("unknown whether another cluster uses it: --backend-exclusive asserts that no other cluster uses the storage of this driver".to_owned());
             }
             relies_on.push("--backend-exclusive");
             (backend, None)
@@ -104,7 +110,7 @@ fn build(
 fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Value), String> {
     let sequence = entry.sequence;
     if !entry.intent.keeps {
-        return Err(format!("entry {sequence} left no backend volume behind"));
+        return Err(format!("entry {sequence} kept no backend volume"));
     }
     if history.undone().contains(&sequence) {
         return Err(format!(
@@ -115,9 +121,11 @@ fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Valu
         return Err(format!("nothing was written by entry {sequence}"));
     }
     let backend = entry.intent.backend.as_ref().map(key);
-    let backend = backend.ok_or_else(|| format!("entry {sequence} names no backend volume"))?;
+    let backend =
+        backend.ok_or_else(|| format!("entry {sequence} references no backend volume"))?;
     let saved = entry.intent.pre_image.as_ref();
-    let saved = saved.ok_or_else(|| format!("entry {sequence} has no manifest of its volume"))?;
+    let saved =
+        saved.ok_or_else(|| format!("entry {sequence} contains no manifest of its volume"))?;
     Ok((backend, saved))
 }
 

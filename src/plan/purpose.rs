@@ -205,14 +205,14 @@ fn same_object<'a, T>(
     match found {
         None => Err(missing()),
         Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
-            Err(refusal("it was deleted and created again under the same name"))
+            Err(refusal("it was deleted and recreated under the same name"))
         }
         Some(it) => Ok(it),
     }
 }
 
 fn missing() -> Refusal {
-    refusal("it is gone")
+    refusal("it does not exist")
 }
 
 fn refusal(reason: &str) -> Refusal {

@@ -45,14 +45,14 @@ fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String
     let Some(volume) = cx.volume(&name)? else {
         return Ok(Err(match claim {
             None => "there is no such volume".to_owned(),
-            Some(_) => format!("its volume pv/{name} is gone"),
+            Some(_) => format!("its volume pv/{name} does not exist"),
         }));
     };
     if let Some(uid) = claim {
         // A claim can reference a volume that is bound to another claim.
         let bound = volume.claim_ref.as_ref().and_then(|it| it.uid.as_ref());
         if bound.is_none() || bound != uid.as_ref() {
-            return Ok(Err(format!("pv/{name}, which it names, is not bound to it")));
+            return Ok(Err(format!("pv/{name}, which it references, is not bound to it")));
         }
     }
     Ok(Ok(volume))

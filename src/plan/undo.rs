@@ -3,7 +3,9 @@
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::journal::{Entry, History, Outcome};
-use crate::remedies::{Recreation, Reversal, finalizers, placeholder, recreate, revert};
+use crate::remedies::{
+    DELETED_AT_ONCE, Recreation, Reversal, finalizers, placeholder, recreate, revert,
+};
 
 /// The entry that `undo` without a number undoes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,7 +60,7 @@ pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
 fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     let intent = &entry.intent;
     if history.entry(entry.sequence).is_none() {
-        return Err("its number is used twice: somebody edited the journal".to_owned());
+        return Err("its number is used twice: the journal was edited".to_owned());
     }
     if history.undone().contains(&entry.sequence) {
         return Err("it was undone already".to_owned());
@@ -67,11 +69,15 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         return Err("nothing was written".to_owned());
     }
     let saved = intent.pre_image.as_ref();
-    let saved = saved.ok_or_else(|| "what the object was before is not in the journal".to_owned());
-    let at_once = "the owner deletes the backend volume at once";
+    let saved = saved.ok_or_else(|| {
+        "the journal does not contain the object as it was \
+                                     before"
+            .to_owned()
+    });
+    let at_once = DELETED_AT_ONCE;
     match (intent.action.as_str(), intent.because.as_str()) {
         ("remove-finalizer", _) if intent.keeps && was_being_deleted(saved.clone()?) => {
-            Err("whether its backend volume still exists is not known".to_owned())
+            Err("unknown whether its backend volume still exists".to_owned())
         }
         _ if intent.keeps => {
             let recreation = Recreation::of(saved?, Some(entry.sequence))?;
@@ -85,15 +91,13 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         }
         ("set-reclaim-policy" | "condemn-volume", _) => Err(at_once.to_owned()),
         ("create-volume", placeholder::ID) => {
-            Err("the driver was told to delete the backend volume".to_owned())
+            Err("the driver was requested to delete the backend volume".to_owned())
         }
         ("create-volume", recreate::ID) => {
-            Err("a Released volume is dropped again by `gc --keep-backend`".to_owned())
+            Err("`gc --keep-backend` deletes a Released PersistentVolume again".to_owned())
         }
         ("reserve-volume", _) => Err("a claim may have bound the volume".to_owned()),
-        ("remove-finalizer", _) => {
-            Err("whoever waited for the finalizer to go has acted".to_owned())
-        }
+        ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),
         (action, _) => Err(format!("nothing undoes {action}")),
     }
 }

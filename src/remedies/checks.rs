@@ -40,6 +40,32 @@ pub(super) fn third_party_finalizers(volume: &Volume) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// The notice that third-party finalizers block the deletion.
+pub(super) fn blocked_by(third_party: &str) -> String {
+    format!(
+        "third-party finalizers block its deletion until their controllers remove them: {third_party}"
+    )
+}
+
+/// The notice that no `VolumeAttachment` can show where a volume of a driver is in use.
+pub(super) fn attaches_without_trace(driver: &str) -> String {
+    format!("CSIDriver {driver} has attachRequired: false, so no VolumeAttachment can show a mount")
+}
+
+/// The reason for a volume whose earlier deletion was stopped, without what lifts it.
+pub(super) fn backend_in_doubt(state: &str) -> String {
+    format!(
+        "an earlier deletion was stopped (annotation storage.kubectl.dev/backend-state: {state}): \
+         verify the backend volume"
+    )
+}
+
+/// The reason for a volume that was never bound to a claim, as far as its `spec.claimRef` shows.
+pub(super) const UNBOUND: &str = "spec.claimRef is empty or has no uid";
+
+/// The risk of everything that ends with the deletion of a backend volume.
+pub(super) const DATA_LOSS: &str = "the data is permanently destroyed";
+
 /// Refuses where an annotation exempts it.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
     if let Some(ignore) = metadata.ignore() {
@@ -103,14 +129,14 @@ pub(super) fn still_names_it(attachment: &Attachment) -> String {
         AttachmentSource::Inline { .. } => "its backend volume",
         AttachmentSource::Volume(_) | AttachmentSource::None => "it",
     };
-    format!("volumeattachment/{name} still names {what}, on node {node}")
+    format!("volumeattachment/{name} references {what} on node {node}")
 }
 
 /// Refuses unless its backend volume is known and comparable: otherwise other volumes, nodes and
 /// snapshots that use it cannot be found.
 pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     let Some(backend) = &volume.backend else {
-        return Err("what it names at the storage backend cannot be told".to_owned());
+        return Err(facts::UNIDENTIFIED.to_owned());
     };
     Ok(backend)
 }
@@ -127,9 +153,10 @@ pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match unready.or(nodes.first()) {
         None => Ok(()),
         Some(node) => {
-            let silent = if node.ready { "" } else { ", and is not Ready: it may still write" };
+            let silent =
+                if node.ready { "" } else { " and is not Ready: a pod there may still write" };
             let name = &node.metadata.name;
-            Err(format!("no/{name} says that it has the volume in use{silent}"))
+            Err(format!("node {name} lists it in volumesInUse or volumesAttached{silent}"))
         }
     })
 }
@@ -139,7 +166,7 @@ pub(super) fn no_claim_names_it(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let claims = cx.claims_naming(volume.name())?;
     Ok(match claims.first() {
         None => Ok(()),
-        Some(claim) => Err(format!("{} asks for it in spec.volumeName", claim.object())),
+        Some(claim) => Err(format!("{} references it in spec.volumeName", claim.object())),
     })
 }
 
@@ -163,17 +190,19 @@ pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<C
     Ok(match facts::deletion_secret(cx, volume, owner)? {
         SecretState::NotNeeded | SecretState::Present(_) => Ok(()),
         SecretState::Missing(secret) => {
-            Err(format!("its deletion secret {}/{} does not exist", secret.namespace, secret.name))
+            Err(format!("its deletion Secret {}/{} does not exist", secret.namespace, secret.name))
         }
         SecretState::Forgotten => {
-            Err("its class is gone, and with it the name of its deletion secret".to_owned())
+            Err("its StorageClass does not exist, so the name of its deletion Secret is \
+                 unknown"
+                .to_owned())
         }
         SecretState::Forbidden(secret) => {
             return Err(Unseen {
                 kind: Kind::Secret,
                 namespace: Some(secret.namespace.clone()),
                 reason: format!(
-                    "whether its deletion secret {}/{} exists was not seen: reading it is forbidden",
+                    "unknown whether its deletion Secret {}/{} exists: reading it is forbidden",
                     secret.namespace, secret.name
                 ),
             });
@@ -222,7 +251,7 @@ pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) ->
     let lifts = format!("{PROVISIONER_ALIVE} {name} asserts that it is");
     match unseen(state) {
         Some(unseen) => {
-            let reason = format!("{}; whether {who} is running: {lifts}", unseen.reason);
+            let reason = format!("{}; unknown whether {who} is running; {lifts}", unseen.reason);
             Err(Unseen { reason, ..unseen })
         }
         None => Ok(Err(format!("{who} may not be running: {}; {lifts}", state.because))),

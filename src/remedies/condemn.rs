@@ -25,11 +25,12 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let effect = |finalizer| Effect {
         what: format!(
-            "gives it a claim that never was and the policy Delete{}; then {} deletes the backend volume and the object",
+            "sets spec.claimRef to a claim that does not exist and the policy to Delete{}; then \
+             {} deletes the backend volume and the object",
             deletion_protection::in_words(finalizer),
             owner.describe()
         ),
-        risk: "the data is gone for good".to_owned(),
+        risk: checks::DATA_LOSS.to_owned(),
     };
     let refuse =
         |reason: String| Ok(Err(Refusal { reason, effect: effect(FinalizerEdit::Untouched) }));
@@ -39,7 +40,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         return refuse(reason);
     }
     let Some(uid) = &volume.metadata.uid else {
-        return refuse("its uid is not known".to_owned());
+        return refuse("its uid is unknown".to_owned());
     };
     let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
@@ -50,7 +51,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             finalizer,
         }],
         effect: effect(finalizer),
-        undo: Undo::Never("the owner deletes the backend volume at once"),
+        undo: Undo::Never(reclaim::DELETED_AT_ONCE),
         notices,
         relies_on,
         keeps_backend: false,
@@ -85,10 +86,10 @@ fn check(
 /// Refuses unless it is Available, not reserved, and `--destroy-data` is given.
 fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
     if volume.metadata.deleting.is_some() {
-        return Err("it is terminating".to_owned());
+        return Err("it is Terminating".to_owned());
     }
     if volume.phase != Phase::Available {
-        return Err(format!("its phase is {}", volume.phase));
+        return Err(format!("its phase is {}, not Available", volume.phase));
     }
     if let Some(claim) = &volume.claim_ref {
         return Err(format!("it is reserved for claim {}", claim.key));
@@ -96,7 +97,7 @@ fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
     match cx.settings().destroy_data {
         true => Ok(()),
         false => {
-            Err("it is Available, with data that somebody may want: --destroy-data says otherwise"
+            Err("it is Available, but may contain data; --destroy-data allows its destruction"
                 .to_owned())
         }
     }

@@ -17,7 +17,8 @@ pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -
         Ok(()) => FinalizerEdit::Added,
         Err(reason) => {
             notices.push(format!(
-                "the patch adds no finalizer ({reason}): deleting the object before the driver is done leaks the disk"
+                "the patch adds no deletion-protection finalizer ({reason}): if the object is \
+                 deleted before the driver has finished, the backend volume can leak"
             ));
             FinalizerEdit::Untouched
         }
@@ -32,14 +33,16 @@ pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>
     }
     if volume.metadata.deleting.is_some() {
         notices.push(format!(
-            "finalizer {EXTERNAL_PROVISIONER}, which this tool had added, holds the object until {} takes it off; where none runs, `kubectl storage fix-finalizers {}` does",
+            "finalizer {EXTERNAL_PROVISIONER}, which this tool added, blocks deletion until {} \
+             removes it; if none runs, use `kubectl storage fix-finalizers {}`",
             facts::owner(volume).describe(),
             volume.object(),
         ));
         return FinalizerEdit::Untouched;
     }
     notices.push(format!(
-        "the same patch removes finalizer {EXTERNAL_PROVISIONER}, which this tool had added: nobody else might"
+        "the same patch removes finalizer {EXTERNAL_PROVISIONER}, which this tool added: no \
+         controller might remove it"
     ));
     FinalizerEdit::Removed
 }

@@ -55,18 +55,19 @@ pub(super) fn clearance(
         }
         Destruction::Nothing(why) => {
             return Ok(Err(format!(
-                "{name} would answer OK and delete nothing, since {why}: the object would go, the storage stay. gc --keep-backend drops the object and records the storage"
+                "{name} would answer OK without deleting anything, since {why}; `gc \
+                 --keep-backend` deletes the object and records the backend volume"
             )));
         }
         Destruction::Fails(why) if matches!(owner, Owner::StaticInTree(_)) => {
             return Ok(Err(why.clone().into_owned()));
         }
         Destruction::Fails(why) => {
-            return Ok(Err(format!("{name} cannot delete it: {why}; it would stay Released")));
+            return Ok(Err(format!("{name} cannot delete it: {why}; it would remain Released")));
         }
         Destruction::Undecided(why) => {
-            "deletes what its handle names".clone_into(&mut clearance.what);
-            let doubt = format!("what {name} would delete cannot be told: {why}");
+            "deletes what its volume handle references".clone_into(&mut clearance.what);
+            let doubt = format!("unknown what {name} would delete: {why}");
             checks::all!(word.stands_for(&doubt, &mut clearance.relies_on));
             volume.places().into_iter().map(Place::into_owned).collect()
         }
@@ -75,9 +76,9 @@ pub(super) fn clearance(
     let doubt = match same_storage(volume, &places) {
         Sameness::Same => None,
         Sameness::Unclear => {
-            Some(format!("{}, and whether that is the same cannot be told", differs()))
+            Some(format!("{}, and it is unknown whether these are the same", differs()))
         }
-        Sameness::More => Some(format!("{}, and what else is in it cannot be seen", differs())),
+        Sameness::More => Some(format!("{}, and it is unknown what else that contains", differs())),
         Sameness::Different => return Ok(Err(differs())),
     };
     if let Some(doubt) = doubt {
@@ -102,19 +103,21 @@ pub(super) fn clearance(
     clearance.notices.extend(notable.map(|it| format!("{} {}", it.who, it.how)));
     if volume.places().iter().any(Place::is_reached_by_name) {
         clearance.notices.push(
-            "others may reach the same server or storage cluster: what other clusters and machines use cannot be seen from here".to_owned(),
+            "other clusters and machines may use the same server or storage cluster; the tool \
+             cannot check them"
+                .to_owned(),
         );
     }
     let marks = facts::marks_of_others(volume);
     let restored =
-        "Velero restored it, so that another cluster may have an object of the same storage";
+        "Velero restored it, so another cluster may have a PersistentVolume of the same storage";
     if marks.restored {
         checks::all!(word.stands_for(restored, &mut clearance.relies_on));
     }
     if let Some(keeper) = marks.kept_by {
-        clearance.notices.push(format!(
-            "{keeper} manages the object, and may set its policy back or create it again"
-        ));
+        clearance
+            .notices
+            .push(format!("{keeper} manages the object, and may revert its policy or recreate it"));
     }
     Ok(Ok(clearance))
 }
@@ -216,7 +219,8 @@ impl<'a> Word<'a> {
         }
         let (volume, driver) = (self.volume, self.driver);
         Err(format!(
-            "{doubt}; {FLAG} pv/{volume}, or {driver} for all its volumes, is your word that nobody else uses it"
+            "{doubt}; {FLAG} pv/{volume}, or {driver} for all its volumes, asserts that nothing \
+             else uses this storage"
         ))
     }
 
@@ -226,12 +230,15 @@ impl<'a> Word<'a> {
         if !self.of_volume {
             let volume = self.volume;
             return Err(format!(
-                "it was made by hand, for storage that this cluster may not have made; {FLAG} pv/{volume} is your word that nobody else uses it"
+                "it is statically provisioned, and its storage may belong to others; {FLAG} \
+                 pv/{volume} asserts that nothing else uses this storage"
             ));
         }
         // kubernetes#125767: before, kube-controller-manager may set it Failed first.
         if cx.server().and_then(|server| server.at_least(1, 31)) != Some(true) {
-            return Err("before Kubernetes 1.31 a volume that was made by hand may become Failed instead of being deleted (kubernetes#125767)".to_owned());
+            return Err("before Kubernetes 1.31, a statically provisioned volume can become \
+                        Failed instead of being deleted (kubernetes#125767)"
+                .to_owned());
         }
         checks::rely(relies_on, FLAG);
         Ok(())

@@ -30,19 +30,22 @@ pub static REMEDY: Remedy = Remedy {
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let effect = Effect {
-        what: "deletes the volume object and keeps the backend volume, which only our record names then"
+        what: "deletes the PersistentVolume and keeps the backend volume, which only the record \
+               of kept backend volumes references then"
             .to_owned(),
-        risk: "the backend volume is billed until somebody deletes it at the storage system, or with destroy-orphan".to_owned(),
+        risk: "the backend volume is billed until it is deleted, at the storage system or with \
+               destroy-orphan"
+            .to_owned(),
     };
     let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
     if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
     }
     if let Some(finalizers) = checks::third_party_finalizers(volume) {
-        notices.push(format!("the object stays until somebody else takes off {finalizers}"));
+        notices.push(checks::blocked_by(&finalizers));
     }
     if cx.settings().recording.journal_only {
-        notices.push("only the journal of this machine will name the backend volume".to_owned());
+        notices.push("only the journal of this machine will record the backend volume".to_owned());
         relies_on.push("--journal-only");
     }
     Ok(Ok(Proposal {
@@ -64,7 +67,10 @@ fn check(
     let owner = facts::owner(volume);
     match facts::provisioning_family(&owner).object_dropped {
         Some(ObjectDropped::Destroys(how)) => {
-            return Ok(Err(format!("dropping the object of a volume of {}: {how}", owner.name())));
+            return Ok(Err(format!(
+                "deleting only the PersistentVolume is unsafe with {}: {how}",
+                owner.name()
+            )));
         }
         Some(ObjectDropped::Notice(what)) => notices.push(what.to_owned()),
         None => {}

@@ -17,10 +17,10 @@ impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Why it is no manifest of a volume, as a reason to refuse.
+    /// Why it is not a manifest of a PersistentVolume, as a reason to refuse.
     pub fn read(value: Value) -> Result<Self, String> {
         if value["kind"] != "PersistentVolume" {
-            return Err("it is no manifest of a volume".to_owned());
+            return Err("it is not a manifest of a PersistentVolume".to_owned());
         }
         let unreadable = |why: &str| format!("its manifest cannot be read: {why}");
         let text = value.to_string();
@@ -28,7 +28,7 @@ impl Manifest {
         let object = object.map_err(|error| unreadable(&dump::explain(&text, &error)))?;
         match object.fold(&mut Folder::default()) {
             Ok(Folded::Row(Row::Volume(volume))) => Ok(Self { value, volume: *volume }),
-            Ok(_) => Err("it is no manifest of a volume".to_owned()),
+            Ok(_) => Err("it is not a manifest of a PersistentVolume".to_owned()),
             Err(error) => Err(unreadable(&error.to_string())),
         }
     }

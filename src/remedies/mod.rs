@@ -34,6 +34,7 @@ pub(crate) use finalizers::{
 pub(crate) use keep_backend::REMEDY as KEEP_BACKEND;
 pub(crate) use manifest::Manifest;
 pub(crate) use placeholder::Orphan;
+pub(crate) use reclaim::DELETED_AT_ONCE;
 pub use reclaim::REMEDY as RECLAIM;
 pub(crate) use recreate::Recreation;
 pub(crate) use reserve::REMEDY as RESERVE;

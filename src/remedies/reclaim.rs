@@ -21,6 +21,9 @@ pub static REMEDY: Remedy = Remedy {
     propose,
 };
 
+/// Why the deletion of a backend volume cannot be undone.
+pub const DELETED_AT_ONCE: &str = "its controller deletes the backend volume immediately";
+
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
@@ -30,7 +33,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             deletion_protection::in_words(finalizer),
             owner.describe()
         ),
-        risk: "the data is gone for good; Retain is often deliberate".to_owned(),
+        risk: "the data is permanently destroyed; Retain is often deliberate".to_owned(),
     };
     let refuse = |reason| {
         Ok(Err(Refusal {
@@ -54,7 +57,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             finalizer,
         }],
         effect: effect(finalizer),
-        undo: Undo::Never("the owner deletes the backend volume at once"),
+        undo: Undo::Never(DELETED_AT_ONCE),
         notices,
         relies_on,
         keeps_backend: false,
@@ -91,12 +94,12 @@ fn check(
     );
     notice_word(relies_on, notices);
     if let Some(finalizers) = checks::third_party_finalizers(volume) {
-        notices.push(format!("the object stays until somebody else takes off {finalizers}"));
+        notices.push(checks::blocked_by(&finalizers));
     }
     if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {
-        notices.push(format!("driver {driver} attaches without a trace: no attachment could show that it is still mounted"));
+        notices.push(checks::attaches_without_trace(driver));
     }
     Ok(Ok(clearance.what))
 }
@@ -134,11 +137,12 @@ pub(super) fn owner_will_act(
             match facts::deletes_since_its_start(cx, provisioner, volume) {
                 Some(true) => Ok(()),
                 Some(false) => Err(format!(
-                    "{} was started after the volume was made, and ignores such volumes for ever",
+                    "{} was started after the volume was created, and never deletes such volumes",
                     needed.who
                 )),
                 None => Err(format!(
-                    "{} deletes only what it has made since it was started, and when that was is not known",
+                    "{} deletes only volumes that it created since its start, and its start time \
+                     is unknown",
                     needed.who
                 )),
             }
@@ -149,8 +153,14 @@ pub(super) fn owner_will_act(
                 let state = facts::controller_manager(cx);
                 checks::alive(cx, &checks::Needed { who: name.to_owned(), name, state }, word)?
             }
-            Some(false) => Err(format!("no controller can delete volumes of {plugin} any more")),
-            None => Err(format!("whether this server can delete volumes of {plugin} is not known")),
+            Some(false) => Err(format!(
+                "no controller of this Kubernetes version can delete \
+                                        volumes of plugin {plugin}"
+            )),
+            None => Err(format!(
+                "unknown whether this Kubernetes version can delete volumes of \
+                                 plugin {plugin}"
+            )),
         },
         Owner::StaticInTree(source) => {
             Err(format!("no controller deletes static in-tree volumes ({source})"))
@@ -162,7 +172,8 @@ pub(super) fn owner_will_act(
 pub(super) fn notice_word(relies_on: &[&str], notices: &mut Vec<String>) {
     if relies_on.contains(&checks::PROVISIONER_ALIVE) {
         notices.push(
-            "nothing shows its provisioner at work: until one runs, the volume stays Released with policy Delete, and its deletion begins as soon as one does"
+            "no evidence shows that its provisioner is running: until one runs, the volume \
+             remains Released with policy Delete, and its deletion begins as soon as one runs"
                 .to_owned(),
         );
     }
@@ -174,7 +185,7 @@ fn drivers_agree(volume: &Volume, owner: &Owner) -> checks::Checked {
     match owner.csi().and_then(|driver| Some((driver, named.filter(|named| *named != driver)?))) {
         None => Ok(()),
         Some((driver, named)) => {
-            Err(format!("it names driver {named}, but {driver} would delete it"))
+            Err(format!("its driver is {named}, but {driver} would delete it"))
         }
     }
 }
@@ -184,9 +195,13 @@ fn deletes_static(cx: &Cx, driver: &Text) -> Seen<checks::Checked> {
     Ok(match facts::surely_deletes_static_volumes(cx, driver)? {
         Some(true) => Ok(()),
         Some(false) => {
-            Err("its csi-provisioner is older than 3.5 and never deletes static volumes".to_owned())
+            Err("its csi-provisioner is older than 3.5 and never deletes statically provisioned \
+                 volumes"
+                .to_owned())
         }
-        None => Err("whether its csi-provisioner deletes static volumes is not known: its version is not, and before 3.5 none does".to_owned()),
+        None => Err("unknown whether its csi-provisioner deletes statically provisioned volumes: \
+                     its version is unknown, and versions before 3.5 do not"
+            .to_owned()),
     })
 }
 

@@ -62,26 +62,28 @@ fn anew(saved: &Value) -> Value {
 /// When an object was not read on which the decision rests.
 pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusal>> {
     let volume = recreation.volume();
-    let effect = |what: &str| Effect {
-        what: format!("creates the volume object again, with the policy Retain: {what}"),
-        risk: "whoever has its claim reads the data; it is billed until somebody reclaims it"
+    let effect = |what: &str| {
+        Effect {
+        what: format!("recreates the PersistentVolume with policy Retain: {what}"),
+        risk: "pods that use its claim read the data; the backend volume is billed until you reclaim it"
             .to_owned(),
+    }
     };
     let claim = match check(cx, volume)? {
         Ok(claim) => claim,
         Err(reason) => {
-            let effect = effect("it names the same backend volume");
+            let effect = effect("it references the same backend volume");
             return Ok(Err(Refusal { reason, effect }));
         }
     };
     let effect = match claim {
         Some(claim) => effect(&format!("{} is bound to it again", claim.object())),
-        None => effect("it is Released, and no claim gets it by itself"),
+        None => effect("it is Released, and no claim binds it automatically"),
     };
     let mut notices = Vec::new();
     for attachment in cx.attachments_of(volume.name())? {
         notices.push(format!(
-            "{}: its attacher can detach it then",
+            "{}: external-attacher can detach it then",
             checks::still_names_it(attachment)
         ));
     }
@@ -91,7 +93,7 @@ pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusa
             manifest: recreation.manifest.value().clone(),
         }],
         effect,
-        undo: Undo::Never("but a Released volume is dropped again by `gc --keep-backend`"),
+        undo: Undo::Never("but `gc --keep-backend` deletes a Released PersistentVolume again"),
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,
@@ -110,13 +112,14 @@ fn check<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Result<Option<&'a Claim>, Str
         return Ok(Err(reason));
     }
     let Some(owner) = &volume.claim_ref else {
-        return Ok(Err("it named no claim: created again, it would be anybody's".to_owned()));
+        return Ok(Err(
+            "its spec.claimRef was empty: any matching claim could bind the recreated \
+                       volume"
+                .to_owned(),
+        ));
     };
     if owner.uid.is_none() {
-        return Ok(Err(format!(
-            "it was only reserved: whoever creates claim {} would get it",
-            owner.key
-        )));
+        return Ok(Err(format!("it was only reserved: any new claim {} could bind it", owner.key)));
     }
     surviving_claim(cx, volume, owner)
 }
@@ -131,7 +134,7 @@ fn surviving_claim<'a>(
     for claim in cx.claims_naming(volume.name())? {
         if claim.key() != owner.key || claim.metadata.uid != owner.uid {
             return Ok(Err(format!(
-                "{} asks for a volume of this name, and is not the claim that it belonged to",
+                "{} references a volume of this name, but is not the claim that it was bound to",
                 claim.object()
             )));
         }
@@ -141,7 +144,10 @@ fn surviving_claim<'a>(
     };
     if claim.volume_name.as_deref() != Some(volume.name()) {
         // The volume controller would unbind the volume: it would become Available.
-        return Ok(Err(format!("{}, which it belonged to, has another volume", claim.object())));
+        return Ok(Err(format!(
+            "{}, which it was bound to, does not reference it",
+            claim.object()
+        )));
     }
     Ok(Ok(Some(claim)))
 }

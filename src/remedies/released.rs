@@ -42,13 +42,13 @@ pub(super) fn backend_can_go(cx: &Cx, volume: &Volume) -> Seen<Checked> {
 /// Refuses unless it is Released, with policy Retain, and not Terminating.
 fn is_released(volume: &Volume) -> Checked {
     if volume.metadata.deleting.is_some() {
-        return Err("it is terminating".to_owned());
+        return Err("it is Terminating".to_owned());
     }
     if volume.phase != Phase::Released {
-        return Err(format!("its phase is {}", volume.phase));
+        return Err(format!("its phase is {}, not Released", volume.phase));
     }
     if volume.reclaim_policy != ReclaimPolicy::Retain {
-        return Err(format!("its policy is {}", volume.reclaim_policy));
+        return Err(format!("its policy is {}, not Retain", volume.reclaim_policy));
     }
     Ok(())
 }
@@ -65,7 +65,9 @@ pub(super) fn backend_state_known(
             relies_on.push("--backend-verified");
             Ok(())
         }
-        Some(state) => Err(format!("annotation storage.kubectl.dev/backend-state: {state}")),
+        Some(state) => {
+            Err(format!("{}, then pass --backend-verified", checks::backend_in_doubt(state)))
+        }
     }
 }
 
@@ -78,10 +80,13 @@ fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Chec
             Ok(())
         }
         Trust::SingleSource => {
-            Err("its age rests on lastPhaseTransitionTime alone, which anybody may have written"
+            Err("time of release rests only on lastPhaseTransitionTime, which any client can \
+                 write; --include-unknown-age overrides this"
                 .to_owned())
         }
-        Trust::Unknown => Err("nothing tells since when it has been Released".to_owned()),
+        Trust::Unknown => Err("time of release unknown; --include-unknown-age overrides \
+                               this"
+            .to_owned()),
     }
 }
 
@@ -106,7 +111,7 @@ pub(super) fn nobody_wants_its_claim(
             (true, true) => checks::rely(relies_on, "--include-wanted"),
             (true, false) => {
                 return Ok(Err(format!(
-                    "{text}, and would miss its data; --include-wanted says that it need not"
+                    "{text}, and may need this data; --include-wanted overrides this"
                 )));
             }
         }
@@ -117,16 +122,14 @@ pub(super) fn nobody_wants_its_claim(
 /// Refuses unless its claim does not exist, or is bound to another volume.
 fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<Checked> {
     Ok(match facts::claim_state(cx, volume)? {
-        ClaimState::None | ClaimState::Reserved => {
-            Err("it names no claim that it was bound to".to_owned())
-        }
+        ClaimState::None | ClaimState::Reserved => Err(checks::UNBOUND.to_owned()),
         ClaimState::Absent => Ok(()),
         ClaimState::Recreated(_) if cx.settings().include_recreated => {
             relies_on.push("--include-recreated");
             Ok(())
         }
         ClaimState::Recreated(claim) => Err(format!(
-            "{} was created again: its owner may believe that this volume holds its data",
+            "{} was recreated and may need this data; --include-recreated overrides this",
             claim.object()
         )),
         ClaimState::Live(claim) => match &claim.volume_name {
@@ -139,7 +142,7 @@ fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<
 pub(super) fn reachable(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match facts::node_gone(cx, volume)? {
         false => Ok(()),
-        true => Err("no node is left from which it can be reached".to_owned()),
+        true => Err("no node matches its node affinity".to_owned()),
     })
 }
 
@@ -153,7 +156,7 @@ pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let worst = attachments.iter().find_map(|it| plight(it).map(|plight| (it, plight)));
     Ok(Err(match worst {
         Some((it, plight)) => format!(
-            "{}, which {}: it may still be written there",
+            "{}, which {}: a pod there may still write",
             checks::still_names_it(it),
             plight.describe()
         ),
@@ -167,7 +170,7 @@ pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match facts::unready_host(cx, volume)? {
         None => Ok(()),
         Some(node) => Err(format!(
-            "no/{}, which its node affinity leads to, is not Ready: a pod may still write there",
+            "node {}, which matches its node affinity, is not Ready: a pod there may still write",
             node.metadata.name
         )),
     })
@@ -190,7 +193,7 @@ pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
         match (plight, &pod.node) {
             (Ok(Some(plight)), Some(node)) => {
                 return Ok(Err(format!(
-                    "{} names claim {}, and its node {node} {}: it may still write",
+                    "{} uses claim {}, and its node {node} {}: it may still write",
                     pod.object(),
                     claim.key,
                     plight.describe()
@@ -198,7 +201,7 @@ pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
             }
             (Err(unseen), _) if moved => return Err(unseen),
             _ if moved => {}
-            _ => return Ok(Err(format!("{} names claim {}", pod.object(), claim.key))),
+            _ => return Ok(Err(format!("{} uses claim {}", pod.object(), claim.key))),
         }
     }
     Ok(Ok(()))

@@ -18,27 +18,30 @@ pub static REMEDY: Remedy = Remedy {
 };
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
-    let effect = || {
-        Effect {
-        what: "keeps the volume for the claim that it names: the claim must ask for it in spec.volumeName".to_owned(),
-        risk: "whoever creates that claim reads the old data".to_owned(),
-    }
+    let effect = || Effect {
+        what: "reserves the volume for the claim in spec.claimRef, which must reference it in \
+               spec.volumeName"
+            .to_owned(),
+        risk: "pods that use such a claim read the old data".to_owned(),
     };
     let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
     if volume.metadata.deleting.is_some() {
-        return refuse("it is terminating".to_owned());
+        return refuse("it is Terminating".to_owned());
     }
     if volume.phase != Phase::Released {
-        return refuse(format!("its phase is {}", volume.phase));
+        return refuse(format!("its phase is {}, not Released", volume.phase));
     }
     if volume.reclaim_policy != ReclaimPolicy::Retain {
-        return refuse(format!("its policy is {}: first retain it", volume.reclaim_policy));
+        return refuse(format!(
+            "its policy is {}, not Retain: retain it first",
+            volume.reclaim_policy
+        ));
     }
     if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
         return refuse(reason);
     }
     if let Some(state) = &volume.backend_state {
-        return refuse(format!("annotation storage.kubectl.dev/backend-state: {state}"));
+        return refuse(checks::backend_in_doubt(state));
     }
     if let Err(reason) = checks::backend_is_its_own(cx, volume)? {
         return refuse(reason);
@@ -49,11 +52,14 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             // A Pending claim with this volume in spec.volumeName is the purpose of reserving.
             let elsewhere = claim.volume_name.as_deref().is_some_and(|it| it != volume.name());
             if claim.phase != ClaimPhase::Pending || elsewhere {
-                return refuse(format!("{} is already bound to another volume", claim.object()));
+                return refuse(format!(
+                    "{} is not Pending, or references another volume",
+                    claim.object()
+                ));
             }
         }
         ClaimState::None | ClaimState::Reserved => {
-            return refuse("it names no claim that it was bound to".to_owned());
+            return refuse(checks::UNBOUND.to_owned());
         }
         ClaimState::Live(claim) => return refuse(format!("{} still exists", claim.object())),
     }

@@ -25,7 +25,11 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         && !matches!(volume.phase, Phase::Pending | Phase::Available | Phase::Bound);
     let mut notices = Vec::new();
     if deleting {
-        notices.push("a stop, not an undo: the backend may already be half deleted, and the volume is annotated so".to_owned());
+        notices.push(
+            "this stops the deletion but does not revert it; the backend volume may be \
+                      partly deleted, so the volume is annotated"
+                .to_owned(),
+        );
     }
     let finalizer = deletion_protection::without_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
@@ -38,7 +42,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         }],
         effect,
         undo: if deleting {
-            Undo::Never("a provisioner may have acted on the old policy")
+            Undo::Never("a controller may have acted on the old policy")
         } else {
             Undo::Revert
         },
@@ -50,12 +54,13 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
 
 fn effect(volume: &Volume) -> Effect {
     let what = if volume.metadata.deleting.is_some() {
-        "sets the reclaim policy to Retain: the volume object still goes, the backend volume and its data stay"
+        "sets the reclaim policy to Retain: the PersistentVolume is still deleted, the backend \
+         volume remains"
     } else {
-        "sets the reclaim policy to Retain: nothing deletes the backend volume any more"
+        "sets the reclaim policy to Retain: no controller deletes the backend volume"
     };
     Effect {
         what: what.to_owned(),
-        risk: "the backend volume is kept, and billed, until somebody reclaims it".to_owned(),
+        risk: "the backend volume is kept and billed until you reclaim it".to_owned(),
     }
 }

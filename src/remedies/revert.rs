@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Manifest, deletion_protection};
+use super::{Manifest, checks, deletion_protection};
 use crate::cluster::{Cx, Seen};
 use crate::model::{
     Action, ClaimPhase, Effect, FinalizerEdit, Phase, Proposal, ReclaimPolicy, Refusal, Undo,
@@ -42,8 +42,12 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
     let effect = Effect {
         what: format!("sets the reclaim policy back to {policy}"),
         risk: match policy {
-            ReclaimPolicy::Delete => "the backend volume goes when its claim is deleted".to_owned(),
-            _ => "what happens to the data when its claim is deleted is decided by it".to_owned(),
+            ReclaimPolicy::Delete => "the backend volume is deleted after its claim is \
+                                      deleted"
+                .to_owned(),
+            _ => {
+                "this policy decides what happens to the data after its claim is deleted".to_owned()
+            }
         },
     };
     if let Some(reason) = obstacle(cx, volume, before)? {
@@ -64,7 +68,7 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
             finalizer,
         }],
         effect,
-        undo: Undo::Never("but `retain` sets it to Retain again, as long as the claim is there"),
+        undo: Undo::Never("but `retain` sets it to Retain again, as long as the claim exists"),
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,
@@ -80,11 +84,12 @@ fn obstacle(cx: &Cx, volume: &Volume, before: &Volume) -> Seen<Option<String>> {
         return refuse("its policy was Retain before".to_owned());
     }
     if let Some(state) = &volume.backend_state {
-        return refuse(format!("annotation storage.kubectl.dev/backend-state: {state}"));
+        return refuse(checks::backend_in_doubt(state));
     }
     if volume.metadata.deleting.is_some() {
         return refuse(
-            "it is terminating: with its old policy its backend volume would go".to_owned(),
+            "it is Terminating: with its old policy, the backend volume would be deleted"
+                .to_owned(),
         );
     }
     if volume.phase != before.phase {
@@ -92,7 +97,7 @@ fn obstacle(cx: &Cx, volume: &Volume, before: &Volume) -> Seen<Option<String>> {
     }
     let uid = |volume: &Volume| volume.claim_ref.as_ref().and_then(|it| it.uid.clone());
     if uid(volume) != uid(before) {
-        return refuse("it belongs to another claim than it did".to_owned());
+        return refuse("its spec.claimRef references another claim than before".to_owned());
     }
     match (&volume.phase, &volume.claim_ref) {
         (Phase::Available, _) => Ok(None),
@@ -101,12 +106,13 @@ fn obstacle(cx: &Cx, volume: &Volume, before: &Volume) -> Seen<Option<String>> {
                 refuse(format!("{} is not bound to it", claim.object()))
             }
             Some(claim) if claim.metadata.deleting.is_some() => refuse(format!(
-                "{} is terminating: with its old policy the backend volume would go with it",
+                "{} is Terminating: with its old policy, the backend volume would be deleted after it",
                 claim.object()
             )),
             Some(_) => Ok(None),
             None => refuse(
-                "its claim is gone: with its old policy the backend volume would go at once"
+                "its claim does not exist: with its old policy, the backend volume would be \
+                 deleted immediately"
                     .to_owned(),
             ),
         },

@@ -47,14 +47,15 @@ fn one(
     let note = family.snapshots.note;
     Ok(match family.snapshots.fate_of(snapshot.handle.as_deref()) {
         Fate::Independent | Fate::None => {
-            notices.push(format!("{object} was taken {of}, and stays"));
+            notices.push(format!("{object} was taken {of}, and remains"));
             Ok(())
         }
         Fate::Blocks => Err(format!(
-            "{object} was taken {of}, and its driver does not delete it before ({note}): delete the snapshot first"
+            "{object} was taken {of}, and the driver deletes no volume that has snapshots \
+             ({note}); delete the snapshot first"
         )),
         fate @ (Fate::Dies | Fate::Unknown) => {
-            let verb = if fate == Fate::Dies { "dies" } else { "may die" };
+            let verb = if fate == Fate::Dies { "is destroyed" } else { "may be destroyed" };
             if cx.settings().destroy_snapshots {
                 checks::rely(relies_on, "--destroy-snapshots");
                 notices.push(format!("{object} {verb} with {}", volume.object()));
@@ -87,7 +88,8 @@ fn pre_provisioned(
             Ok(())
         }
         Some(row) => Err(format!(
-            "{} does not tell of which volume it is, and may die with this one; --destroy-snapshots allows that",
+            "unknown which volume {} was taken of: it may be destroyed with this one; \
+             --destroy-snapshots allows that",
             row.object()
         )),
     }
@@ -118,7 +120,7 @@ fn clones(
             Fate::Independent | Fate::None => {}
             Fate::Blocks => {
                 return Ok(Err(format!(
-                    "{object} was cloned from it, and its driver does not delete it before"
+                    "{object} was cloned from it, and the driver deletes no volume that has clones"
                 )));
             }
             Fate::Dies | Fate::Unknown if cx.settings().destroy_snapshots => {
@@ -126,7 +128,8 @@ fn clones(
             }
             Fate::Dies | Fate::Unknown => {
                 return Ok(Err(format!(
-                    "{object} was cloned from it, and may need it; --destroy-snapshots allows that"
+                    "{object} was cloned from it, and may depend on it; --destroy-snapshots \
+                     allows its deletion"
                 )));
             }
         }

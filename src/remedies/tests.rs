@@ -182,39 +182,41 @@ fn a_volume_is_reserved_for_nobody_else() {
         (volume(), vec![], None),
         (volume(), vec![pending(None)], None),
         (volume(), vec![pending(Some("pv-1"))], None),
-        (with(|it| it.metadata.deleting = Some(now())), vec![], Some("it is terminating")),
-        (with(|it| it.phase = Phase::Bound), vec![], Some("its phase is Bound")),
+        (with(|it| it.metadata.deleting = Some(now())), vec![], Some("it is Terminating")),
+        (with(|it| it.phase = Phase::Bound), vec![], Some("its phase is Bound, not Released")),
         (
             with(|it| it.reclaim_policy = ReclaimPolicy::Delete),
             vec![],
-            Some("its policy is Delete: first retain it"),
+            Some("its policy is Delete, not Retain: retain it first"),
         ),
         (
             with(|it| it.backend_state = Some("unknown".into())),
             vec![],
-            Some("annotation storage.kubectl.dev/backend-state: unknown"),
+            Some(
+                "an earlier deletion was stopped (annotation storage.kubectl.dev/backend-state: unknown): verify the backend volume",
+            ),
         ),
         (
             volume(),
             vec![Row::Volume(Box::new(twin))],
-            Some("pv/pv-2 names the same backend volume"),
+            Some("pv/pv-2 references the same backend volume"),
         ),
         (
             volume(),
             vec![pending(Some("pv-9"))],
-            Some("pvc/shop/orders is already bound to another volume"),
+            Some("pvc/shop/orders is not Pending, or references another volume"),
         ),
         (
             volume(),
             vec![claim("new", ClaimPhase::Bound, None)],
-            Some("pvc/shop/orders is already bound to another volume"),
+            Some("pvc/shop/orders is not Pending, or references another volume"),
         ),
         (
             volume(),
             vec![claim("gone", ClaimPhase::Bound, Some("pv-1"))],
             Some("pvc/shop/orders still exists"),
         ),
-        (with(|it| it.claim_ref = None), vec![], Some("it names no claim that it was bound to")),
+        (with(|it| it.claim_ref = None), vec![], Some("spec.claimRef is empty or has no uid")),
     ] {
         let said = ask(&RESERVE, &volume, rows).err();
         assert_eq!(said.as_deref(), expected);

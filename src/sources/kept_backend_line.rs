@@ -68,7 +68,7 @@ impl KeptBackendLine {
     pub fn into_backend(self, interner: &mut Interner) -> Result<KeptBackend, String> {
         let recorded = Recorded::ALL.into_iter().find(|it| it.name() == self.recorded);
         let since = match &self.since {
-            Some(text) => parse_time(text).map_err(|_| format!("{text:?} is no time"))?,
+            Some(text) => parse_time(text).map_err(|_| format!("{text:?} is not a time"))?,
             None => None,
         };
         Ok(KeptBackend {
@@ -83,7 +83,7 @@ impl KeptBackendLine {
             capacity: self.capacity,
             since,
             recorded: recorded
-                .ok_or_else(|| format!("{:?} is no journal, cluster or both", self.recorded))?,
+                .ok_or_else(|| format!("{:?} is not journal, cluster or both", self.recorded))?,
             entry: self.entry,
         })
     }
@@ -114,7 +114,7 @@ mod tests {
             serde_json::to_string(&KeptBackendLine::new(&kept())).expect("it has a JSON form");
         let line: KeptBackendLine = serde_json::from_str(&text).expect("the same form");
         assert_eq!(line.into_backend(&mut interner), Ok(kept()));
-        for (wrong, said) in [("since", "no time"), ("recorded", "no journal")] {
+        for (wrong, said) in [("since", "not a time"), ("recorded", "not journal")] {
             let mut line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
             line[wrong] = "x".into();
             let line: KeptBackendLine = serde_json::from_value(line).expect("the same form");

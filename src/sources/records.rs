@@ -89,7 +89,7 @@ impl DumpMoment {
     /// When it is no time.
     pub fn clock(&self) -> Result<Option<Time>, String> {
         let Some(text) = &self.taken_at else { return Ok(None) };
-        parse_time(text).map_err(|error| format!("takenAt {text:?} is no time: {error}"))
+        parse_time(text).map_err(|error| format!("takenAt {text:?} is not a time: {error}"))
     }
 
     /// What the server said of itself; `None` when nothing is known.
@@ -197,7 +197,7 @@ impl SavedAnswer {
         let question = match self.question {
             SavedQuestion::Exists { resource, namespace, name } => Question::Exists(ObjectKey {
                 kind: Kind::parse_resource(&resource)
-                    .ok_or_else(|| format!("{resource:?} is no resource that an audit reads"))?,
+                    .ok_or_else(|| format!("{resource:?} is not a resource that an audit reads"))?,
                 namespace: namespace.map(|namespace| interner.text(&namespace)),
                 name: name.into(),
             }),
@@ -265,10 +265,10 @@ impl SavedSighting {
         let role = roles.into_iter().find(|role| role.name() == self.role);
         let absent_since = parse_time(&self.absent_since).ok().flatten();
         Ok(Sighting {
-            role: role.ok_or_else(|| format!("{:?} is no role", self.role))?,
+            role: role.ok_or_else(|| format!("{:?} is not a role", self.role))?,
             driver: interner.text(&self.driver),
             absent_since: absent_since
-                .ok_or_else(|| format!("{:?} is no time", self.absent_since))?,
+                .ok_or_else(|| format!("{:?} is not a time", self.absent_since))?,
         })
     }
 }
@@ -341,7 +341,7 @@ impl SavedCoverage {
     /// When the resource is not known.
     pub fn into_coverage(self, interner: &mut Interner) -> Result<(Reach, Coverage), String> {
         let kind = Kind::parse_resource(&self.resource)
-            .ok_or_else(|| format!("{:?} is no resource that an audit reads", self.resource))?;
+            .ok_or_else(|| format!("{:?} is not a resource that an audit reads", self.resource))?;
         let namespace = self.namespace.map(|namespace| interner.text(&namespace));
         let coverage = match self.state {
             CoverageState::Seen { began, ended } => Coverage::Seen { began, ended },

@@ -52,10 +52,10 @@ fn all() -> impl Iterator<Item = &'static Family> {
 const fn fate(fate: Fate) -> &'static str {
     match fate {
         Fate::Independent => "survive",
-        Fate::Dies => "die with the volume",
-        Fate::Blocks => "keep the volume",
+        Fate::Dies => "are destroyed with the volume",
+        Fate::Blocks => "block deletion of the volume",
         Fate::None => "none",
-        Fate::Unknown => "not known",
+        Fate::Unknown => "unknown",
     }
 }
 

@@ -257,7 +257,7 @@ fn nothing_is_deleted_where_the_record_may_not_be_written_unless_the_journal_is_
         eventually(&format!("it is refused for want of {verb}"), || {
             let outcome = keep(home.path(), &kubeconfig, &named).go();
             said = format!("{}{}", outcome.stdout, outcome.stderr);
-            outcome.code == Some(5) && said.contains(&format!("refused was {verb}"))
+            outcome.code == Some(5) && said.contains(&format!("{verb} was refused"))
         });
         assert!(said.contains("--journal-only"), "{said}");
         assert!(said.contains(&format!("configmaps in namespace {}", on.name)), "{said}");

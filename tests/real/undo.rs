@@ -183,7 +183,7 @@ fn a_kept_backend_gets_its_volume_back() {
 
     desk.refuses(&["undo", &entry, "--yes"], "it was undone already");
     let ran = desk.ends(0, &["undo", "--yes"]);
-    assert!(ran.stderr.contains("nothing in the journal can be undone"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no entry of the journal can be undone"), "{}", ran.stderr);
     desk.refuses(&["undo", "99", "--yes"], "the journal has no entry 99");
     desk.refuses(
         &["destroy-orphan", "--from-journal", &entry, "--yes"],
@@ -195,7 +195,7 @@ fn a_kept_backend_gets_its_volume_back() {
     desk.ends(0, &["gc", &object, "--older-than", "1s", "--yes"]);
     assert!(!desk.driver.has(&handle));
     let last = desk.entries().pop().expect("it is written down")["entry"].to_string();
-    desk.refuses(&["undo", &last, "--yes"], "the owner deletes the backend volume at once");
+    desk.refuses(&["undo", &last, "--yes"], "deletes the backend volume immediately");
     let ran = desk.ends(0, &["undo", "--yes"]);
     assert!(ran.stderr.contains(&format!("entry {last} cannot be undone")), "{}", ran.stderr);
 }
@@ -238,15 +238,15 @@ fn d_36_a_manifest_of_another_claim_is_refused() {
     saved["spec"]["claimRef"]["uid"] = json!("00000000-dead-4000-8000-000000000000");
     desk.lose(&name, &saved);
     desk.on.wait_phase("pvc/data", "Lost");
-    desk.refuses(&["undo", "--yes"], "is not the claim that it belonged to");
+    desk.refuses(&["undo", "--yes"], "is not the claim that it was bound to");
     // A lost claim's pods may still write: nobody destroys what it may have had.
     let orphan = ["destroy-orphan", "--from-journal", "1", "--yes"];
-    desk.refuses(&orphan, "which may have been this one");
+    desk.refuses(&orphan, "may have been this one");
 
     // Somebody was quicker, under another name.
     let other = desk.on.named("other");
     desk.on.create(&PersistentVolume::csi(&other, &desk.driver.name, &handle).0);
-    desk.refuses(&["undo", "--yes"], "names the same backend volume");
+    desk.refuses(&["undo", "--yes"], "references the same backend volume");
     assert!(desk.driver.has(&handle));
 }
 
@@ -283,11 +283,11 @@ fn the_backend_volume_that_was_kept_is_destroyed() {
     let entry = desk.keep(&name);
     let orphan = ["destroy-orphan", "--from-journal", &entry, "--yes", "--timeout", "30s"];
     let named = ["destroy-orphan", "--driver", &desk.driver.name, "--handle", &handle, "--yes"];
-    desk.refuses(&named, "say --from-journal");
+    desk.refuses(&named, "pass --from-journal");
 
     let other = desk.on.named("other");
     desk.on.create(&PersistentVolume::csi(&other, &desk.driver.name, &handle).0);
-    desk.refuses(&orphan, "names the same backend volume");
+    desk.refuses(&orphan, "references the same backend volume");
     desk.on.delete(&format!("pv/{other}"));
     desk.on.wait_gone(&format!("pv/{other}"));
 
@@ -295,13 +295,13 @@ fn the_backend_volume_that_was_kept_is_destroyed() {
     cluster.create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}));
     let held = format!("kubernetes.io/csi/{}^{handle}", desk.driver.name);
     desk.on.patch_status(&format!("node/{node}"), &json!({"status": {"volumesInUse": [held]}}));
-    desk.refuses(&orphan, "says that it has the volume in use");
+    desk.refuses(&orphan, "lists it in volumesInUse or volumesAttached");
     desk.on.delete(&format!("node/{node}"));
     desk.on.wait_gone(&format!("node/{node}"));
 
     let mark = cluster.mark();
     let ran = desk.ends(0, &orphan);
-    assert!(flat(&ran.stdout).contains("the driver answered DeleteVolume"), "{}", ran.stdout);
+    assert!(flat(&ran.stdout).contains("only after DeleteVolume succeeded"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("backend gone"));
     assert!(!desk.driver.has(&handle) && desk.driver.delete_calls(&handle) == 1);
     let [write, forgotten]: [String; 2] = desk.writes(mark).try_into().expect("two writes");
@@ -311,7 +311,7 @@ fn the_backend_volume_that_was_kept_is_destroyed() {
     assert!(desk.on.get(&format!("pv/{tombstone}")).is_none());
     desk.refuses(&orphan, "its backend volume destroyed, already");
     let undo = desk.ends(0, &["undo", "--yes"]);
-    assert!(undo.stderr.contains("nothing in the journal can be undone"), "{}", undo.stderr);
+    assert!(undo.stderr.contains("no entry of the journal can be undone"), "{}", undo.stderr);
 }
 
 /// Of an in-tree volume the whole source is kept, and the controller manager deletes the folder.
@@ -351,8 +351,8 @@ fn a_handle_alone_takes_the_users_word_for_everything() {
         let args = with(more);
         desk.refuses(&args.iter().map(String::as_str).collect::<Vec<_>>(), reason);
     };
-    refuses(&["--no-secret"], "--backend-exclusive is your word");
-    refuses(&["--backend-exclusive"], "say --secret NAMESPACE/NAME, or --no-secret");
+    refuses(&["--no-secret"], "--backend-exclusive asserts");
+    refuses(&["--backend-exclusive"], "pass --secret NAMESPACE/NAME, or --no-secret");
     refuses(&["--backend-exclusive", "--secret", "default/none"], "does not exist");
 
     // The driver refuses at first: what was begun is not begun again.
@@ -362,7 +362,7 @@ fn a_handle_alone_takes_the_users_word_for_everything() {
     let args = with(&short);
     let mark = cluster.mark();
     let ran = desk.ends(6, &args.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(flat(&ran.stdout).contains("is still there"), "{}", ran.stdout);
+    assert!(flat(&ran.stdout).contains("still exists"), "{}", ran.stdout);
     assert!(desk.driver.has(handle));
     let long = [&words[..], &["--timeout", "40s"]].concat();
     let args = with(&long);
@@ -371,7 +371,7 @@ fn a_handle_alone_takes_the_users_word_for_everything() {
     desk.driver.fault(&json!({}));
     let ran = running.finish();
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
-    assert!(flat(&ran.stderr).contains("an earlier run has created the object"), "{}", ran.stderr);
+    assert!(flat(&ran.stderr).contains("an earlier run created"), "{}", ran.stderr);
     assert!(!desk.driver.has(handle));
     let writes = desk.writes(mark);
     let [first, second] = writes.as_slice() else { panic!("{writes:#?}") };

@@ -305,12 +305,13 @@ fn only_an_object_that_keeps_its_backend_is_deleted() {
     assert_eq!(request(&delete, &live()), Ok(expected));
     for policy in ["Delete", "Recycle", "Later"] {
         let live = with(&[(POLICY, json!(policy))]);
-        let reason = format!("its policy is {policy}: deleting the object would leak the disk");
+        let reason =
+            format!("its policy is {policy}: deleting the object could leak the backend volume");
         unfit(&delete, &live, &reason);
     }
     // The API server's default is Retain, but a volume without the field is not changed.
     let silent = with(&[(POLICY, Value::Null)]);
-    unfit(&delete, &silent, "its policy is : deleting the object would leak the disk");
+    unfit(&delete, &silent, "its policy is : deleting the object could leak the backend volume");
 }
 
 #[test]
@@ -377,7 +378,7 @@ fn nothing_is_sent_to_an_object_that_is_not_the_one() {
     }
     let key = ObjectKey::cluster_wide(Kind::PersistentVolume, "pv-1");
     let unknown = Action::DeleteVolume { volume: ObjectRef { key, uid: None } };
-    unfit(&unknown, &live(), "its uid is not known");
+    unfit(&unknown, &live(), "its uid is unknown");
 }
 
 #[test]

@@ -16,10 +16,10 @@ pub(super) fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool
 pub(super) fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
     let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
     if confirmed.steps.get(done..) != Some(&now.steps) {
-        return "what would be done now is not what was confirmed".to_owned();
+        return "the change that would be made now differs from the confirmed one".to_owned();
     }
     match new.first() {
-        Some(notice) => format!("something to know has come up since it was confirmed: {notice}"),
-        None => "what it would mean now is not what was confirmed".to_owned(),
+        Some(notice) => format!("new since it was confirmed: {notice}"),
+        None => "its effect now differs from the confirmed one".to_owned(),
     }
 }

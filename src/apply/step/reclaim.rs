@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::super::change_end::ChangeEnd;
 use super::super::{Outcome, request};
 use super::ChangeExecutor;
+use crate::facts;
 use crate::model::{Action, ObjectRef};
 use crate::plan::{ProposedChange, Purpose};
 use crate::remedies::{Orphan, placeholder};
@@ -19,14 +20,11 @@ impl ChangeExecutor<'_> {
     ) -> Result<ChangeEnd, ChangeEnd> {
         let left = |why: String| {
             let way = earlier.entry.map_or_else(String::new, |entry| {
-                format!(": `kubectl storage destroy-orphan --from-journal {entry}` goes on")
+                format!("; continue with `kubectl storage destroy-orphan --from-journal {entry}`")
             });
-            ChangeEnd::new(
-                Outcome::Pending,
-                format!("{why}; the backend volume is left behind{way}"),
-            )
+            ChangeEnd::new(Outcome::Pending, format!("{why}; the backend volume is kept{way}"))
         };
-        let saved = earlier.before.as_ref().ok_or("what the object was is not known");
+        let saved = earlier.before.as_ref().ok_or("the former object is unknown");
         let saved = saved.map_err(|why| left(why.to_owned()))?;
         let orphan = self.orphan(change, saved, earlier.entry).map_err(left)?;
         let object = orphan.placeholder.volume().object();
@@ -84,9 +82,9 @@ impl ChangeExecutor<'_> {
         saved: &Value,
         undoes: Option<u64>,
     ) -> Result<Orphan, String> {
-        let cluster = self.cluster.cluster_uid().ok_or("which cluster it is was not seen")?;
+        let cluster = self.cluster.cluster_uid().ok_or(placeholder::CLUSTER_UNIDENTIFIED)?;
         let named = change.about.backend.as_ref();
-        let named = named.ok_or("what it names at the backend is not known")?;
+        let named = named.ok_or(facts::UNIDENTIFIED)?;
         let secret = &self.cluster.settings().secret;
         let (placeholder, relies_on) = placeholder::manifest(Some(saved), named, &cluster, secret)?;
         let elsewhere = match &change.purpose {

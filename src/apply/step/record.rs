@@ -6,6 +6,7 @@ use super::super::Outcome;
 use super::super::change_end::ChangeEnd;
 use super::super::kept_record::{PreviousValue, RecordError};
 use super::{ChangeExecutor, backend};
+use crate::facts;
 use crate::journal::kept_backend::{self, KeptBackendRecord};
 use crate::model::BackendKey;
 use crate::plan::ProposedChange;
@@ -22,10 +23,7 @@ impl ChangeExecutor<'_> {
             return Ok(None);
         };
         let Some(backend) = backend(change) else {
-            return Err(ChangeEnd::new(
-                Outcome::Refused,
-                "what it names at the backend is not known",
-            ));
+            return Err(ChangeEnd::new(Outcome::Refused, facts::UNIDENTIFIED));
         };
         let record = KeptBackendRecord::of(&backend, live, self.run, self.cluster.clock());
         match recorder.dry_run(&record).await {
@@ -59,8 +57,8 @@ impl ChangeExecutor<'_> {
         };
         recorder.revert(record, before).await.map_err(|error| {
             format!(
-                "the record says that the backend volume of pv/{} was kept, which is not so, and \
-                 could not be taken back: {error}",
+                "the record wrongly lists the backend volume of pv/{} as kept, and could not be \
+                 corrected: {error}",
                 record.volume
             )
         })
@@ -81,7 +79,7 @@ impl ChangeExecutor<'_> {
         let recorder = self.recorder.as_ref()?;
         let error = recorder.remove(&kept_backend::key(&key.driver, &key.handle)).await.err()?;
         Some(format!(
-            "the record still says that volume {} of {} was kept, which is not so any more: {error}",
+            "the record still lists volume {} of {} as kept, although it no longer is: {error}",
             key.handle, key.driver
         ))
     }
@@ -93,8 +91,9 @@ fn unrecorded(error: &RecordError) -> ChangeEnd {
         RecordError::Denied(why) => ChangeEnd::new(
             Outcome::Refused,
             format!(
-                "the record of the backend volume cannot be written to {why}; --record-namespace \
-                 names another namespace, --journal-only leaves it to the journal of this machine"
+                "the record of the backend volume cannot be written to {why}; pass \
+                 --record-namespace for another namespace, or --journal-only for only the journal \
+                 of this machine"
             ),
         ),
         RecordError::Failed(why) => ChangeEnd::new(

@@ -35,20 +35,22 @@ pub(super) async fn until_settled(
                         return (Outcome::Done, "it is bound to its claim again".to_owned());
                     }
                     ("Released", false) if detaching.is_empty() => {
-                        let told = "it is Released, with the policy Retain, and names the same backend volume";
+                        let told = "it is Released with policy Retain, and references the same \
+                                    backend volume";
                         return (Outcome::Done, told.to_owned());
                     }
                     ("Bound", true) | ("Released", false) => {
                         format!("{} is not detached", detaching.join(", "))
                     }
                     ("Available", _) => {
-                        let told = "it is Available: somebody took its claimRef away, and any claim may get it";
+                        let told = "it is Available: its spec.claimRef was removed, and any \
+                                    matching claim can bind it";
                         return (Outcome::Pending, told.to_owned());
                     }
                     (phase, _) => format!("its phase is {phase:?}"),
                 }
             }
-            Ok(None) => return (Outcome::Pending, "it is gone again".to_owned()),
+            Ok(None) => return (Outcome::Pending, "it was deleted again".to_owned()),
             Err(error) => error.to_string(),
         };
         if began.elapsed() >= wait {
@@ -75,20 +77,23 @@ pub(super) async fn until_reclaimed(
         let seen = match cluster.read_again(&object).await {
             // Its provisioner deletes it only after the driver's answer.
             Ok(None) => {
-                let told = "the driver answered DeleteVolume, and its provisioner removed the object; what the storage system has done, only it can tell";
+                let told = "the placeholder volume is deleted; its provisioner removes it only \
+                            after DeleteVolume succeeded";
                 return (Outcome::Done, told.to_owned());
             }
             Ok(Some(live)) => {
                 let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str();
-                if policy != Some("Delete") {
+                let policy = policy.unwrap_or_default();
+                if policy != "Delete" {
                     let told = format!(
-                        "somebody set the policy of pv/{name} to {policy:?}: the backend volume may be half deleted"
+                        "the policy of pv/{name} was changed to {policy}: the backend volume may \
+                         be partly deleted"
                     );
                     return (Outcome::Pending, told);
                 }
                 let complaint = cluster.last_error(&object.key);
-                let last = complaint.map_or_else(String::new, |it| format!("; last heard: {it}"));
-                format!("pv/{name} is still there{last}")
+                let last = complaint.map_or_else(String::new, |it| format!("; last error: {it}"));
+                format!("pv/{name} still exists{last}")
             }
             Err(error) => error.to_string(),
         };
@@ -98,7 +103,7 @@ pub(super) async fn until_reclaimed(
                 None => "the same command".to_owned(),
             };
             let waited = format_duration(wait);
-            return (Outcome::Pending, format!("after {waited} {seen}; {again} goes on waiting"));
+            return (Outcome::Pending, format!("after {waited} {seen}; {again} continues to wait"));
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(ASK_INTERVAL);
@@ -106,5 +111,5 @@ pub(super) async fn until_reclaimed(
 }
 
 fn unwaited() -> (Outcome, String) {
-    (Outcome::Pending, "nobody waited for what follows".to_owned())
+    (Outcome::Pending, "not verified: --wait=false".to_owned())
 }

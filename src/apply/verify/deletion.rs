@@ -22,7 +22,7 @@ pub(super) async fn until_gone(
     by_policy: bool,
 ) -> (Outcome, String) {
     let Some(wait) = wait else {
-        return (Outcome::Pending, "nobody waited for it".to_owned());
+        return (Outcome::Pending, "not verified: --wait=false".to_owned());
     };
     let (began, mut asked) = (Instant::now(), Instant::now());
     let name = &object.key.name;
@@ -55,15 +55,16 @@ pub(super) async fn until_gone(
         tokio::time::sleep(CHECK_INTERVAL).await;
     }
     let last = trouble.or_else(|| cluster.last_error(&object.key));
-    let last = last.map_or_else(String::new, |last| format!("; last heard: {last}"));
+    let last = last.map_or_else(String::new, |last| format!("; last error: {last}"));
     let waited = format_duration(wait);
-    (Outcome::Pending, format!("it is still there after {waited}{last}"))
+    (Outcome::Pending, format!("it still exists after {waited}{last}"))
 }
 
 fn deleted(changed_policy: Option<&ReclaimPolicy>, gone: &str) -> (Outcome, String) {
     let Some(policy) = changed_policy else { return (Outcome::Done, gone.to_owned()) };
     let detail = format!(
-        "the object is gone, but somebody had set its policy to {policy} before: whether its backend volume was deleted is not known, ask the storage backend"
+        "the object is deleted, but its policy was changed to {policy} before: unknown whether \
+         the backend volume was deleted; check the storage system"
     );
     (Outcome::Pending, detail)
 }

@@ -49,10 +49,13 @@ impl RemovedFinalizer<'_> {
             && left == [PV_PROTECTION]
             && written["status"]["phase"] != "Bound";
         if !left.is_empty() && !protected_only {
-            return (Outcome::Done, format!("{done}; {} still holds the object", left.join(", ")));
+            return (
+                Outcome::Done,
+                format!("{done}; {} still blocks the deletion", left.join(", ")),
+            );
         }
         let Some(wait) = wait else { return (Outcome::Done, done) };
-        let gone = format!("{done}, and the object is gone");
+        let gone = format!("{done}, and the object is deleted");
         let (outcome, mut detail) = until_gone(cluster, object, Some(wait), &gone, false).await;
         if let (Kind::PersistentVolumeClaim, Some(namespace)) =
             (object.key.kind, &object.key.namespace)
@@ -61,11 +64,10 @@ impl RemovedFinalizer<'_> {
             match cluster.pods_using(&key).await {
                 Ok(users) if users.is_empty() => {}
                 Ok(users) => {
-                    detail = format!("{detail}; meanwhile {} came to use it", users.join(", "));
+                    detail = format!("{detail}; meanwhile {} started to use it", users.join(", "));
                 }
                 Err(error) => {
-                    detail =
-                        format!("{detail}; whether a pod came to use it was not seen: {error}");
+                    detail = format!("{detail}; unknown whether a pod started to use it: {error}");
                 }
             }
         }
@@ -81,16 +83,18 @@ impl RemovedFinalizer<'_> {
             Ok(Some(live)) if self.remains_in(&live) => {
                 let who = manager_of(&live, finalizer);
                 let who = who.map_or_else(
-                    || "somebody".to_owned(),
+                    || "another client".to_owned(),
                     |manager| format!("field manager {manager:?}"),
                 );
-                let told =
-                    format!("{who} put finalizer {finalizer} back: its controller is at work");
+                let told = format!(
+                    "{who} added finalizer {finalizer} again: its controller seems to be \
+                             running"
+                );
                 (Outcome::Failed, told)
             }
             Ok(_) => (Outcome::Done, done),
             Err(error) => {
-                (Outcome::Pending, format!("{done}; whether it stays so was not seen: {error}"))
+                (Outcome::Pending, format!("{done}; unknown whether it remains so: {error}"))
             }
         }
     }
@@ -99,7 +103,7 @@ impl RemovedFinalizer<'_> {
 /// Verifies that a finalizer was added.
 pub(super) fn added(finalizer: &str, written: &Value) -> (Outcome, String) {
     if finalizers(written).contains(&finalizer) {
-        return (Outcome::Done, format!("finalizer {finalizer} is there"));
+        return (Outcome::Done, format!("finalizer {finalizer} is set"));
     }
     (Outcome::Failed, format!("the API server does not show finalizer {finalizer}"))
 }

@@ -42,7 +42,7 @@ pub struct FixFinalizersArgs {
     /// Assert that a driver, or kube-controller-manager, is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated
     #[arg(long, value_name = "DRIVER")]
     driver_absent: Vec<String>,
-    /// Assert that HonorPVReclaimPolicy is off in kube-controller-manager
+    /// Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
     /// If a removal leaks the backend volume, accept and record that

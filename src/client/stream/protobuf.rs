@@ -183,7 +183,7 @@ impl<T> ProtobufList<T> {
         if self.state == ProtobufListState::List
             && (field.head as u64).saturating_add(field.body) > self.rest
         {
-            return Err(self.malformed("an item is longer than the list that holds it"));
+            return Err(self.malformed("an item is longer than the list that contains it"));
         }
         if self.state == ProtobufListState::Envelope && field.number == 2 && field.delimited {
             return self.enter(&field).map(Some);

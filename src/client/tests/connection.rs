@@ -233,12 +233,12 @@ async fn broken_credentials_are_said_before_anything_is_sent() {
         (
             "server: 'https://a:1', certificate-authority-data: eA==",
             "",
-            "certificate authority holds no usable PEM",
+            "certificate authority contains no usable PEM",
         ),
         (
             "server: 'https://a:1', certificate-authority-data: '!'",
             "",
-            "certificate authority holds no usable PEM",
+            "certificate authority contains no usable PEM",
         ),
         (
             SERVER,
@@ -247,7 +247,7 @@ async fn broken_credentials_are_said_before_anything_is_sent() {
         ),
         (SERVER, "tokenFile: /nonexistent/token", "token file /nonexistent/token cannot be read"),
         (SERVER, "auth-provider: {name: gcp}", "auth-provider \"gcp\""),
-        (SERVER, "token: \"a\\nb\"", "characters that no token has"),
+        (SERVER, "token: \"a\\nb\"", "characters that are invalid in a token"),
     ] {
         let (error, _) = refused(&config(cluster, user)).await;
         assert!(error.contains(expected), "{error}");

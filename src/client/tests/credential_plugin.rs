@@ -195,7 +195,7 @@ async fn failures_are_told_without_secrets() {
             error.contains("printed no usable ExecCredential: ") && !error.contains("secret"),
             "{output}: {error}"
         );
-        assert!(hint.contains("by hand"), "{hint}");
+        assert!(hint.contains("manually"), "{hint}");
     }
     let old = Fixture { version: "client.authentication.k8s.io/v1alpha1", ..Fixture::new("") };
     assert!(old.refused().await.0.contains("v1alpha1"));

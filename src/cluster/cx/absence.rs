@@ -54,7 +54,7 @@ impl<'a> Cx<'a> {
         if self.listed_after(kind, namespace, naming).is_ok() {
             return Ok(());
         }
-        let reason = format!("whether {key} exists was not asked");
+        let reason = format!("existence of {key} was not checked");
         let answer = self.answer(Question::Exists(key.clone()));
         match answer.map_err(|unseen| Unseen { reason, ..unseen })? {
             Answer::No => Ok(()),
@@ -63,7 +63,7 @@ impl<'a> Cx<'a> {
                 Err(Unseen {
                     kind,
                     namespace: namespace.cloned(),
-                    reason: format!("whether {key} exists could not be confirmed"),
+                    reason: format!("existence of {key} could not be confirmed"),
                 })
             }
         }

@@ -26,10 +26,10 @@ pub static FAMILY: Family = Family {
     refuses: &["a disk that an elastic container instance uses"],
     snapshots: Snapshots::all(
         Fate::Independent,
-        "manual snapshots stay; a setting of the disk decides about automatic ones",
+        "manual snapshots remain; a setting of the disk decides about automatic ones",
     ),
     provisioner: Provisioner::csi(&["csi-provisioner"], &[])
-        .hidden("ACK may run it in the control plane: what is visible then is not known"),
+        .hidden("ACK may run it in the control plane; unknown what is visible then"),
     sources: &[
         "kubernetes-sigs/alibaba-cloud-csi-driver 8aacf9009: pkg/disk/controllerserver.go DeleteVolume",
         "alibabacloud.com/help/en/ecs/api-deletedisk",

@@ -34,7 +34,7 @@ pub static FAMILY: Family = Family {
     reads_class: true,
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::csi(&["csi-provisioner"], &[])
-        .hidden("ACK may run it in the control plane: what is visible then is not known"),
+        .hidden("ACK may run it in the control plane; unknown what is visible then"),
     sources: &[
         "kubernetes-sigs/alibaba-cloud-csi-driver 8aacf9009: pkg/nas/controllerserver.go, pkg/nas/subpath_controller.go, \
          pkg/nas/filesystem_controller.go, pkg/nas/nodeserver.go",
@@ -66,7 +66,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         return Destruction::Fails(Cow::Borrowed("its handle is not the name of the volume"));
     }
     let Some(server) = mounted(reference) else {
-        return Destruction::Fails(Cow::Borrowed("it names no server"));
+        return Destruction::Fails(Cow::Borrowed("it contains no server"));
     };
     let path = reference.attribute("path").unwrap_or("/");
     match reference.attribute("volumeAs") {
@@ -82,7 +82,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             "the whole file system with its mount target",
         ),
         Some("filesystem") => Destruction::Nothing(Cow::Borrowed("deleteVolume is not true")),
-        _ => Destruction::Fails(Cow::Borrowed("what it does with this volumeAs is not known")),
+        _ => Destruction::Fails(Cow::Borrowed("unknown what it does with this volumeAs")),
     }
 }
 
@@ -95,7 +95,8 @@ fn subpath(deletion: &Deletion<'_>, path: &str) -> Destruction {
         }
         (Some("true"), _) => Destruction::Kept { places, what: "archives the directory".into() },
         _ => Destruction::Nothing(Cow::Borrowed(
-            "it deletes directories only with ENABLE_NAS_SUBPATH_FINALIZER=true, which was not seen",
+            "it deletes directories only with ENABLE_NAS_SUBPATH_FINALIZER=true, which was not \
+             found",
         )),
     }
 }

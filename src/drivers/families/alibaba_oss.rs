@@ -23,7 +23,7 @@ pub static FAMILY: Family = Family {
     answers_ok: &["every volume"],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::csi(&["csi-provisioner"], &[])
-        .hidden("ACK may run it in the control plane: what is visible then is not known"),
+        .hidden("ACK may run it in the control plane; unknown what is visible then"),
     sources: &["kubernetes-sigs/alibaba-cloud-csi-driver 8aacf9009: pkg/oss/utils.go, pkg/oss/controllerserver.go"],
     ..SHARE
 };

@@ -39,7 +39,7 @@ pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     if let Some(id) = volume(reference.handle) {
         vec![device(SPACE, id)]
     } else {
-        let why = "its handle is no EBS volume id";
+        let why = "its handle is not an EBS volume id";
         vec![Place::undecided(SPACE, reference.handle, why)]
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn deletion(deletion: &Deletion<'_>) -> Destruction {
             device(SPACE, id).into_owned(),
             format!("the EBS volume {id}"),
         ),
-        None => Destruction::Fails(Cow::Borrowed("its handle is no EBS volume id")),
+        None => Destruction::Fails(Cow::Borrowed("its handle is not an EBS volume id")),
     }
 }
 

@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family {
     snapshots: Snapshots::all(Fate::Independent, "EBS snapshots do not need their volume"),
     provisioner: Provisioner::csi(&[], &[])
         .without_leader()
-        .hidden("EKS runs it outside the cluster: nothing shows it"),
+        .hidden("EKS runs it outside the cluster: no object in the cluster shows it"),
     sources: &[
         "docs.aws.amazon.com/eks/latest/userguide/migrate-auto.html",
         "docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSBlockStoragePolicyV2.html",

@@ -68,7 +68,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             whole(id, None).into_owned(),
             format!("the whole file system {id} with its automatic backups"),
         ),
-        _ => Destruction::Fails(Cow::Borrowed("its handle is no id of a file system")),
+        _ => Destruction::Fails(Cow::Borrowed("its handle is not the id of a file system")),
     }
 }
 

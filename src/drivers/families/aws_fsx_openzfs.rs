@@ -20,11 +20,13 @@ pub static FAMILY: Family = Family {
     attributes: &["DNSName", "VolumePath"],
     used,
     deletion,
-    destroys: "the file system or the volume; its child volumes and snapshots too, if its tag OptionsOnDeletion says so",
-    refuses: &["a file system or a volume that does not exist: the volume stays Released"],
+    destroys: "the file system or the volume; its child volumes and snapshots too, if its tag \
+               OptionsOnDeletion has that option",
+    refuses: &["a file system or a volume that does not exist: the volume remains Released"],
     snapshots: Snapshots::all(
         Fate::Dies,
-        "snapshots die with their volume if a tag at AWS says so, automatic backups die with the file system",
+        "snapshots are destroyed with their volume if its tag at AWS has that option, automatic \
+         backups with the file system",
     ),
     provisioner: Provisioner::csi(&["fsx-openzfs-csi-controller"], &["aws-fsx-openzfs-csi-driver"]),
     sources: &[
@@ -71,11 +73,13 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let handle = deletion.reference.handle;
     if !is_id(handle) {
-        return Destruction::Fails(Cow::Borrowed("its handle is no id of a file system or a volume"));
+        return Destruction::Fails(Cow::Borrowed("its handle is not the id of a file system or a \
+                                                 volume"));
     }
     let what = match handle.starts_with("fs-") {
         true => format!("the whole file system {handle} with its automatic backups"),
-        false => format!("the OpenZFS volume {handle}, and what is in it if its tag OptionsOnDeletion says so"),
+        false => format!("the OpenZFS volume {handle}, and its contents if its tag \
+                          OptionsOnDeletion has that option"),
     };
     Destruction::Storage { places: owned(used(&deletion.reference)), what: what.into() }
 }

@@ -17,8 +17,8 @@ pub static FAMILY: Family = Family {
     id: "azure-blob",
     title: "Azure Blob Storage",
     names: &[Name::Is("blob.csi.azure.com")],
-    identity: "storage account and container, and the directory in it. Nodes mount what the attributes say and else \
-               the handle GROUP#ACCOUNT#CONTAINER…, which deletion reads",
+    identity: "storage account and container, and the directory in it. Nodes mount by the \
+               attributes or else by the handle GROUP#ACCOUNT#CONTAINER…, which deletion reads",
     attributes: &["containerName", "server", "storageAccount", "storageAccountName", "subDir", "protocol"],
     used,
     deletion,
@@ -65,7 +65,7 @@ fn places<'a>(
                 let server = server_at(format!("Azure account {name}"), address);
                 folder(NFS, &format!("{name}/{container}"), "").of(server)
             }
-            _ => Place::undecided(NFS, container.to_owned(), "the storage account is not known"),
+            _ => Place::undecided(NFS, container.to_owned(), "the storage account is unknown"),
         });
     }
     let own = folder(SPACE, container, within).of(account);

@@ -19,7 +19,7 @@ pub static FAMILY: Family = Family {
     destroys: "the managed disk; the driver does not wait until Azure has deleted it",
     answers_ok: &["a handle without /subscriptions/", "a disk that does not exist"],
     refuses: &["a disk that is attached to any virtual machine"],
-    snapshots: Snapshots::all(Fate::Independent, "they are resources of their own"),
+    snapshots: Snapshots::all(Fate::Independent, "they are separate resources"),
     provisioner: Provisioner::csi(&["csi-azuredisk-controller"], &["azuredisk-csi"])
         .hidden("AKS: the pods are hidden, the Leases in kube-system are visible"),
     sources: &[
@@ -47,7 +47,8 @@ fn disk(handle: &str) -> Option<&str> {
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![match disk(reference.handle) {
         Some(id) => device(SPACE, id),
-        None => Place::undecided(SPACE, reference.handle, "its handle is no id of a managed disk"),
+        None => Place::undecided(SPACE, reference.handle, "its handle is not the id of a managed \
+                                                           disk"),
     }]
 }
 
@@ -59,9 +60,9 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             Destruction::of(device(SPACE, id).into_owned(), format!("the Azure disk {name}"))
         }
         None if !handle.to_ascii_lowercase().contains("/subscriptions/") => {
-            Destruction::Nothing(Cow::Borrowed("its handle is no id of a managed disk"))
+            Destruction::Nothing(Cow::Borrowed("its handle is not the id of a managed disk"))
         }
-        None => Destruction::Undecided(Cow::Borrowed("its handle is no id of a managed disk")),
+        None => Destruction::Undecided(Cow::Borrowed("its handle is not the id of a managed disk")),
     }
 }
 

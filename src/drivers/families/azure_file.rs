@@ -17,8 +17,9 @@ pub static FAMILY: Family = Family {
     id: "azure-file",
     title: "Azure Files",
     names: &[Name::Is("file.csi.azure.com"), Name::Is("azureFile")],
-    identity: "storage account and share, and the folder or VHD in it. Nodes mount what the attributes say and else \
-               the handle GROUP#ACCOUNT#SHARE[#DISK…], which deletion reads; an account may be known to a Secret only",
+    identity: "storage account and share, and the folder or VHD in it. Nodes mount by the \
+               attributes or else by the handle GROUP#ACCOUNT#SHARE[#DISK…], which deletion reads; \
+               an account may be known to a Secret only",
     attributes: &["shareName", "server", "storageAccount", "folderName", "diskName", "protocol"],
     used,
     deletion,
@@ -87,7 +88,7 @@ pub(super) fn account<'a>(
         (_, Some(account), Some(written)) if account.eq_ignore_ascii_case(written) => {
             Part::Is(account.into())
         }
-        (Some(_), ..) => Part::Unknown("the storage account behind its server is not known"),
+        (Some(_), ..) => Part::Unknown("the storage account behind its server is unknown"),
         (None, ..) => Part::Unknown(SECRET),
     }
 }
@@ -112,9 +113,9 @@ fn places<'a>(
     let mounted = match (&name, is_nfs) {
         (Some(name), true) => folder(NFS, &format!("{name}/{share}"), within).of(of_server(name)),
         (Some(name), false) => folder(smb::SPACE, share, within).of(of_server(name)),
-        (None, true) => Place::undecided(NFS, share.to_owned(), "the storage account is not known"),
+        (None, true) => Place::undecided(NFS, share.to_owned(), "the storage account is unknown"),
         (None, false) => {
-            folder(smb::SPACE, share, within).of(Part::Unknown("the storage account is not known"))
+            folder(smb::SPACE, share, within).of(Part::Unknown("the storage account is unknown"))
         }
     };
     let own = folder(SPACE, share, within).of(account);

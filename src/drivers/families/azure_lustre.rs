@@ -20,10 +20,10 @@ pub static FAMILY: Family = Family {
     attributes: &["mgs-ip-address", "sub-dir"],
     used,
     deletion,
-    destroys: "the whole file system, if the handle says that it was created dynamically",
+    destroys: "the whole file system, if the handle marks it as created dynamically",
     answers_ok: &["every other volume", "a handle that does not parse"],
-    refuses: &["a handle that was created dynamically and names no resource group"],
-    snapshots: Snapshots::all(Fate::Unknown, "whether there are any is not known"),
+    refuses: &["a handle that was created dynamically and contains no resource group"],
+    snapshots: Snapshots::all(Fate::Unknown, "unknown whether there are any"),
     provisioner: Provisioner::csi(&["csi-azurelustre-controller"], &["azurelustre-csi"]),
     sources: &[
         "kubernetes-sigs/azurelustre-csi-driver 26f644207: pkg/azurelustre/azurelustre.go getLustreVolFromID, \
@@ -59,7 +59,7 @@ impl<'a> Handle<'a> {
         match (self.dynamic, address) {
             (true, _) => place.of(server(format!("Azure {}/{}", self.group, self.name), address)),
             (false, Some(it)) => place.of(super::cloud::address(it)),
-            (false, None) => place.of(Part::Unknown("its handle names no address")),
+            (false, None) => place.of(Part::Unknown("its handle contains no address")),
         }
     }
 }
@@ -80,13 +80,14 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     match Handle::read(deletion.reference.handle) {
         Some(it) if it.dynamic && it.group.is_empty() => {
-            Destruction::Fails(Cow::Borrowed("its handle names no resource group"))
+            Destruction::Fails(Cow::Borrowed("its handle contains no resource group"))
         }
         Some(it) if it.dynamic => Destruction::of(
             it.within(Some(it.address).filter(|it| !it.is_empty()), "").into_owned(),
             format!("the whole Lustre file system {} of the resource group {}", it.name, it.group),
         ),
-        Some(_) => Destruction::Nothing(Cow::Borrowed("its handle does not say created dynamically")),
+        Some(_) => Destruction::Nothing(Cow::Borrowed("its handle does not mark it as created \
+                                                       dynamically")),
         None => Destruction::Nothing(Cow::Borrowed("it cannot read the handle")),
     }
 }

@@ -18,9 +18,9 @@ pub(super) const BLOCK: Family = Family {
     marks: &[],
     used: |reference| {
         let space = crate::drivers::own_space(reference.driver);
-        vec![Place::undecided(space, reference.handle, "nothing is known of its driver")]
+        vec![Place::undecided(space, reference.handle, "its driver is unknown")]
     },
-    deletion: |_| Destruction::Undecided(Cow::Borrowed("nothing is known of its driver")),
+    deletion: |_| Destruction::Undecided(Cow::Borrowed("its driver is unknown")),
     destroys: "",
     answers_ok: &[],
     refuses: &[],
@@ -39,7 +39,7 @@ pub(super) const SHARE: Family = Family { clones: Fate::Independent, ..BLOCK };
 
 /// A place that cannot be told, in a space.
 pub(super) fn undecided<'a>(space: &'static str, reference: &Reference<'a>) -> Place<'a> {
-    Place::undecided(space, reference.handle, "its handle does not tell what it names")
+    Place::undecided(space, reference.handle, "its handle does not identify a backend volume")
 }
 
 /// The device with this id, in a space whose ids have only lower case, or tell no case apart.
@@ -86,7 +86,10 @@ pub(super) fn what_it_uses(
         return Destruction::Undecided(Cow::Owned(why.to_owned()));
     }
     if places.is_empty() {
-        return Destruction::Undecided(Cow::Borrowed("its handle does not tell what it names"));
+        return Destruction::Undecided(Cow::Borrowed(
+            "its handle does not identify a backend \
+                                                     volume",
+        ));
     }
     let places = places.into_iter().map(Place::into_owned).collect();
     Destruction::Storage { places, what: what.into() }

@@ -37,7 +37,7 @@ const FC: &str = "Fibre Channel LUN";
 pub(super) fn lun<'a>(portal: &'a str, target: &str, lun: &str) -> Place<'a> {
     let portal = portal.strip_suffix(":3260").unwrap_or(portal);
     let portal = match portal {
-        "" => Part::Unknown("one of them does not tell its portal"),
+        "" => Part::Unknown("the portal of one of them is unknown"),
         portal => Part::Named(portal.into()),
     };
     Place::device(ISCSI, format!("{target},{lun}")).letters(Letters::Alike).of(portal)

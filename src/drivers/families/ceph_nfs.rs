@@ -11,8 +11,8 @@ pub static FAMILY: Family = Family {
     id: "ceph-nfs",
     title: "CephFS over NFS (ceph-csi, Rook)",
     names: &[Name::EndsWith("nfs.csi.ceph.com")],
-    identity: "the CephFS subvolume of a composed handle, which CephFS volumes may name too, and the \
-               NFS export server:share",
+    identity: "the CephFS subvolume of a composed handle, which CephFS volumes may reference too, \
+               and the NFS export server:share",
     attributes: &["clusterID", "fsName", "subvolumePath", "server", "share"],
     used,
     deletion: |it| cephfs::destroyed(it, "the NFS export and the CephFS subvolume"),

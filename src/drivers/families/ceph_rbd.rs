@@ -13,14 +13,15 @@ pub static FAMILY: Family = Family {
     id: "ceph-rbd",
     title: "Ceph RBD (ceph-csi, Rook)",
     names: &[Name::EndsWith("rbd.csi.ceph.com"), Name::Is("rbd")],
-    identity: "the image: csi-vol-UUID of a composed handle, or imageName; volumes made by hand name \
-               the image in their handle. One image may be known under several clusters and pools",
+    identity: "the image: csi-vol-UUID of a composed handle, or imageName; statically provisioned \
+               volumes reference the image in their handle. One image may be known under several \
+               clusters and pools",
     attributes: &["imageName", "staticVolume", "pool", "clusterID"],
     used,
     deletion,
-    destroys: "the image, which goes to the trash of its pool and is removed later",
-    answers_ok: &["a pool that is gone", "an image without its entry in the pool's journal"],
-    refuses: &["an image that somebody has open", "a handle that was not composed by ceph-csi"],
+    destroys: "the image, which is moved to the trash of its pool and removed later",
+    answers_ok: &["a pool that does not exist", "an image without its entry in the pool's journal"],
+    refuses: &["an image that a client has open", "a handle that was not composed by ceph-csi"],
     snapshots: Snapshots::all(Fate::Independent, "they are images of their own"),
     provisioner: Provisioner::csi(&["csi-rbdplugin-provisioner"], &["cephcsi"]),
     sources: &[
@@ -83,8 +84,8 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
             text.map_or(Part::Unknown(why), |text| Part::Named(Cow::Borrowed(text)))
         };
         Place::device(SPACE, reference.handle)
-            .of(part(cluster, "one of them does not tell its Ceph cluster"))
-            .of(part(pool, "one of them does not tell its pool"))
+            .of(part(cluster, "the Ceph cluster of one of them is unknown"))
+            .of(part(pool, "the pool of one of them is unknown"))
     } else {
         undecided(SPACE, reference)
     };
@@ -114,7 +115,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         // csi-provisioner translates a migrated volume into a handle with mig_mons-.
         None if reference.handle.contains("mig_mons-") || reference.driver == "rbd" => {
             Destruction::Undecided(Cow::Borrowed(
-                "it is an in-tree volume, whose image other volumes may name differently",
+                "it is an in-tree volume, whose image other volumes may reference differently",
             ))
         }
         None => Destruction::Fails(Cow::Borrowed("ceph-csi did not compose its handle")),
@@ -159,7 +160,8 @@ mod tests {
             (
                 "rbd",
                 "10.0.0.1 rbd/archive",
-                "undecided: it is an in-tree volume, whose image other volumes may name differently".to_owned(),
+                "undecided: it is an in-tree volume, whose image other volumes may reference \
+                 differently".to_owned(),
             ),
         ] {
             assert_eq!(answer(&Case { driver, owner, handle, ..Case::default() }), expected);

@@ -88,16 +88,16 @@ fn directory<'a>(
     let cluster = reference.attribute("clusterID").or(handle.map(|it| it.cluster));
     let cluster = match cluster {
         Some(cluster) => Part::Named(cluster.into()),
-        None => Part::Unknown("one of them does not tell its Ceph cluster"),
+        None => Part::Unknown("the Ceph cluster of one of them is unknown"),
     };
     let file_system = match reference.attribute("fsName") {
         Some(name) => Part::Is(name.into()),
-        None => Part::Unknown("one of them does not tell its file system"),
+        None => Part::Unknown("the file system of one of them is unknown"),
     };
     let place = match (path, handle) {
         (None, Some(handle)) => {
             Place::directory(SPACE, &format!("/volumes/csi/csi-vol-{}", handle.uuid))
-                .somewhere_within("the path of its subvolume is not known")
+                .somewhere_within("the path of its subvolume is unknown")
                 .into_owned()
         }
         (path, _) => Place::directory(SPACE, path.unwrap_or_default()),
@@ -110,7 +110,8 @@ fn in_tree<'a>(reference: &Reference<'a>) -> Place<'a> {
     match reference.handle.rsplit_once(":/") {
         Some((monitors, path)) if !monitors.is_empty() => Place::directory(SPACE, path)
             .of(Part::Named(monitors.into()))
-            .of(Part::Unknown("a volume of source cephfs does not tell its file system")),
+            .of(Part::Unknown("a volume of source cephfs does not contain the name of its file \
+                               system")),
         _ => undecided(SPACE, reference),
     }
 }

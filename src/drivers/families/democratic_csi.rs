@@ -17,8 +17,9 @@ pub static FAMILY: Family = Family {
     id: "democratic-csi",
     title: "democratic-csi (ZFS, TrueNAS, Synology, NFS client and others)",
     names: &[Name::BeginsWith("org.democratic-csi.")],
-    identity: "the name beneath the parent dataset or directory, which only the configuration of the \
-               driver names: two releases may have the same; and the share or LUN that nodes mount",
+    identity: "the name beneath the parent dataset or directory, which only the configuration of \
+               the driver contains: two releases may have the same; and the share or LUN that \
+               nodes mount",
     attributes: &["node_attach_driver", "server", "share", "portal", "iqn", "lun"],
     marks: &["provisioner_driver"],
     used,

@@ -17,10 +17,10 @@ pub static FAMILY: Family = Family {
     destroys: "the volume",
     answers_ok: &["a volume that does not exist"],
     refuses: &["a volume that is attached anywhere"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["csi-do-controller"], &["do-csi-plugin"])
         .without_leader()
-        .hidden("DOKS runs it in the control plane: nothing shows it"),
+        .hidden("DOKS runs it in the control plane: no object in the cluster shows it"),
     sources: &["digitalocean/csi-digitalocean 0711283d: driver/controller.go"],
     ..BLOCK
 };

@@ -21,7 +21,7 @@ pub static FAMILY: Family = Family {
     destroys: "the volume",
     answers_ok: &["a volume that does not exist"],
     refuses: &["a handle that does not parse"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["exoscale-csi-controller"], &[]),
     sources: &[
         "exoscale/exoscale-csi-driver 6206a6f: driver/controller.go DeleteVolume, driver/helpers.go getExoscaleID, \

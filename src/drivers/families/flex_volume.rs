@@ -10,10 +10,10 @@ pub static FAMILY: Family = Family {
     id: "flex-volume",
     title: "FlexVolume (source flexVolume)",
     names: &[Name::Is("flexVolume")],
-    identity: "nothing that is read: its options say what is meant, and may contain secrets",
+    identity: "nothing that is read: its options identify the storage, and may contain secrets",
     // The handle is the name of the driver: two volumes of one driver may be one, and need not be.
     used: |reference| {
-        let why = "the options of a flexVolume, which say what it names, are not read";
+        let why = "the options of a flexVolume, which identify its storage, are not read";
         let space = format!("flexVolume {}", reference.handle);
         vec![Place::directory(space, "").somewhere_within(why)]
     },

@@ -67,12 +67,12 @@ impl<'a> Handle<'a> {
         // A project has a name and a number, and handles may contain either.
         let project = match self.project.bytes().all(|it| it.is_ascii_digit()) {
             true => Part::Named(Cow::Borrowed(self.project)),
-            false => part(self.project, "one of them does not tell its project"),
+            false => part(self.project, "the project of one of them is unknown"),
         };
         Place::device(SPACE, self.disk)
             .letters(Letters::Alike)
             .of(project)
-            .of(part(self.location, "one of them does not tell its zone"))
+            .of(part(self.location, "the zone of one of them is unknown"))
     }
 }
 

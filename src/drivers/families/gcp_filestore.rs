@@ -20,13 +20,13 @@ pub static FAMILY: Family = Family {
     attributes: &["ip", "volume"],
     used,
     deletion,
-    destroys: "the whole instance, whatever share the volume names; of multishare volumes the share, and the instance \
-               if it is then empty",
+    destroys: "the whole instance, whatever share the volume references; of multishare volumes \
+               the share, and the instance if it is then empty",
     answers_ok: &["a handle that does not parse", "an instance that does not exist"],
-    refuses: &["an instance with snapshots that were made outside the cluster"],
-    snapshots: Snapshots::all(Fate::Independent, "they are Filestore backups, resources of their own"),
+    refuses: &["an instance with snapshots that were created outside the cluster"],
+    snapshots: Snapshots::all(Fate::Independent, "they are Filestore backups, separate resources"),
     provisioner: Provisioner::csi(&["gcp-filestore-csi-controller"], &["gcp-filestore-csi-driver"])
-        .hidden("GKE may run it in the control plane: what is visible then is not known"),
+        .hidden("GKE may run it in the control plane; unknown what is visible then"),
     sources: &[
         "kubernetes-sigs/gcp-filestore-csi-driver 2edb466b: pkg/csi_driver/volume_id.go, sharepool.go, controller.go \
          DeleteVolume, node.go",
@@ -113,7 +113,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             format!("the share {share} of the Filestore instance {name}, and the instance if it is then empty"),
         ),
         Handle::Pool { .. } => {
-            Destruction::Undecided(Cow::Borrowed("what it deletes of a share pool is not known"))
+            Destruction::Undecided(Cow::Borrowed("unknown what it deletes of a share pool"))
         }
     }
 }

@@ -21,9 +21,9 @@ pub static FAMILY: Family = Family {
     deletion,
     destroys: "the whole instance",
     answers_ok: &["a handle that does not parse", "an instance that does not exist"],
-    snapshots: Snapshots::all(Fate::Unknown, "whether there are any is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown whether there are any"),
     provisioner: Provisioner::csi(&["lustre-csi-controller"], &["lustre-csi-driver"])
-        .hidden("GKE may run it in the control plane: what is visible then is not known"),
+        .hidden("GKE may run it in the control plane; unknown what is visible then"),
     sources: &[
         "GoogleCloudPlatform/lustre-csi-driver 89f1eb73: pkg/util ParseVolumeID, pkg/csi_driver/controller.go \
          DeleteVolume, pkg/csi_driver/node.go",

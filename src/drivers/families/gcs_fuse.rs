@@ -13,12 +13,13 @@ pub static FAMILY: Family = Family {
     title: "Google Cloud Storage (FUSE)",
     names: &[Name::Is("gcsfuse.csi.storage.gke.io")],
     identity: "the bucket: the handle up to a colon, or the attribute bucketName of a pod's own volume; _ stands for \
-               all buckets. The mount option only-dir is not looked at",
+               all buckets. The mount option only-dir is not checked",
     attributes: &["bucketName"],
     used,
     deletion,
     destroys: "all objects and the bucket, if there is a provisioner that asks for it; the driver comes without one",
-    answers_ok: &["a bucket that does not exist", "a handle with a colon: no bucket is called so"],
+    answers_ok: &["a bucket that does not exist", "a handle with a colon: no bucket can have such \
+                                                   a name"],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::NOBODY,
     sources: &[
@@ -45,9 +46,10 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     match deletion.reference.handle {
-        "" | "_" => Destruction::Undecided(Cow::Borrowed("its handle names no single bucket")),
+        "" | "_" => Destruction::Undecided(Cow::Borrowed("its handle does not reference a single \
+                                                          bucket")),
         handle if handle.contains(':') => {
-            Destruction::Nothing(Cow::Borrowed("no bucket is called like the handle"))
+            Destruction::Nothing(Cow::Borrowed("no bucket can have the name in the handle"))
         }
         bucket => Destruction::of(
             device(SPACE, bucket).into_owned(),

@@ -23,7 +23,7 @@ pub static FAMILY: Family = Family {
     },
     deletion,
     destroys: "the volume, which it first detaches from whichever server has it",
-    answers_ok: &["a handle that is no number", "a volume that does not exist"],
+    answers_ok: &["a handle that is not a number", "a volume that does not exist"],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::csi(&["hcloud-csi-controller"], &["hcloud-csi-driver"])
         .without_leader(),
@@ -40,7 +40,7 @@ const SPACE: &str = "Hetzner volume";
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let id = deletion.reference.handle;
     if id.parse::<i64>().is_err() {
-        return Destruction::Nothing(Cow::Borrowed("its handle is no number"));
+        return Destruction::Nothing(Cow::Borrowed("its handle is not a number"));
     }
     what_it_uses(deletion, format!("the volume {id}, which it first detaches from its server"))
 }
@@ -54,7 +54,7 @@ mod tests {
         let answer =
             |handle| answer(&Case { driver: "csi.hetzner.cloud", handle, ..Case::default() });
         assert_eq!(answer("17"), "deletes the volume 17, which it first detaches from its server");
-        assert_eq!(answer("pvc-17"), "does nothing: its handle is no number");
+        assert_eq!(answer("pvc-17"), "does nothing: its handle is not a number");
         assert!(answer("017").starts_with("undecided"));
     }
 }

@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family {
     deletion: |deletion| deletes_disk(deletion, "the EVS volume"),
     destroys: "the volume",
     answers_ok: &["a volume that does not exist"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["csi-evs-controller"], &["evs-csi-plugin"]),
     sources: &["huaweicloud/huaweicloud-csi-driver 06c6079: pkg/evs/controllerserver.go DeleteVolume, pkg/evs/nodeserver.go"],
     ..BLOCK

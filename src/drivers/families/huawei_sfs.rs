@@ -18,7 +18,7 @@ pub static FAMILY: Family = Family {
         what_it_uses(deletion, format!("the whole share {id}"))
     },
     destroys: "the share with everything in it",
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(
         &["csi-sfs-controller", "csi-sfsturbo-controller"],
         &["sfs-csi-plugin", "sfsturbo-csi-plugin"],

@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family {
     deletion: |deletion| deletes_disk(deletion, "the VPC volume"),
     destroys: "the volume",
     answers_ok: &["a volume that does not exist"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["ibm-vpc-block-csi-controller"], &["ibm-vpc-block-csi-driver"])
         .without_leader(),
     sources: &["kubernetes-sigs/ibm-vpc-block-csi-driver eb450134: pkg/ibmcsidriver/controller.go, deploy/kubernetes"],

@@ -22,7 +22,7 @@ pub static FAMILY: Family = Family {
     destroys: "the mount target and the whole share, which may have other targets",
     answers_ok: &["a share that does not exist"],
     refuses: &["a handle without exactly two parts"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["ibm-vpc-file-csi-controller"], &["ibm-vpc-file-csi-driver"]),
     sources: &[
         "IBM/ibm-vpc-file-csi-driver bb2cfd8: pkg/ibmcsidriver/controller.go, pkg/ibmcsidriver/controller_helper.go \

@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family {
     answers_ok: &["a JivaVolume that does not exist or is Terminating"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["openebs-jiva-csi-controller"], &["jiva-csi"]).without_leader(),

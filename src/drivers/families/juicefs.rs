@@ -27,7 +27,7 @@ pub static FAMILY: Family = Family {
     refuses: &["with --provisioner, a volume without a subPath"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["juicefs-csi-controller"], &["juicefs-csi-driver"]),
@@ -45,7 +45,7 @@ pub static FAMILY: Family = Family {
 const SPACE: &str = "JuiceFS";
 
 fn directory(path: &str) -> Place<'_> {
-    let why = "a volume does not tell its JuiceFS file system, only its Secret does";
+    let why = "only a Secret contains the name of the JuiceFS file system";
     Place::directory(SPACE, path).of(Part::Unknown(why))
 }
 

@@ -22,7 +22,7 @@ pub static FAMILY: Family = Family {
     refuses: &["a resource that is in use: it waits", "a handle that does not parse"],
     snapshots: Snapshots::all(
         Fate::Independent,
-        "the resource definition stays as long as it has snapshots",
+        "the resource definition remains as long as it has snapshots",
     ),
     provisioner: Provisioner::csi(&["linstor-csi-controller"], &["linstor-csi", "piraeus-csi"]),
     sources: &[

@@ -11,8 +11,8 @@ pub static FAMILY: Family = Family {
     id: "local-path",
     title: "local-path-provisioner (k3s, RKE2, kind)",
     names: &[Name::Is("rancher.io/local-path")],
-    identity: "the node and the path: with a pathPattern, paths repeat for a claim that is created \
-               again, and one may lie in another",
+    identity: "the node and the path: with a pathPattern, paths repeat for a recreated claim, and \
+               one path may contain another",
     used: node_path::used,
     deletion: node_path::deletes_directory,
     destroys: "the directory, by a pod on its node that runs the teardown script of its ConfigMap",
@@ -24,7 +24,8 @@ pub static FAMILY: Family = Family {
     reads_class: true,
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
-        "its provisioner sets no finalizer: the directory stays, and nothing names it",
+        "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \
+         references it",
     )),
     provisioner: Provisioner {
         kind: ProvisionerKind::External {

@@ -19,16 +19,16 @@ pub static FAMILY: Family = Family {
     identity: "the node and the path of a mount point or a device; links may lead to one disk twice",
     used: node_path::used,
     deletion,
-    destroys: "the contents of the directory, which stays, or those of the device; then it publishes \
+    destroys: "the contents of the directory, which remains, or those of the device; then it publishes \
                the disk again as a volume of the same name",
     refuses: &[
-        "silently, a volume whose node was created again with another uid",
+        "silently, a volume whose node was recreated with another uid",
         "a class that its configuration no longer has",
         "a directory that is not mounted",
     ],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
-        "its provisioner publishes the disk again under the same name, with the old data in it",
+        "its provisioner publishes the disk again under the same name, with the old data on it",
     )),
     provisioner: Provisioner {
         kind: ProvisionerKind::PerNode,

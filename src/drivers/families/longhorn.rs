@@ -10,7 +10,8 @@ pub static FAMILY: Family = Family {
     id: "longhorn",
     title: "Longhorn",
     names: &[Name::Is("driver.longhorn.io")],
-    identity: "the name of the Longhorn Volume, which every object that names it shares",
+    identity: "the name of the Longhorn Volume, to which every PersistentVolume with this handle \
+               refers",
     used,
     deletion,
     destroys: "the Longhorn Volume with its replicas and its snapshots; Longhorn then also deletes the \
@@ -24,8 +25,9 @@ pub static FAMILY: Family = Family {
             _ => None,
         }),
         volume_of_handle: Some(|handle| handle.split_once("://")?.1.split('/').next()),
-        note: "snapshots of type snap die with the volume, while their VolumeSnapshot stays and says \
-               ready (longhorn/longhorn#11267); backups (bak) and backing images (bi) survive",
+        note: "snapshots of type snap are destroyed with the volume, while their VolumeSnapshot \
+               remains and is shown as ready (longhorn/longhorn#11267); backups (bak) and backing \
+               images (bi) survive",
     },
     // Whether a linked clone outlives its source was not checked.
     clones: Fate::Unknown,

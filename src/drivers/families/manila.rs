@@ -24,7 +24,7 @@ pub static FAMILY: Family = Family {
     used,
     deletion,
     destroys: "the share whose UUID is the handle",
-    answers_ok: &["a handle that is no share"],
+    answers_ok: &["a handle that is not the id of a share"],
     refuses: &["a volume without the Secret of OpenStack"],
     snapshots: Snapshots::all(Fate::Unknown, "the storage system behind Manila decides"),
     provisioner: Provisioner::csi(&["openstack-manila-csi-controllerplugin"], &["manila-csi-plugin"])
@@ -58,7 +58,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
             let place = Place::undecided(SPACE, name, why).of(Part::Is(name.into()));
             let is_nfs = reference.driver.contains("nfs.manila");
             let export = is_nfs.then(|| {
-                let server = Part::Unknown("where the share is exported is not known");
+                let server = Part::Unknown("unknown where the share is exported");
                 Place::directory(NFS, "/").of(server)
             });
             [place].into_iter().chain(export).collect()
@@ -78,7 +78,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             places: owned(by_id(reference.driver, id)),
             what: format!("the Manila share {id}").into(),
         },
-        _ => Destruction::Nothing(Cow::Borrowed("its handle is no id of a share")),
+        _ => Destruction::Nothing(Cow::Borrowed("its handle is not the id of a share")),
     }
 }
 

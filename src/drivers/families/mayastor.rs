@@ -18,10 +18,10 @@ pub static FAMILY: Family = Family {
     deletion,
     destroys: "the volume with its replicas",
     answers_ok: &["a uuid that does not exist"],
-    refuses: &["a handle that is no uuid"],
+    refuses: &["a handle that is not a UUID"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     object_dropped: Some(ObjectDropped::Destroys(
@@ -60,7 +60,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     if is_uuid(deletion.reference.handle) {
         return deletes_named(deletion, "the Mayastor volume");
     }
-    Destruction::Fails(Cow::Borrowed("its handle is no uuid"))
+    Destruction::Fails(Cow::Borrowed("its handle is not a UUID"))
 }
 
 #[cfg(test)]
@@ -76,6 +76,6 @@ mod tests {
         assert_eq!(lies(&places(driver, one, &[]), &places(driver, other, &[])), "apart");
         assert_eq!(lies(&places(driver, one, &[]), &places(driver, "data", &[])), "equal?");
         let case = Case { driver, handle: "data", ..Case::default() };
-        assert_eq!(answer(&case), "fails: its handle is no uuid");
+        assert_eq!(answer(&case), "fails: its handle is not a UUID");
     }
 }

@@ -10,18 +10,20 @@ pub static FAMILY: Family = Family {
     id: "minikube",
     title: "minikube storage provisioner",
     names: &[Name::Is("k8s.io/minikube-hostpath")],
-    identity: "the path FOLDER/NAMESPACE/CLAIM: a claim that is created again gets the directory of \
-               the earlier one, and the Released volume of that names live data",
+    identity: "the path FOLDER/NAMESPACE/CLAIM: a recreated claim receives the directory of the \
+               earlier one, whose Released volume then references live data",
     used: node_path::used,
     deletion: node_path::deletes_directory,
     destroys: "the directory with everything in it",
     refuses: &[
-        "silently, every volume that was made before its process started: its identity is random",
+        "silently, every volume that was created before its process started: its identity is \
+         random",
         "a volume without the annotation hostPathProvisionerIdentity",
     ],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
-        "its provisioner sets no finalizer: the directory stays, and nothing names it",
+        "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \
+         references it",
     )),
     provisioner: Provisioner {
         kind: ProvisionerKind::External {

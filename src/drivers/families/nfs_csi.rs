@@ -12,9 +12,9 @@ pub static FAMILY: Family = Family {
     id: "nfs-csi",
     title: "NFS CSI driver (csi-driver-nfs)",
     names: &[Name::Is("nfs.csi.k8s.io")],
-    identity: "server, share and directory: nodes mount what the attributes server, share and subDir \
-               say, deletion reads the handle SERVER#SHARE#DIRECTORY[#UUID[#ONDELETE]]; servers that \
-               are spelled differently may be one",
+    identity: "server, share and directory: nodes mount by the attributes server, share and \
+               subDir, deletion reads the handle SERVER#SHARE#DIRECTORY[#UUID[#ONDELETE]]; servers \
+               that are spelled differently may be one",
     attributes: &["server", "share", "subDir"],
     used,
     deletion,

@@ -24,11 +24,12 @@ pub static FAMILY: Family = Family {
     answers_ok: &["a directory that does not exist"],
     refuses: &[
         "a volume without its annotations Provisioner_Id and EXPORT_block",
-        "silently, a volume that another instance made: the id is a file in the export folder",
+        "silently, a volume that another instance created: the id is a file in the export folder",
     ],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
-        "its provisioner sets no finalizer: the directory stays, and nothing names it",
+        "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \
+         references it",
     )),
     provisioner: Provisioner {
         kind: ProvisionerKind::External {

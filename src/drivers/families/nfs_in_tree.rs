@@ -13,7 +13,7 @@ pub static FAMILY: Family = Family {
     identity: "server and path; servers that are spelled differently may be one",
     used,
     deletion: |_| Destruction::Fails(Cow::Borrowed("no controller deletes volumes of source nfs")),
-    destroys: "nothing, unless a provisioner of its own made the volume",
+    destroys: "nothing, unless a provisioner of its own created the volume",
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::NOBODY,
     sources: &["kubernetes v1.36.3: pkg/volume/nfs/nfs.go has no deleter"],

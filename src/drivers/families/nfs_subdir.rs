@@ -21,12 +21,12 @@ pub static FAMILY: Family = Family {
         Name::Chart("nfs-subdir-external-provisioner"),
         Name::Chart("nfs-client-provisioner"),
     ],
-    identity: "server and path; with a pathPattern, paths repeat for a claim that is created again, \
-               and one may lie in another",
+    identity: "server and path; with a pathPattern, paths repeat for a recreated claim, and one \
+               path may contain another",
     used: nfs_in_tree::used,
     deletion,
-    destroys: "the directory; or it renames it to archived-NAME, unless the class says onDelete: \
-               delete or archiveOnDelete: false",
+    destroys: "the directory; or it renames it to archived-NAME, unless the StorageClass has \
+               onDelete: delete or archiveOnDelete: false",
     answers_ok: &[
         "a directory that does not exist directly in NFS_PATH",
         "onDelete: retain in the class",
@@ -36,7 +36,8 @@ pub static FAMILY: Family = Family {
     reads_class: true,
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
-        "its provisioner sets no finalizer: the directory stays, and nothing names it",
+        "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \
+         references it",
     )),
     provisioner: Provisioner {
         kind: ProvisionerKind::External {
@@ -71,7 +72,8 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         return undecided("its path cannot be read");
     };
     if deletion.class.is_none() {
-        return undecided("its class, which says what happens to the directory, is not known");
+        return undecided("its StorageClass, which decides what happens to the directory, is \
+                          unknown");
     }
     let fashion = match (deletion.parameter("onDelete"), deletion.parameter("archiveOnDelete")) {
         (Some("retain"), _) => return Destruction::Nothing("onDelete is retain".into()),
@@ -127,7 +129,8 @@ mod tests {
             (plain, Some(&[][..]), path, None, "renames the directory to archived-shop-data-pv-1"),
             (plain, Some(&[("onDelete", "retain")][..]), path, None, "does nothing: onDelete is retain"),
             (plain, Some(&[("archiveOnDelete", "no")][..]), path, None, "fails: its class has no valid archiveOnDelete"),
-            (plain, None, path, None, "undecided: its class, which says what happens to the directory, is not known"),
+            (plain, None, path, None, "undecided: its StorageClass, which decides what happens to \
+                                       the directory, is unknown"),
             // The directory of another volume.
             (nested, delete, path, old, "deletes the directory nas:/export/data"),
             (nested, delete, path, None, "undecided: which directories its provisioner deletes depends on its version"),

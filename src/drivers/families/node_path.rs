@@ -30,7 +30,7 @@ pub(super) const SPACE: &str = "path";
 pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![match reference.handle.rsplit_once('@') {
         Some((path, "?")) => {
-            Place::directory(SPACE, path).of(Part::Unknown("on which node it runs is not known"))
+            Place::directory(SPACE, path).of(Part::Unknown("unknown on which node it runs"))
         }
         Some((path, nodes)) => Place::directory(SPACE, path).of(Part::Nodes(Cow::Borrowed(nodes))),
         None => undecided(SPACE, reference),

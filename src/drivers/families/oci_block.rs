@@ -16,9 +16,9 @@ pub static FAMILY: Family = Family {
     deletion: |deletion| deletes_disk(deletion, "the block volume"),
     destroys: "the volume",
     answers_ok: &["a volume that does not exist"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of its backups is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to its backups"),
     provisioner: Provisioner::csi(&["csi-oci-controller"], &["cloud-provider-oci"])
-        .hidden("OKE may run it in the control plane: what is visible then is not known"),
+        .hidden("OKE may run it in the control plane; unknown what is visible then"),
     sources: &["oracle/oci-cloud-controller-manager 1100ac362: pkg/csi/driver/bv_controller.go"],
     ..BLOCK
 };

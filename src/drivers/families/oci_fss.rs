@@ -15,15 +15,16 @@ pub static FAMILY: Family = Family {
     id: "oci-fss",
     title: "Oracle File Storage",
     names: &[Name::Is("fss.csi.oraclecloud.com")],
-    identity: "the OCID of the file system; the handle OCID:ADDRESS:/EXPORT also names one of the ways to it",
+    identity: "the OCID of the file system; the handle OCID:ADDRESS:/EXPORT also contains one of \
+               its exports",
     used,
     deletion,
     destroys: "the file system with everything in it, its export, and its mount target if the file system is tagged so",
-    answers_ok: &["a file system that does not exist: its export and its mount target stay"],
+    answers_ok: &["a file system that does not exist: its export and its mount target remain"],
     refuses: &["a handle that does not parse"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["csi-oci-controller"], &["cloud-provider-oci"])
-        .hidden("OKE may run it in the control plane: what is visible then is not known"),
+        .hidden("OKE may run it in the control plane; unknown what is visible then"),
     sources: &[
         "oracle/oci-cloud-controller-manager 1100ac362: pkg/csi/driver/fss_controller.go, pkg/csi/driver/fss_node.go, \
          pkg/csi-util/utils.go ValidateFssId",

@@ -23,7 +23,7 @@ pub static FAMILY: Family = Family {
     refuses: &["a handle without an OCID, as static volumes have"],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::csi(&["csi-oci-controller"], &["cloud-provider-oci"])
-        .hidden("OKE may run it in the control plane: what is visible then is not known"),
+        .hidden("OKE may run it in the control plane; unknown what is visible then"),
     sources: &[
         "oracle/oci-cloud-controller-manager 1100ac362: pkg/csi/driver/lustre_controller.go, \
          docs/pvcs-with-lustre-using-csi.md",

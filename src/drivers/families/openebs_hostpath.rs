@@ -23,7 +23,8 @@ pub static FAMILY: Family = Family {
     refuses: &["a volume whose node does not exist"],
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
-        "its provisioner sets no finalizer: the directory stays, and nothing names it",
+        "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \
+         references it",
     )),
     provisioner: Provisioner {
         kind: ProvisionerKind::External {

@@ -22,7 +22,7 @@ pub static FAMILY: Family = Family {
         volume_of_handle: Some(|handle| Some(handle.split_once('@')?.0)),
         ..Snapshots::all(
             Fate::Dies,
-            "zfs destroy -r destroys them, while their VolumeSnapshots stay",
+            "zfs destroy -r destroys them, while their VolumeSnapshots remain",
         )
     },
     clones: Fate::Blocks,

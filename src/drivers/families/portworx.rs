@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family {
     refuses: &["a volume that its Secret does not own"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["px-csi-ext"], &[]),

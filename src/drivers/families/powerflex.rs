@@ -51,14 +51,15 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     };
     let system = match system {
         Some(system) => Part::Named(system.into()),
-        None => Part::Unknown("one of them does not tell its PowerFlex system"),
+        None => Part::Unknown("the PowerFlex system of one of them is unknown"),
     };
     vec![Place::device(space, id).letters(Letters::Alike).of(system)]
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     match read(deletion.reference.handle) {
-        None => Destruction::Undecided(Cow::Borrowed("its handle does not tell what it names")),
+        None => Destruction::Undecided(Cow::Borrowed("its handle does not identify a backend \
+                                                      volume")),
         Some((VOLUMES, _, id)) if !id.bytes().all(|it| it.is_ascii_hexdigit()) => {
             Destruction::Nothing(Cow::Borrowed("the id in its handle is not hexadecimal"))
         }

@@ -22,7 +22,7 @@ pub static FAMILY: Family = Family {
     refuses: &["a directory with several exports", "a handle that does not parse"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["isilon-controller"], &["csi-isilon"]).without_leader(),
@@ -61,7 +61,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     let attribute = |key| reference.attribute(key);
     let cluster = || match handle.cluster.or(attribute("ClusterName")) {
         Some(cluster) => Part::Named(Cow::Borrowed(cluster)),
-        None => Part::Unknown("one of them does not tell its PowerScale cluster"),
+        None => Part::Unknown("the PowerScale cluster of one of them is unknown"),
     };
     let mut places = Vec::new();
     if handle.has_own_export {

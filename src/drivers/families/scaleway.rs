@@ -19,11 +19,11 @@ pub static FAMILY: Family = Family {
     used,
     deletion,
     destroys: "the volume",
-    answers_ok: &["a handle that is no UUID", "a volume that does not exist in the zone of the handle"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    answers_ok: &["a handle that is not a UUID", "a volume that does not exist in the zone of the handle"],
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&[], &["scaleway-csi"])
         .without_leader()
-        .hidden("Kapsule and Kosmos install it: what is visible there is not known"),
+        .hidden("Kapsule and Kosmos install it; unknown what is visible there"),
     sources: &[
         "scaleway/scaleway-csi e2edd7a: pkg/driver/helpers.go ExtractIDAndZone, pkg/driver/controller.go DeleteVolume",
     ],
@@ -52,7 +52,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             device(SPACE, id).into_owned(),
             format!("the Scaleway volume {id}"),
         ),
-        None => Destruction::Nothing(Cow::Borrowed("its handle is no id of a volume")),
+        None => Destruction::Nothing(Cow::Borrowed("its handle is not the id of a volume")),
     }
 }
 

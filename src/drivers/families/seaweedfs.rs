@@ -13,7 +13,7 @@ pub static FAMILY: Family = Family {
     names: &[Name::Is("seaweedfs-csi-driver")],
     identity: "the path on the filer: the handle if it begins with /; otherwise nodes mount the \
                attribute path, and deletion reads /buckets/HANDLE. A class with a path gives every \
-               claim the same one",
+               claim the same path",
     attributes: &["path"],
     used,
     deletion,
@@ -61,7 +61,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         Some(path) => {
             Destruction::of(directory(driver, &path), format!("the directory {path} on the filer"))
         }
-        None => Destruction::Undecided("its handle does not tell what it names".into()),
+        None => Destruction::Undecided("its handle does not identify a backend volume".into()),
     }
 }
 

@@ -13,7 +13,7 @@ pub static FAMILY: Family = Family {
     id: "smb",
     title: "SMB CSI driver (csi-driver-smb)",
     names: &[Name::Is("smb.csi.k8s.io")],
-    identity: "server, share and directory: nodes mount what the attributes source and subDir say, \
+    identity: "server, share and directory: nodes mount by the attributes source and subDir, \
                deletion reads the handle //SERVER/SHARE#DIRECTORY[#UUID[#ONDELETE]]; servers that \
                are spelled differently may be one",
     attributes: &["source", "subDir"],
@@ -83,7 +83,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         return Destruction::Nothing(Cow::Borrowed("it cannot read the handle"));
     };
     let Some(place) = share(handle.source, handle.directory) else {
-        return Destruction::Fails(Cow::Borrowed("its handle names no share"));
+        return Destruction::Fails(Cow::Borrowed("its handle contains no share"));
     };
     if !deletion.has_secret {
         let why = "csi-provisioner hands over no Secret";

@@ -27,7 +27,7 @@ pub static FAMILY: Family = Family {
     answers_ok: &["a uuid that no configured DSM has, also while that DSM does not answer"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["synology-csi-controller"], &["synology-csi"]).without_leader(),

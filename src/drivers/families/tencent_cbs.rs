@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     deletion,
     destroys: "every disk of the list",
     answers_ok: &["parts of the list that do not begin with disk-"],
-    snapshots: Snapshots::all(Fate::Unknown, "what becomes of them is not known"),
+    snapshots: Snapshots::all(Fate::Unknown, "unknown what happens to them"),
     provisioner: Provisioner::csi(&["csi-cbs-controller"], &["csi-tencentcloud-cbs"]),
     sources: &["TencentCloud/kubernetes-csi-tencentcloud defc12d: driver/cbs/controller.go DeleteVolume, deploy/cbs"],
     ..BLOCK
@@ -42,7 +42,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let ids: Vec<_> = disks(deletion.reference.handle).collect();
     match ids[..] {
-        [] => Destruction::Undecided(Cow::Borrowed("its handle names no disk")),
+        [] => Destruction::Undecided(Cow::Borrowed("its handle contains no disk")),
         [id] => Destruction::of(device(SPACE, id).into_owned(), format!("the disk {id}")),
         _ => Destruction::Storage {
             places: ids.iter().map(|id| device(SPACE, (*id).to_owned())).collect(),

@@ -66,7 +66,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             places: owned(places(&deletion.reference, "/")),
             what: format!("the whole file system {id}").into(),
         },
-        None => Destruction::Fails(Cow::Borrowed("its handle is no id of a file system")),
+        None => Destruction::Fails(Cow::Borrowed("its handle is not the id of a file system")),
     }
 }
 

@@ -66,7 +66,8 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let Some((id, cluster, volume)) = read(deletion.reference.handle) else {
-        return Destruction::Undecided(Cow::Borrowed("its handle does not tell what it names"));
+        return Destruction::Undecided(Cow::Borrowed("its handle does not identify a backend \
+                                                     volume"));
     };
     match deletion.flag("CLUSTER_ID") {
         Some(own) if own == cluster => {

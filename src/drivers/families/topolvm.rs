@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     refuses: &["a volume on a node that does not answer: it waits"],
     snapshots: Snapshots::all(
         Fate::Unknown,
-        "whether they are destroyed with their volume was not found",
+        "unknown whether they are destroyed with their volume",
     ),
     clones: Fate::Unknown,
     object_dropped: Some(ObjectDropped::Notice(

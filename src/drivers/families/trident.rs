@@ -25,8 +25,8 @@ pub static FAMILY: Family = Family {
         volume_of_handle: Some(|handle| Some(handle.split_once('/')?.0)),
         ..Snapshots::all(
             Fate::Blocks,
-            "while there are any, the driver answers OK and keeps the volume, until the last of them \
-             is deleted",
+            "while there are any, the driver answers OK and keeps the volume until the last of \
+             them is deleted",
         )
     },
     provisioner: Provisioner::csi(&["trident-controller"], &["trident"]).without_leader(),
@@ -42,7 +42,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     if let Some(name) = reference.attribute("internalName") {
         let backend = match reference.attribute("backendUUID") {
             Some(uuid) => Part::Named(uuid.into()),
-            None => Part::Unknown("one of them does not tell its backend"),
+            None => Part::Unknown("the backend of one of them is unknown"),
         };
         places.push(Place::device("Trident backend volume", name).of(backend));
     }

@@ -13,10 +13,10 @@ use crate::drivers::{
 /// `facts::identity`.
 pub static FAMILY: Family = Family {
     id: "unknown",
-    title: "Drivers of which nothing is known",
+    title: "Unknown drivers",
     identity: "driver and volume handle, if the driver attaches its volumes, none of them is a \
                file system that several nodes mount, and no handle is the beginning of another one \
-               (split at / # and :); otherwise what a handle names cannot be told",
+               (split at / # and :); otherwise it is unknown what a handle references",
     used: |reference| {
         if reference.handle.is_empty() {
             let why = "it has no volume handle";
@@ -24,7 +24,7 @@ pub static FAMILY: Family = Family {
         }
         let space = own_space(reference.driver);
         if reference.handle == INLINE {
-            let why = "what a pod's own volume of this driver names is not known";
+            let why = "unknown what a pod's own volume of this driver references";
             return vec![Place::undecided(space, reference.handle, why)];
         }
         vec![Place::device(space, reference.handle).letters(Letters::Unclear)]
@@ -33,8 +33,12 @@ pub static FAMILY: Family = Family {
         "" => Destruction::Undecided(Cow::Borrowed("it has no volume handle")),
         handle => what_it_uses(deletion, format!("the backend volume {handle}")),
     },
-    destroys: "what the handle names; what else goes with it is not known",
-    snapshots: Snapshots::all(Fate::Unknown, "whether they die with their volume is not known"),
+    destroys: "what the handle references; unknown what else is deleted with it",
+    snapshots: Snapshots::all(
+        Fate::Unknown,
+        "unknown whether they are destroyed with their \
+                                              volume",
+    ),
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&[], &[]).without_leader(),
     sources: &["container-storage-interface/spec, message Volume, field volume_id"],

@@ -26,10 +26,12 @@ pub static FAMILY: Family = Family {
         note: "the driver refuses to delete a disk that has snapshots",
     },
     object_dropped: Some(ObjectDropped::Notice(
-        "the syncer of the driver unregisters the disk: the vmdk stays, and a volume with the same id is not found any more",
+        "the syncer of the driver unregisters the disk: the vmdk remains, and no volume with this \
+         id is found afterwards",
     )),
     provisioner: Provisioner::csi(&["vsphere-csi-controller"], &[]),
-    defects: &["its csi-provisioner v4.0.1 runs without HonorPVReclaimPolicy: deleting a volume before its claim leaks the disk"],
+    defects: &["its csi-provisioner v4.0.1 runs without HonorPVReclaimPolicy: deleting a volume \
+                before its claim leaks the backend volume"],
     sources: &[
         "kubernetes-sigs/vsphere-csi-driver bf8090256: pkg/csi/service/vanilla/controller.go, \
          pkg/csi/service/wcpguest/controller.go, pkg/syncer/metadatasyncer.go, pkg/csi/service/common/constants.go",

@@ -79,7 +79,7 @@ fn same(
         };
     }
     if decomposed(mine) || decomposed(theirs) {
-        doubt.get_or_insert(Cow::Borrowed("Unicode may write the same name in both ways"));
+        doubt.get_or_insert(Cow::Borrowed("both may be Unicode spellings of one name"));
         return (!mine.is_ascii() && !theirs.is_ascii()).then_some(());
     }
     None
@@ -134,7 +134,7 @@ impl<'a> Part<'a> {
                 }
                 // One server has two addresses, but an address does not have two servers.
                 here.as_ref().filter(|here| Some(*here) == there.as_ref())?;
-                doubt.get_or_insert(Cow::Borrowed("two servers are said to have one address"));
+                doubt.get_or_insert(Cow::Borrowed("two servers are listed with one address"));
                 Some(())
             }
             _ => {
@@ -145,9 +145,7 @@ impl<'a> Part<'a> {
                 if matches!((self, other), (Self::Is(_), Self::Is(_))) {
                     return None;
                 }
-                doubt.get_or_insert_with(|| {
-                    format!("{mine} and {theirs} may be two names of one thing").into()
-                });
+                doubt.get_or_insert_with(|| format!("{mine} and {theirs} may be the same").into());
                 Some(())
             }
         }
@@ -170,7 +168,7 @@ fn nodes_agree(mine: &str, theirs: &str, doubt: &mut Option<Cow<'static, str>>) 
             return None;
         }
     }
-    doubt.get_or_insert(Cow::Borrowed("their node affinities may lead to one node"));
+    doubt.get_or_insert(Cow::Borrowed("their node affinities may match the same node"));
     Some(())
 }
 

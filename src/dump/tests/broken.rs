@@ -47,11 +47,11 @@ fn every_flaw_has_its_words() {
         ),
         (
             br#"{"kind":"Pod","kind":"Job","apiVersion":"v1"}"#,
-            "! stdin:1 is not a Kubernetes object: its kind is there twice",
+            "! stdin:1 is not a Kubernetes object: its kind occurs twice",
         ),
         (
             br#"{"kind":"Status","apiVersion":"v1","message":"pods is forbidden"}"#,
-            "! stdin:1 is an error of the API server, not what was asked for: pods is forbidden",
+            "! stdin:1 is an error of the API server, not the requested object: pods is forbidden",
         ),
         (b"{\"a\":1,}", "! stdin:1 is not valid JSON at byte 7: expected a name in quotes"),
         (b"{\"a\":truu}", "! stdin:1 is not valid JSON at byte 8: neither true, false nor null"),
@@ -74,7 +74,7 @@ fn every_flaw_has_its_words() {
         ),
         (
             br#"{"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}],"kind":"Pod"}"#,
-            "! stdin:1 has items, and yet its kind is Pod",
+            "! stdin:1 has items, but its kind is Pod",
         ),
         (br#"{"items":[],"items":[],"kind":"PodList"}"#, "! stdin:1 has items twice"),
         (b"items:\n- a: b\nitems: []\nkind: PodList\n", "! stdin:3 has items twice"),
@@ -146,7 +146,7 @@ fn what_is_too_large_is_refused() {
     let outcome =
         read(&format!(r#"{{"kind":"PodList","items":[{pod},{pod},{pod},{pod},{large},{pod}]}}"#));
     assert_eq!(outcome.objects().len(), 4, "{outcome:?}");
-    assert_eq!(outcome.broken(), ["! stdin:1 holds an object of more than 0 MiB"]);
+    assert_eq!(outcome.broken(), ["! stdin:1 contains an object of more than 0 MiB"]);
     assert_eq!(outcome.lists(), ["PodList 4 partial"]);
     let outcome =
         read(&format!("kind: PodList\nitems:\n- {pod}\n- {pod}\n- {pod}\n- {pod}\n- {large}\n"));

@@ -125,7 +125,7 @@ fn a_folder_of_lists_is_loose() {
     // And what is named must be something.
     write(root, "d/e.txt", "x");
     let broken = read_path(&root.join("d"));
-    assert!(broken.pieces[0].ends_with("holds no .json or .yaml file"), "{broken:?}");
+    assert!(broken.pieces[0].ends_with("contains no .json or .yaml file"), "{broken:?}");
 }
 
 #[cfg(unix)]

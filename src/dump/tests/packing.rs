@@ -80,7 +80,7 @@ fn an_archive_is_read_like_a_folder() {
     let nested = read(tar(&[("a.json", &member_in_member())]));
     assert_eq!(nested.pieces, ["! stdin!a.json is packed more than once over"]);
     let nothing = read(tar(&[("a.log", b"x")]));
-    assert_eq!(nothing.pieces, ["! stdin holds no .json or .yaml file"]);
+    assert_eq!(nothing.pieces, ["! stdin contains no .json or .yaml file"]);
 }
 
 fn member_in_member() -> Vec<u8> {

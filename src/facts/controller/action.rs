@@ -59,7 +59,7 @@ impl ControllerSearch<'_, '_> {
             }
         }
         if odd {
-            let found = "at a time that is not known to be past";
+            let found = "at a time that may be in the future";
             self.objects_to_word(|| format!("it acted {found}"));
             return self.probe("recent action", found, ProbeOutcome::Trace);
         }
@@ -68,7 +68,7 @@ impl ControllerSearch<'_, '_> {
                 Some((found, latest)) => {
                     self.probe_of("recent action", found, Some(latest), ProbeOutcome::Nothing)
                 }
-                None => self.probe("recent action", "none seen", ProbeOutcome::Nothing),
+                None => self.probe("recent action", "none found", ProbeOutcome::Nothing),
             },
             Err(unseen) => {
                 self.probe("recent action", unseen.reason.clone(), ProbeOutcome::Unseen(unseen))
@@ -102,7 +102,7 @@ impl ControllerSearch<'_, '_> {
             .filter_map(|event| Some((event.last_seen?, event)))
             .max_by_key(|(time, event)| (*time, &event.namespace, &event.name))?;
         let latest = format!("{} about {}, at {}", event.reason, event.about, format_time(&time));
-        Some(Act { time, what: "it wrote an event", latest })
+        Some(Act { time, what: "it wrote an Event", latest })
     }
 
     /// Returns what shows that the controller has ended since an act.
@@ -120,7 +120,7 @@ impl ControllerSearch<'_, '_> {
             && provisioner.hidden.is_none()
             && !drivers::is_unknown(drivers::family(self.driver));
         let gone = visible && self.role == ControllerRole::Provisioner && self.word_decides();
-        gone.then(|| "nothing that would run it is left".to_owned())
+        gone.then(|| "no pod or workload that would run it exists".to_owned())
     }
 
     /// Whether only the user can know if the controller acts somewhere out of sight: it has no

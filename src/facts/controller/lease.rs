@@ -117,7 +117,7 @@ impl ControllerSearch<'_, '_> {
             }
         }
         if let Some((object, latest)) = odd {
-            let found = format!("{object} was renewed at a time that is not known to be past");
+            let found = format!("{object} was renewed at a time that may be in the future");
             self.objects_to_word(|| found.clone());
             return self.probe_of("lease", found, Some(latest), ProbeOutcome::Trace);
         }

@@ -88,7 +88,7 @@ impl ControllerSearch<'_, '_> {
             Ok(Some(driver))
                 if self.role == ControllerRole::Attacher && !driver.attach_required =>
             {
-                let found = format!("CSIDriver {} needs no attacher", self.driver);
+                let found = format!("CSIDriver {} has attachRequired: false", self.driver);
                 return self.probe("registration", found, ProbeOutcome::Nothing);
             }
             Ok(Some(_)) => {
@@ -106,7 +106,7 @@ impl ControllerSearch<'_, '_> {
         }
         match self.cx.csi_nodes_of(self.driver) {
             Ok(nodes) if nodes.is_empty() => {
-                let found = "neither CSIDriver nor CSINode names it";
+                let found = "neither a CSIDriver nor a CSINode references it";
                 self.probe("registration", found, ProbeOutcome::Nothing)
             }
             Ok(nodes) => {

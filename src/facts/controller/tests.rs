@@ -561,16 +561,18 @@ fn whoever_is_alive_is_so_by_evidence() {
     for (rows, expected) in [
         (
             vec![fresh(), pod(true, own())],
-            "alive: lease/storage/disk-csi-example-com has not expired: last renewed at 2027-01-15T07:59:55Z by a",
+            "running: lease/storage/disk-csi-example-com has not expired: last renewed at \
+             2027-01-15T07:59:55Z by a",
         ),
-        (vec![pod(true, own())], "alive: po/storage/controller-0 is running and ready"),
+        (vec![pod(true, own())], "running: po/storage/controller-0 is running and ready"),
         (
             vec![Row::Volume(Box::new(written))],
-            "alive: it wrote to one of its volumes: pv/pv-1, as my-csi-provisioner, at 2027-01-15T07:58:50Z",
+            "running: it wrote to one of its volumes: pv/pv-1, as my-csi-provisioner, at \
+             2027-01-15T07:58:50Z",
         ),
         (
             vec![event("disk.csi.example.com_host_0d9e5b6c", 60)],
-            "alive: it wrote an event: Provisioning about pv/pv-9, at 2027-01-15T07:59:00Z",
+            "running: it wrote an Event: Provisioning about pv/pv-9, at 2027-01-15T07:59:00Z",
         ),
     ] {
         let case = format!("{rows:?}");
@@ -597,7 +599,7 @@ fn a_lease_says_when_it_was_renewed_last() {
         ),
         (
             lease("disk-csi-example-com", "storage", ago(-DAY), Some("a")),
-            "lease/storage/disk-csi-example-com was renewed at a time that is not known to be past: last renewed at 2027-01-16T08:00:00Z by a",
+            "lease/storage/disk-csi-example-com was renewed at a time that may be in the future: last renewed at 2027-01-16T08:00:00Z by a",
         ),
     ] {
         let cluster = cluster([csi_volume(DRIVER), row], &[]);

@@ -8,6 +8,9 @@ use crate::drivers::{self, Deletion, Destruction, Family, Reference};
 use crate::facts::{Owner, SecretState, deletion_secret};
 use crate::model::{StorageClass, Volume};
 
+/// The reason where a volume references no backend volume that can be compared.
+pub const UNIDENTIFIED: &str = "its backend volume cannot be identified";
+
 /// Returns what is known of the driver or provisioner that deletes a volume.
 pub fn provisioning_family(owner: &Owner) -> &'static Family {
     match owner {
@@ -23,8 +26,7 @@ pub fn provisioning_family(owner: &Owner) -> &'static Family {
 /// When its class was not read, and deletion depends on it.
 pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Result<Destruction, String>> {
     let Some(backend) = &volume.backend else {
-        let why = "what it names at the storage backend cannot be told";
-        return Ok(Ok(Destruction::Undecided(Cow::Borrowed(why))));
+        return Ok(Ok(Destruction::Undecided(Cow::Borrowed(UNIDENTIFIED))));
     };
     let family = provisioning_family(owner);
     let class = match class_of(cx, volume, family)? {
@@ -57,7 +59,9 @@ fn class_of<'a>(
     }
     let Some(name) = volume.class.as_ref().filter(|name| !name.is_empty()) else {
         return Ok(match family.reads_class {
-            true => Err("its provisioner reads its StorageClass, and it names none".to_owned()),
+            true => Err("its provisioner reads its StorageClass, but spec.storageClassName is \
+                         empty"
+                .to_owned()),
             false => Ok(None),
         });
     };
@@ -65,10 +69,12 @@ fn class_of<'a>(
     let younger = class.is_some_and(|it| it.metadata.created > volume.metadata.created);
     Ok(match class {
         Some(_) if younger => Err(format!(
-            "its provisioner reads sc/{name}, which was created again after it: what that would do now cannot be told"
+            "its provisioner reads sc/{name}, which was recreated after the volume: the effect \
+             of deletion is unknown"
         )),
         None if family.reads_class => Err(format!(
-            "its provisioner reads sc/{name}, which is gone: create it again as it was"
+            "its provisioner reads sc/{name}, which does not exist: recreate it with its former \
+             parameters"
         )),
         found => Ok(found),
     })

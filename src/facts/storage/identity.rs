@@ -23,10 +23,11 @@ pub fn derive<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
         Ok(Some(it)) if it.attach_required => {}
         Ok(Some(_)) => {
             return Some(format!(
-                "{driver} is not known, and attaches nothing, as drivers of shared storage do"
+                "driver {driver} is unknown, and has attachRequired: false like drivers of shared \
+                 storage"
             ));
         }
-        Ok(None) => return Some(format!("{driver} is not known, and has no CSIDriver object")),
+        Ok(None) => return Some(format!("driver {driver} is unknown, and has no CSIDriver")),
         Err(unseen) => return Some(unseen.reason),
     }
     let split = |backend: &'a BackendKey| backend.handle.split(['/', '#', ':']).collect();
@@ -36,7 +37,7 @@ pub fn derive<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
         if volume.is_shared {
             let object = volume.object();
             return Some(format!(
-                "{driver} is not known, and {object} is a file system that several nodes mount"
+                "driver {driver} is unknown, and {object} is a file system that several nodes mount"
             ));
         }
         if let Some(backend) = volume.backend.as_ref().filter(|it| it.driver == *driver) {
@@ -49,7 +50,7 @@ pub fn derive<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
     let pair = handles.windows(2).find(is_within)?;
     let written = |parts: &[&str]| parts.join("/");
     Some(format!(
-        "{driver} is not known, and its handle {} begins like {}",
+        "driver {driver} is unknown, and its volume handle {} begins with {}",
         written(&pair[1]),
         written(&pair[0])
     ))

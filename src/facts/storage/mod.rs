@@ -8,7 +8,7 @@ mod origin;
 mod wanted;
 
 pub(super) use controller_settings::derive as derive_controller_settings;
-pub(crate) use destruction::{destruction, provisioning_family};
+pub(crate) use destruction::{UNIDENTIFIED, destruction, provisioning_family};
 pub(super) use identity::derive as derive_identity;
 pub(crate) use identity::undecided as undecided_identity;
 pub(crate) use neighbours::{Nearness, neighbours};

@@ -89,7 +89,7 @@ fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
         None => Neighbour { who, how: Cow::Borrowed(how), nearness: Nearness::Proven },
         Some(why) => Neighbour {
             who,
-            how: Cow::Owned(format!("may name the same storage: {why}")),
+            how: Cow::Owned(format!("may reference the same storage: {why}")),
             nearness: Nearness::Possible,
         },
     }
@@ -110,7 +110,7 @@ fn unknown_family(
         .filter(|it| is_other(&it.volume) && !is_record_of(volume, it));
     let mut others = volumes.map(|it| it.object().to_string()).chain(kept.map(of_kept));
     if let Some(who) = others.find(|who| found.iter().all(|it| it.who != *who)) {
-        let how = Cow::Owned(format!("may name the same storage: {why}"));
+        let how = Cow::Owned(format!("may reference the same storage: {why}"));
         found.push(Neighbour { who, how, nearness: Nearness::Possible });
     }
 }
@@ -163,7 +163,7 @@ fn inline(
                 found.push(above(volume, &theirs, who));
                 continue;
             }
-            Relation::Around => "mounts the directory around it without a claim",
+            Relation::Around => "mounts a directory that contains it without a claim",
         };
         found.push(neighbour(who, &overlap, how));
     }
@@ -180,7 +180,7 @@ fn above(volume: &Volume, theirs: &[Place<'_>], who: String) -> Neighbour {
     let (how, nearness) = match is_above || is_device(volume) {
         true => ("mounts a directory of the node that contains it", Nearness::Notable),
         false => (
-            "mounts the directory in which its provisioner makes volumes: it may use this one",
+            "mounts the directory in which its provisioner creates volumes, and may use this one",
             Nearness::Possible,
         ),
     };

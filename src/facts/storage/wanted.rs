@@ -30,8 +30,8 @@ pub fn wishes_for(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<Wish>> {
             continue;
         }
         let how = match workload.replicas {
-            Some(0) => "names its claim, at 0 replicas".to_owned(),
-            _ => "names its claim".to_owned(),
+            Some(0) => "references its claim, at 0 replicas".to_owned(),
+            _ => "references its claim".to_owned(),
         };
         wishes.push(Wish { object: workload.object(), how, binding: true });
     }
@@ -40,10 +40,11 @@ pub fn wishes_for(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<Wish>> {
         let paused = set.replicas == Some(0);
         let in_range = Ordinals::of(set).contains(ordinal);
         let how = match (paused, in_range) {
-            (true, _) => format!("is at 0 replicas, and its template {template} made the claim"),
-            (false, true) => format!("wants the claim of template {template} back"),
+            (true, _) => format!("is at 0 replicas, and its template {template} matches the claim"),
+            (false, true) => format!("uses a claim of this name by its template {template}"),
             (false, false) => {
-                "has this claim out of its range: a scale-up makes a new, empty one".to_owned()
+                "matches the claim beyond its replicas: a scale-up creates a new, empty one"
+                    .to_owned()
             }
         };
         wishes.push(Wish { object: set.object(), how, binding: paused || in_range });

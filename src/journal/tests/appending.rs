@@ -98,7 +98,11 @@ fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
             let entries = known.len() - usize::from(!complete);
             assert_eq!(sequences(&found.entries), known[..entries], "{left} bytes");
             assert_eq!(found.notes.len(), usize::from(left > 0), "{left} bytes: {:?}", found.notes);
-            assert!(found.notes.iter().all(|it| it.contains("run died")), "{:?}", found.notes);
+            assert!(
+                found.notes.iter().all(|it| it.contains("run was killed")),
+                "{:?}",
+                found.notes
+            );
 
             let log = Log::open(folder.path()).expect("a torn line is no reason to refuse");
             let next = log.begin("next", None, &keep("next")).expect("room");
@@ -110,7 +114,7 @@ fn whatever_was_left_of_the_last_line_the_next_one_goes_on_after_it() {
             assert_eq!(found.entries.len(), entries + 1, "{left} bytes");
             assert_eq!(found.entries.last().map(|it| &*it.run), Some("next"));
             let line = memchr::memchr_iter(b'\n', &whole).count() + 1;
-            let note = format!("line {line} is torn: a run died while it was writing it");
+            let note = format!("line {line} is torn: a run was killed while writing it");
             let torn = left > 0 && !complete;
             assert_eq!(found.notes, vec![note; usize::from(torn)], "{left} bytes");
         }

@@ -134,7 +134,7 @@ fn a_line_that_somebody_edited_is_named_and_the_others_stay_readable() {
         edit(folder.path(), |text| text.replacen(from, to, 1));
         let history = read(folder.path());
         assert_eq!(history.entries.len(), left, "{from}");
-        let noted = |it: &String| it.starts_with(note) && it.contains("somebody edited the file");
+        let noted = |it: &String| it.starts_with(note) && it.contains("the file was edited");
         assert!(history.notes.iter().any(noted), "{from}: {:?}", history.notes);
         // An edited file gets notes, and blocks no run.
         let next = Log::open(folder.path()).expect("ours").begin("run", None, &keep("next"));
@@ -154,8 +154,8 @@ fn a_line_that_somebody_removed_is_missed() {
     assert_eq!(
         history.notes,
         [
-            "line 3 does not follow from line 2: somebody edited the file there",
-            "line 3 tells what became of entry 3, which cannot be read",
+            "line 3 does not follow from line 2: the file was edited there",
+            "line 3 records the outcome of entry 3, which cannot be read",
         ]
     );
 }
@@ -179,7 +179,7 @@ fn a_sequence_that_is_used_twice_names_no_entry() {
     assert_eq!(sequences(&history.entries), [1, 3, 3]);
     assert_eq!(history.entry(3), None);
     assert_eq!(history.entry(1), history.entries.first());
-    let noted = |it: &String| it == "line 5: sequence 3 is used again, and names no entry";
+    let noted = |it: &String| it == "line 5: sequence 3 is used again, and identifies no entry";
     assert!(history.notes.iter().any(noted), "{:?}", history.notes);
 }
 
@@ -215,8 +215,7 @@ fn a_newer_journal_is_told_by_readers_and_refused_by_writers() {
         replace(folder.path(), &[&before, newer.as_bytes()].concat());
         let history = read(folder.path());
         assert_eq!(sequences(&history.entries), [1, 3, 5]);
-        let noted = "lines of a newer kubectl-storage (version 3 of the journal) cannot be read: 2, \
-                     from line 7; what they say of other entries is missing";
+        let noted = "lines of a newer kubectl-storage (version 3 of the journal) cannot be read: 2, from line 7; what they record of other entries is missing";
         let whole = newer.ends_with('\n');
         assert_eq!(history.notes.contains(&noted.to_owned()), whole, "{:?}", history.notes);
         assert_eq!(Log::open(folder.path()).is_err(), whole);
@@ -266,7 +265,7 @@ fn a_clock_that_jumps_changes_no_order_and_is_told() {
         [
             "line 4: the clock went backwards, from 2023-11-15T23:13:20Z to 2023-11-14T22:13:30Z; the \
          order is that of the lines",
-            "line 5 tells what became of entry 7, which cannot be read",
+            "line 5 records the outcome of entry 7, which cannot be read",
         ]
     );
 }

@@ -184,12 +184,12 @@ fn what_is_created_is_what_the_driver_needs_and_nothing_else() {
 #[test]
 fn whoever_may_still_use_it_stops_it() {
     let volume = row::<PersistentVolume>(saved("twin", "vol-1"));
-    refused(from_journal(vec![volume]), "pv/twin names the same backend volume");
+    refused(from_journal(vec![volume]), "pv/twin references the same backend volume");
     let inline = json!({"inlineVolumeSpec": {"csi": {"driver": DRIVER, "volumeHandle": "vol-1"}}});
-    refused(from_journal(vec![attachment(&inline)]), "still names its backend volume");
+    refused(from_journal(vec![attachment(&inline)]), "references its backend volume");
     for name in ["pv-1", "pv-of-old"] {
         let of_a_volume = attachment(&json!({"persistentVolumeName": name}));
-        refused(from_journal(vec![of_a_volume]), "is gone and may have been this one");
+        refused(from_journal(vec![of_a_volume]), "does not exist and may have been this volume");
     }
     let elsewhere = attachment(&json!({"persistentVolumeName": "pv-2"}));
     assert!(from_journal(vec![elsewhere]).is_ok(), "the journal says that it was another one");
@@ -197,7 +197,7 @@ fn whoever_may_still_use_it_stops_it() {
         "metadata": {"name": "n", "uid": "n"},
         "status": {"volumesInUse": [format!("kubernetes.io/csi/{DRIVER}^vol-1")]},
     }));
-    refused(from_journal(vec![node]), "says that it has the volume in use");
+    refused(from_journal(vec![node]), "lists it in volumesInUse or volumesAttached");
     for ready in [true, false] {
         let snapshot = row::<VolumeSnapshotContent>(json!({
             "metadata": {"name": "s", "uid": "s"},
@@ -260,14 +260,14 @@ fn an_entry_has_to_be_one_that_kept_something() {
     };
     let mut other = entry(4, "pv-1", "vol-1");
     other.intent.keeps = false;
-    refused(of(vec![other]), "left no backend volume behind");
+    refused(of(vec![other]), "kept no backend volume");
     let mut failed = entry(4, "pv-1", "vol-1");
     failed.outcomes[0].outcome = Outcome::Failed;
     refused(of(vec![failed]), "nothing was written");
     let mut undone = entry(6, "pv-1", "vol-1");
     (undone.intent.keeps, undone.intent.undoes) = (false, Some(4));
     refused(of(vec![entry(4, "pv-1", "vol-1"), undone]), "already");
-    refused(of(vec![entry(4, "pv-1", "vol-1"), entry(4, "pv-1", "vol-1")]), "no single entry");
+    refused(of(vec![entry(4, "pv-1", "vol-1"), entry(4, "pv-1", "vol-1")]), "exactly one entry");
     let mut forged = entry(4, "pv-1", "vol-1");
     forged.intent.pre_image = Some(saved("pv-1", "vol-2"));
     refused(of(vec![forged]), "another backend volume than the entry");

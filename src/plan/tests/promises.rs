@@ -70,7 +70,10 @@ fn apart_from_protection(change: &ProposedChange) -> ProposedChange {
     let mut change = change.clone();
     let added = format!(" and adds finalizer {}", crate::facts::EXTERNAL_PROVISIONER);
     change.proposal.effect.what = change.proposal.effect.what.replace(&added, "");
-    change.proposal.notices.retain(|it| !it.starts_with("the patch adds no finalizer"));
+    change
+        .proposal
+        .notices
+        .retain(|it| !it.starts_with("the patch adds no deletion-protection finalizer"));
     for step in &mut change.proposal.steps {
         if let Action::SetReclaimPolicy { finalizer, .. }
         | Action::CondemnVolume { finalizer, .. } = step

@@ -401,8 +401,8 @@ fn the_usual_provisioner_honors_it() {
     assert_eq!(edit, FinalizerEdit::Untouched);
     assert_eq!(
         notices,
-        [
-            "the patch adds no finalizer (image registry.k8s.io/sig-storage/csi-provisioner:v5.0.1 is older than csi-provisioner 5.0.2): deleting the object before the driver is done leaks the disk"
-        ]
+        ["the patch adds no deletion-protection finalizer (image \
+             registry.k8s.io/sig-storage/csi-provisioner:v5.0.1 is older than csi-provisioner \
+             5.0.2): if the object is deleted before the driver has finished, the backend volume can leak"]
     );
 }

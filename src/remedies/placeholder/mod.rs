@@ -28,6 +28,10 @@ pub use render::manifest;
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "destroy-orphan";
 
+/// The reason where it is not known which cluster it is.
+pub const CLUSTER_UNIDENTIFIED: &str =
+    "the uid of namespace kube-system, which identifies the cluster, was not read";
+
 /// The prefix of the names of placeholder volumes.
 const PREFIX: &str = "kubectl-storage-reclaim-";
 
@@ -106,9 +110,7 @@ pub(super) fn planned(
     elsewhere: &BTreeSet<Box<str>>,
 ) -> Seen<Result<PlannedPlaceholder, String>> {
     let Some(cluster) = cx.server().and_then(|server| server.cluster_uid.as_deref()) else {
-        return Ok(Err(
-            "the uid of namespace kube-system, which tells clusters apart, was not seen".to_owned(),
-        ));
+        return Ok(Err(CLUSTER_UNIDENTIFIED.to_owned()));
     };
     let backend = match checks::backend_is_known(volume) {
         Ok(backend) => backend,
@@ -160,7 +162,7 @@ fn no_pod_may_write(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
         None => Ok(()),
         Some(pod) => {
             let (pod, claim) = (pod.object(), &claim.key);
-            Err(format!("{pod} names its claim {claim}, and may still write to it"))
+            Err(format!("{pod} uses its claim {claim}, and may still write"))
         }
     })
 }
@@ -208,10 +210,11 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
     let named = volume.backend.as_ref().map(ToString::to_string).unwrap_or_default();
     let effect = Effect {
         what: format!(
-            "creates a volume object that is Released at once; then {} has its driver delete the backend volume {named}, and removes the object",
+            "creates a placeholder volume that becomes Released; then {} has its driver delete \
+             the backend volume {named}, and removes the placeholder volume",
             owner.describe()
         ),
-        risk: "the data is gone for good".to_owned(),
+        risk: checks::DATA_LOSS.to_owned(),
     };
     let (mut notices, mut relies_on) = (Vec::new(), orphan.relies_on.clone());
     let candidate = OrphanedBackend {
@@ -230,7 +233,7 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
             manifest: orphan.placeholder.value().clone(),
         }],
         effect,
-        undo: Undo::Never("the driver deletes the backend volume at once"),
+        undo: Undo::Never("the driver deletes the backend volume immediately"),
         notices,
         relies_on,
         keeps_backend: false,
@@ -272,7 +275,7 @@ fn check(
     if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {
-        notices.push(format!("driver {driver} attaches without a trace: no attachment could show that it is still mounted"));
+        notices.push(checks::attaches_without_trace(driver));
     }
     Ok(Ok(()))
 }
@@ -282,17 +285,20 @@ fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<ch
     let Some(there) = cx.volume(volume.name())? else { return Ok(Ok(())) };
     let uid = |it: &Volume| it.claim_ref.as_ref().and_then(|claim| claim.uid.clone());
     if there.backend != volume.backend || uid(there) != uid(volume) {
-        return Ok(Err(format!("{} exists, and is none of ours", there.object())));
+        return Ok(Err(format!("{} exists, but this tool did not create it", there.object())));
     }
     if there.reclaim_policy != ReclaimPolicy::Delete {
         let policy = &there.reclaim_policy;
         return Ok(Err(format!(
-            "{} exists, and somebody set its policy to {policy}",
+            "{} exists, but its policy was changed to {policy}",
             there.object()
         )));
     }
-    notices
-        .push("an earlier run has created the object: this one waits until it is gone".to_owned());
+    notices.push(
+        "an earlier run created the placeholder volume: this run waits until it is \
+               deleted"
+            .to_owned(),
+    );
     Ok(Ok(()))
 }
 
@@ -314,7 +320,7 @@ fn no_attachment_may_be_its(
         }
         if cx.attached_volume(name)?.is_none() {
             return Ok(Err(format!(
-                "{} names pv/{name}, which is gone and may have been this one",
+                "{} references pv/{name}, which does not exist and may have been this volume",
                 attachment.object()
             )));
         }
@@ -354,7 +360,7 @@ fn no_claim_may_be_its(
         }
         if cx.volume(name)?.is_none() {
             return Ok(Err(format!(
-                "{} has lost pv/{name}, which may have been this one: its pods may still write",
+                "{} is Lost: its volume pv/{name} may have been this one, and its pods may still write",
                 claim.object()
             )));
         }
@@ -380,6 +386,8 @@ fn its_node_is_known(cx: &Cx, volume: &Volume, owner: &Owner) -> checks::Checked
         });
     match on_every_node {
         false => Ok(()),
-        true => Err("its csi-provisioner runs on every node, and on which node the volume is only the journal can tell: --from-journal".to_owned()),
+        true => Err("its csi-provisioner runs on every node, and only the journal records the \
+                     node of the volume: pass --from-journal"
+            .to_owned()),
     }
 }

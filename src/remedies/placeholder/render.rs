@@ -56,7 +56,9 @@ pub fn manifest(
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec,
     }))?;
     if manifest.volume().backend.as_ref() != Some(backend) {
-        return Err("what was kept of it names another backend volume than the entry".to_owned());
+        return Err(
+            "its saved manifest references another backend volume than the entry".to_owned()
+        );
     }
     Ok((manifest, relies_on))
 }
@@ -101,11 +103,11 @@ pub(super) fn credentials<'a>(
     match word {
         SecretAssertion::Unsaid if known || !of_csi => Ok(None),
         SecretAssertion::Unsaid => {
-            Err("with which secret its driver deletes it is not known: say --secret NAMESPACE/NAME, or --no-secret if it needs none".to_owned())
+            Err("the Secret with which its driver deletes it is unknown: pass --secret \
+                 NAMESPACE/NAME, or --no-secret if the driver needs none"
+                .to_owned())
         }
-        _ if known => Err(
-            "its deletion secret is known: leave out --secret and --no-secret".to_owned()
-        ),
+        _ if known => Err("its deletion Secret is known: omit --secret and --no-secret".to_owned()),
         SecretAssertion::None => {
             relies_on.push("--no-secret");
             Ok(Some(("", "")))

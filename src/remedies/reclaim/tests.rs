@@ -199,7 +199,9 @@ fn proposed(
     let said = said.map_err(|unseen| format!("unseen: {}", unseen.reason))?;
     let mut proposal = said.map_err(|refusal| refusal.reason)?;
     // Whether a finalizer is added has tests of its own: here nobody sees a csi-provisioner.
-    proposal.notices.retain(|it| !it.starts_with("the patch adds no finalizer"));
+    proposal
+        .notices
+        .retain(|it| !it.starts_with("the patch adds no deletion-protection finalizer"));
     Ok(proposal)
 }
 
@@ -217,10 +219,10 @@ fn hold(cases: impl IntoIterator<Item = (Volume, Vec<Row>, Result<(), &'static s
 fn a_volume_is_not_reclaimed_while_the_node_that_had_it_cannot_be_asked() {
     let silent = |node: &'static str| match node {
         "sick" => {
-            "no/sick, which its node affinity leads to, is not Ready: a pod may still write there"
+            "node sick, which matches its node affinity, is not Ready: a pod there may still write"
         }
         _ => {
-            "no/lonely, which its node affinity leads to, is not Ready: a pod may still write there"
+            "node lonely, which matches its node affinity, is not Ready: a pod there may still write"
         }
     };
     let hostname = "kubernetes.io/hostname";
@@ -237,7 +239,7 @@ fn a_volume_is_not_reclaimed_while_the_node_that_had_it_cannot_be_asked() {
         (pinned("zone", &["y"]), vec![], Err(silent("lonely"))),
         // Any node of the zone may have had it, and the others are Ready.
         (pinned("zone", &["z"]), vec![], Ok(())),
-        (pinned(hostname, &["gone"]), vec![], Err("no node is left from which it can be reached")),
+        (pinned(hostname, &["gone"]), vec![], Err("no node matches its node affinity")),
     ]);
 }
 
@@ -248,26 +250,26 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
     two.push(attachment("csi-2", "sick", of_volume()));
     let other = AttachmentSource::Volume("pv-2".into());
     hold([
-        (volume(), on("well"), Err("volumeattachment/csi-1 still names it, on node well")),
+        (volume(), on("well"), Err("volumeattachment/csi-1 references it on node well")),
         (
             volume(),
             on("sick"),
             Err(
-                "volumeattachment/csi-1 still names it, on node sick, which is not Ready: it may still be written there",
+                "volumeattachment/csi-1 references it on node sick, which is not Ready: a pod there may still write",
             ),
         ),
         (
             volume(),
             on("gone"),
             Err(
-                "volumeattachment/csi-1 still names it, on node gone, which does not exist: it may still be written there",
+                "volumeattachment/csi-1 references it on node gone, which does not exist: a pod there may still write",
             ),
         ),
         (
             volume(),
             two,
             Err(
-                "volumeattachment/csi-2 still names it, on node sick, which is not Ready: it may still be written there",
+                "volumeattachment/csi-2 references it on node sick, which is not Ready: a pod there may still write",
             ),
         ),
         (volume(), vec![attachment("csi-1", "sick", other)], Ok(())),
@@ -281,7 +283,7 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
         (
             volume(),
             inline(DRIVER, "vol-1"),
-            Err("volumeattachment/csi-3 still names its backend volume, on node well"),
+            Err("volumeattachment/csi-3 references its backend volume on node well"),
         ),
         (volume(), inline(DRIVER, "vol-2"), Ok(())),
         (volume(), inline("other.example", "vol-1"), Ok(())),
@@ -296,12 +298,14 @@ fn a_volume_is_not_reclaimed_while_a_node_says_that_it_has_it() {
         (
             volume(),
             vec![node("well", "z", true, &[held])],
-            Err("no/well says that it has the volume in use"),
+            Err("node well lists it in volumesInUse or volumesAttached"),
         ),
         (
             volume(),
             vec![node("sick", "z", false, &[other, held])],
-            Err("no/sick says that it has the volume in use, and is not Ready: it may still write"),
+            Err(
+                "node sick lists it in volumesInUse or volumesAttached and is not Ready: a pod there may still write",
+            ),
         ),
         (volume(), vec![node("sick", "z", false, &[other])], Ok(())),
     ]);
@@ -310,20 +314,20 @@ fn a_volume_is_not_reclaimed_while_a_node_says_that_it_has_it() {
 #[test]
 fn a_volume_is_not_reclaimed_while_a_pod_names_its_claim() {
     hold([
-        (volume(), vec![pod("web-0", Some("well"))], Err("po/shop/web-0 names claim shop/orders")),
-        (volume(), vec![pod("web-0", None)], Err("po/shop/web-0 names claim shop/orders")),
+        (volume(), vec![pod("web-0", Some("well"))], Err("po/shop/web-0 uses claim shop/orders")),
+        (volume(), vec![pod("web-0", None)], Err("po/shop/web-0 uses claim shop/orders")),
         (
             volume(),
             vec![pod("web-0", Some("sick"))],
             Err(
-                "po/shop/web-0 names claim shop/orders, and its node sick is not Ready: it may still write",
+                "po/shop/web-0 uses claim shop/orders, and its node sick is not Ready: it may still write",
             ),
         ),
         (
             volume(),
             vec![pod("web-0", Some("gone"))],
             Err(
-                "po/shop/web-0 names claim shop/orders, and its node gone does not exist: it may still write",
+                "po/shop/web-0 uses claim shop/orders, and its node gone does not exist: it may still write",
             ),
         ),
     ]);
@@ -339,7 +343,7 @@ fn pods_of_a_claim_that_was_made_again_use_its_new_volume_unless_their_node_is_s
     assert_eq!(says(vec![pod("web-0", Some("well")), pod("web-1", None)]), Ok(vec![]));
     for (node, plight) in [("sick", "is not Ready"), ("gone", "does not exist")] {
         let reason = format!(
-            "po/shop/web-1 names claim shop/orders, and its node {node} {plight}: it may still write"
+            "po/shop/web-1 uses claim shop/orders, and its node {node} {plight}: it may still write"
         );
         let pods = vec![pod("web-0", Some("well")), pod("web-1", Some(node))];
         assert_eq!(says(pods), Err(reason));
@@ -354,7 +358,7 @@ fn a_driver_that_attaches_without_a_trace_is_said_to() {
     let says = |rows| verdict(&volume(), rows, &Settings::default());
     assert_eq!(says(vec![driver(true)]), Ok(vec![]));
     let notice = format!(
-        "driver {DRIVER} attaches without a trace: no attachment could show that it is still mounted"
+        "CSIDriver {DRIVER} has attachRequired: false, so no VolumeAttachment can show a mount"
     );
     assert_eq!(says(vec![driver(false)]), Ok(vec![notice]));
 }
@@ -398,10 +402,14 @@ fn the_word_that_a_provisioner_is_alive_beats_only_what_is_not_seen() {
     };
     let lifts = format!("--provisioner-alive {DRIVER} asserts that it is");
     for (rows, blind, without) in [
-        (vec![registered()], &[][..], "may not be running: it is installed, or half removed"),
-        (vec![], &[], "may not be running: nothing of it was found"),
-        (vec![registered()], &[Kind::Lease], "unseen: forbidden; whether csi-provisioner of"),
-        (vec![registered()], &[Kind::Pod], "unseen: forbidden; whether csi-provisioner of"),
+        (vec![registered()], &[][..], "may not be running: it is installed or partly removed"),
+        (vec![], &[], "may not be running: no trace found"),
+        (
+            vec![registered()],
+            &[Kind::Lease],
+            "unseen: forbidden; unknown whether csi-provisioner of",
+        ),
+        (vec![registered()], &[Kind::Pod], "unseen: forbidden; unknown whether csi-provisioner of"),
     ] {
         let case = format!("{rows:?} {blind:?}");
         let asked = |settings: &Settings| proposed(&volume(), rows.clone(), blind, settings);
@@ -409,7 +417,7 @@ fn the_word_that_a_provisioner_is_alive_beats_only_what_is_not_seen() {
             let proposal = asked(&trusting(DRIVER)).expect("on the word");
             assert_eq!(proposal.relies_on, ["--provisioner-alive"], "{case}");
             assert!(
-                proposal.notices[0].contains("nothing shows its provisioner at work"),
+                proposal.notices[0].contains("no evidence shows that its provisioner is running"),
                 "{case}"
             );
             let refused = asked(&Settings::default()).expect_err("unknown");

@@ -121,7 +121,7 @@ impl QuestionAsker {
     async fn object(&self, key: &ObjectKey) -> Reply {
         let kind = key.kind;
         let Some(decoding) = objects::decoding(kind) else {
-            return unanswered(&format!("nothing asks whether {} exist", kind.plural())).into();
+            return unanswered(&format!("existence of {} is never checked", kind.plural())).into();
         };
         let group = kind.group();
         let version = if kind.is_optional() {
@@ -131,7 +131,7 @@ impl QuestionAsker {
                 }
                 Ok(Served::Not) => return Answer::No.into(),
                 Ok(Served::Unseen) => {
-                    return unanswered("what is served could not be found out").into();
+                    return unanswered("the served resources could not be read").into();
                 }
                 Err(reason) => return unanswered(reason).into(),
             }
@@ -160,7 +160,7 @@ impl QuestionAsker {
         });
         let Some((resource, of)) = of_kind else {
             return unanswered(&format!(
-                "the server does not say what a {} of {} is",
+                "the server serves no resource for {} of {}",
                 key.kind, key.api_version
             ));
         };

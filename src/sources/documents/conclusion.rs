@@ -23,7 +23,7 @@ impl DumpReading {
     ) -> DumpNotes {
         if summaries.iter().any(|it| it.layout == FileLayout::ClusterInfoDump) {
             self.notes.notes.push(
-                "kubectl cluster-info dump holds neither volumes nor claims: it only tells about workloads"
+                "kubectl cluster-info dump contains neither volumes nor claims, only workloads"
                     .to_owned(),
             );
         }
@@ -35,7 +35,7 @@ impl DumpReading {
                 }
                 None if name == "all" => complete.extend(Kind::ALL),
                 None => {
-                    let reason = format!("{name:?} is no kind that can be complete");
+                    let reason = format!("{name:?} is not a kind that can be complete");
                     self.broken_anywhere.add(|| reason);
                 }
             }
@@ -53,9 +53,11 @@ impl DumpReading {
         let older = &versions.older;
         let note = match older.count {
             0 => return,
-            1 => format!("there are two versions of {}: the newer one counts", older.first),
+            1 => {
+                format!("the dump contains two versions of {}; the newer one is used", older.first)
+            }
             count => format!(
-                "there are two versions of {}, and of {} more: the newer ones count",
+                "the dump contains two versions of {}, and of {} more; the newer ones are used",
                 older.first,
                 counted(count - 1, "object")
             ),
@@ -134,13 +136,13 @@ impl DumpReading {
         let told = inputs.iter().filter(|input| files.iter().any(|file| within(file, input)));
         let note = match told.collect::<Vec<_>>()[..] {
             [] => return,
-            [one] => format!("{one} does not say when its lists were taken: they are"),
+            [one] => format!("{one} lacks the time at which its lists were taken: they are"),
             [one, ref more @ ..] => format!(
-                "{one} and {} do not say when their lists were taken: they are",
+                "{one} and {} lack the time at which their lists were taken: they are",
                 counted(more.len() as u64, "other file")
             ),
         };
-        self.notes.notes.push(format!("{note} judged as of one moment"));
+        self.notes.notes.push(format!("{note} judged as of one time"));
     }
 
     /// Says which files hold objects that may be of any of several kinds.
@@ -149,11 +151,12 @@ impl DumpReading {
         let Some(first) = files.next() else { return };
         let more = files.len() as u64;
         let note = match more {
-            0 => format!("{first} holds objects"),
-            _ => format!("{first} and {} hold objects", counted(more, "other file")),
+            0 => format!("{first} contains objects"),
+            _ => format!("{first} and {} contain objects", counted(more, "other file")),
         };
         self.notes.notes.push(format!(
-            "{note} without kind and apiVersion: they are not read, and no kind that they may be of counts as seen"
+            "{note} without kind and apiVersion: they are not read, and no kind that they may be \
+             of counts as complete"
         ));
     }
 
@@ -161,8 +164,11 @@ impl DumpReading {
     fn note_namesakes(&mut self) {
         for (name, Occurrences { count, first }) in &self.namesakes {
             self.notes.notes.push(match count {
-                1 => format!("{first} is a {name}, which is not what an audit looks at"),
-                _ => format!("{count} objects are of {name}, which is not what an audit looks at; the first is {first}"),
+                1 => format!("{first} is a {name}, which an audit does not read"),
+                _ => format!(
+                    "{count} objects are of {name}, which an audit does not read; the \
+                              first is {first}"
+                ),
             });
         }
     }
@@ -173,7 +179,7 @@ impl DumpReading {
         let own = self.own.first()?;
         let other = self.own.iter().chain(&self.sources).find(|file| *file != own)?;
         Some(format!(
-            "{own} tells of one moment, and {other} may be of another: audit them one by one"
+            "{own} was taken at one time, and {other} possibly at another: audit them one by one"
         ))
     }
 
@@ -340,7 +346,7 @@ fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
         0 | 1 => String::new(),
         _ => format!(", and of {}", counted(count - 1, "more object")),
     };
-    format!("two versions of {first}{more}: the inputs were not taken at one moment")
+    format!("two versions of {first}{more}: the inputs were not taken at the same time")
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -161,8 +161,10 @@ fn of_two_versions_the_newer_counts_if_that_can_be_told() {
             .volumes()
             .map(|(_, it)| it.metadata.label("a").unwrap_or_default())
             .collect();
-        let is_told =
-            notes.notes.iter().any(|note| note.starts_with("there are two versions of pv/a"));
+        let is_told = notes
+            .notes
+            .iter()
+            .any(|note| note.starts_with("the dump contains two versions of pv/a"));
         let read = intake.seen().get(&Kind::PersistentVolume).copied().unwrap_or_default();
         assert_eq!(read, volumes.len() as u64, "{texts:?}");
         (volumes.join(" "), is_told, intake.cluster.gaps().count())
@@ -195,7 +197,7 @@ fn of_two_versions_the_newer_counts_if_that_can_be_told() {
     }
     let reason = &gaps(&[&old, &volume("v", "10", "other")])[0].1;
     assert!(reason.starts_with("two versions of pv/a in the inputs, the second in "), "{reason}");
-    assert!(reason.ends_with("1.json:1: the inputs were not taken at one moment"), "{reason}");
+    assert!(reason.ends_with("1.json:1: the inputs were not taken at the same time"), "{reason}");
 }
 
 #[test]

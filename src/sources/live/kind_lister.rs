@@ -85,11 +85,11 @@ impl KindLister {
             })
             .await
             .as_ref()
-            .map_err(|error| format!("what is served could not be found out: {error}"))?;
+            .map_err(|error| format!("the served resources could not be read: {error}"))?;
         match served.served(kind.group().name, kind.plural()) {
             Served::Versions(versions) => Ok(versions.first().map(|first| first.version.clone())),
             Served::Not => Ok(None),
-            Served::Unseen => Err("whether it is served could not be found out".to_owned()),
+            Served::Unseen => Err("unknown whether the server serves it".to_owned()),
         }
     }
 
@@ -114,7 +114,7 @@ impl KindLister {
         };
         // All namespaces do not add up to the cluster: one may be new since they were listed.
         let reason = match all {
-            true => format!("{}; only each namespace by itself was", gap_reason(&error)),
+            true => format!("{}; only each namespace was listed by itself", gap_reason(&error)),
             false => format!(
                 "{}; namespaces may not be listed either, so only {} was tried",
                 gap_reason(&error),

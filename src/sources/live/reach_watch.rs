@@ -93,7 +93,7 @@ impl ReachWatch {
             let gap = match &end {
                 WatchEnd::Failed(error) => Some(gap_reason(error)),
                 WatchEnd::Over(error) if troubles.barren >= limits.attempts => {
-                    let ends = || "every watch ends as soon as it has begun".to_owned();
+                    let ends = || "every watch ends immediately".to_owned();
                     Some(error.as_ref().map_or_else(ends, gap_reason))
                 }
                 WatchEnd::Over(_) | WatchEnd::Silent | WatchEnd::Outdated => None,

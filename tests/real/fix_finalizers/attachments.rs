@@ -90,7 +90,11 @@ fn reclaimed(admin: &Admin, driver: &Driver, name: &str) {
     let args = fix(&[&[&*object, "--yes", "--reclaim"][..], &word].concat());
     // Without its CSIDriver nothing tells whether its handles are disks, and one was left behind.
     let exclusive = ["--backend-exclusive", &*object];
-    because(&admin.refused(5, &args), name, &["may name the same storage", "--backend-exclusive"]);
+    because(
+        &admin.refused(5, &args),
+        name,
+        &["may reference the same storage", "--backend-exclusive"],
+    );
     let mark = on.cluster.mark();
     let told = admin.run(&[&args[..], &exclusive].concat()).ends(0);
     assert_eq!(told.outcomes("done"), [name], "{:#}", told.json);

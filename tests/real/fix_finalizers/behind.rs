@@ -55,7 +55,7 @@ fn an_expired_lease_is_read_twice_and_any_change_of_it_is_life() {
     });
     assert_eq!(told.code, Some(5), "{}\n{:#}", told.stderr, told.json);
     assert_eq!(told.outcomes("stale"), [&*name], "{:#}", told.json);
-    because(&told, &name, &["behind-csi-example", "its holder is at work"]);
+    because(&told, &name, &["behind-csi-example", "its holder is running"]);
     assert!(admin.sent(mark).is_empty(), "{:#}", told.json);
     assert_eq!(finalizers(&on, &object), both);
 

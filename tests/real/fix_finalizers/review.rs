@@ -89,7 +89,7 @@ fn a_volume_that_is_created_again_at_once_keeps_its_folder() {
     let told = super::Told::of(running.finish());
     late.lose();
     assert!(folder.is_dir(), "{}\n{:#}", told.stderr, told.json);
-    because(&told, &name, &["names the same backend volume"]);
+    because(&told, &name, &["references the same backend volume"]);
     assert!(finalizers(&on, &object).contains(&PV_PROTECTION.to_owned()));
     std::fs::remove_dir_all(folder).expect("because it is there");
 }
@@ -117,6 +117,6 @@ fn the_record_of_a_leak_in_two_steps_names_the_entry_that_has_it() {
     let told =
         admin.refused(5, &["destroy-orphan", "--from-journal", &entry, "--no-secret", "--yes"]);
     let why = format!("{:#}", told.json);
-    assert!(!why.contains("left no backend volume behind"), "{why}");
+    assert!(!why.contains("kept no backend volume"), "{why}");
     assert!(why.contains("csi-provisioner"), "{why}");
 }

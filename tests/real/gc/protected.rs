@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 const FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
-const UNSEEN: &str = "the object is gone; whether the driver deleted the disk cannot be seen";
+const UNSEEN: &str = "the object is deleted; unknown whether the driver deleted the backend volume";
 /// Longer than what was written takes to be seen.
 const MOMENT: Duration = Duration::from_millis(2100);
 
@@ -105,7 +105,7 @@ fn waits_for_the_driver(on: &Scenario, driver: &Driver, stop: Stop, name: &str) 
     assert!(finalizers.iter().any(|it| it == FINALIZER), "{held:#}");
     assert_eq!(told.outcomes("done"), [name], "{:#}", told.json);
     let detail = &told.json["changes"][0]["detail"];
-    assert_eq!(detail, "the driver answered OK, and the object is gone");
+    assert_eq!(detail, "the driver answered OK, and the object is deleted");
     assert!(!driver.has(name), "the backend volume is leaked");
     assert!(driver.delete_calls(name) > 0);
     assert_eq!(writes.len(), 1, "{writes:#?}");
@@ -128,7 +128,11 @@ fn a_version_that_cannot_be_read_gets_the_plain_patch_and_an_honest_receipt() {
     let name = left(&on, &driver, "pv");
     let shown = Admin::of(&on).run(&["gc", &name, "--older-than", "1s", "--dry-run=client"]);
     let notices = shown.json["changes"][0]["notices"].to_string();
-    for words in ["the patch adds no finalizer", "cannot be read from image", "@sha256:00"] {
+    for words in [
+        "the patch adds no deletion-protection finalizer",
+        "cannot be read from image",
+        "@sha256:00",
+    ] {
         assert!(notices.contains(words), "{notices}");
     }
 

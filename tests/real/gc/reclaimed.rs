@@ -174,7 +174,10 @@ fn d_31_an_available_volume_is_condemned() {
     assert_eq!(claim["uid"].as_str().map(str::len), Some(36));
     let finalizer = "external-provisioner.volume.kubernetes.io/finalizer";
     assert_eq!(of("add", "/metadata/finalizers/-").expect("a finalizer")["value"], finalizer);
-    assert_eq!(told.json["changes"][0]["detail"], "the driver answered OK, and the object is gone");
+    assert_eq!(
+        told.json["changes"][0]["detail"],
+        "the driver answered OK, and the object is deleted"
+    );
 }
 
 /// No trace of the release is left, or only one that anybody may have written.
@@ -192,8 +195,12 @@ fn d_78_an_age_that_nothing_proves_is_the_users_word() {
     let args = ["gc", "-n", &on.name, "--older-than", "1s", "--yes"];
     let told = admin.refused(0, &args);
     assert_eq!(told.refusals(), [&*single, &*unknown], "{:#}", told.json);
-    assert!(told.reason(&unknown).contains("nothing tells"), "{:#}", told.json);
-    assert!(told.reason(&single).contains("lastPhaseTransitionTime alone"), "{:#}", told.json);
+    assert!(told.reason(&unknown).contains("time of release unknown"), "{:#}", told.json);
+    assert!(
+        told.reason(&single).contains("rests only on lastPhaseTransitionTime"),
+        "{:#}",
+        told.json
+    );
 
     // The flag without an answer is not enough.
     let flag = ["gc", "-n", &on.name, "--older-than", "1s", "--include-unknown-age"];
@@ -229,7 +236,7 @@ fn d_80_an_impossible_stamp_makes_nothing_old() {
     let told = admin.refused(0, &args("1h"));
     assert_eq!(told.refusals(), [&*named[2], &*named[3]], "{:#}", told.json);
     for name in &named[2..] {
-        assert!(told.reason(name).contains("nothing tells"), "{:#}", told.json);
+        assert!(told.reason(name).contains("time of release unknown"), "{:#}", told.json);
     }
     let typed: Vec<_> = named.iter().map(String::as_str).collect();
     let told = admin.refused(5, &[&["gc", "--older-than", "1h", "--yes"], &typed[..]].concat());

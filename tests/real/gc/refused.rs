@@ -8,23 +8,23 @@ use crate::support::{DriverOptions, PersistentVolume, Scenario, claim, eventuall
 /// What speaks against a volume, and the words in which the refusal says so.
 const AGAINST: [(&str, &str); 18] = [
     ("annotated", "annotation storage.kubectl.dev/ignore: all legal hold"),
-    ("asked-for", "asks for it in spec.volumeName"),
-    ("attached", "still names it, on node"),
+    ("asked-for", "references it in spec.volumeName"),
+    ("attached", "references it on node"),
     ("doubted", "annotation storage.kubectl.dev/backend-state: unknown"),
     ("grouped", "is being taken of it"),
-    ("held", "says that it has the volume in use"),
+    ("held", "lists it in volumesInUse or volumesAttached"),
     ("kept", "annotation storage.kubectl.dev/keep-until: 2199-01-01"),
-    ("mounted", "names claim"),
-    ("node-gone", "no node is left from which it can be reached"),
-    ("node-silent", "is not Ready: a pod may still write there"),
+    ("mounted", "uses claim"),
+    ("node-gone", "no node matches its node affinity"),
+    ("node-silent", "is not Ready: a pod there may still write"),
     ("of-nobody", "csi-provisioner of none.csi.example"),
-    ("recreated", "was created again"),
+    ("recreated", "was recreated"),
     ("secretless", "does not exist"),
-    ("shared", "names the same backend volume"),
-    ("single", "lastPhaseTransitionTime alone"),
+    ("shared", "references the same backend volume"),
+    ("single", "rests only on lastPhaseTransitionTime"),
     ("snapshot", "is being taken of it"),
     ("static", "kube-controller-manager deletes paths beneath /tmp only"),
-    ("unknown", "nothing tells since when"),
+    ("unknown", "time of release unknown"),
 ];
 
 fn pinned(volume: PersistentVolume, node: &str) -> PersistentVolume {

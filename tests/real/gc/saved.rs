@@ -64,7 +64,7 @@ fn d_27_a_saved_plan_changes_what_it_was_made_for_and_nothing_else() {
         "{:#}",
         told.json
     );
-    assert!(told.reason(&old).contains("deleted and created again"), "{:#}", told.json);
+    assert!(told.reason(&old).contains("deleted and recreated"), "{:#}", told.json);
     assert!(!driver.has(&kept));
     assert_eq!((policy(&on, &old), driver.has(&old)), ("Retain".to_owned(), true));
     let writes = admin.writes(before);

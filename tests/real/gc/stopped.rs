@@ -61,7 +61,7 @@ fn d_86_on_the_word_that_its_provisioner_is_alive_a_volume_is_reclaimed_as_soon_
     let change = &shown.json["changes"][0];
     assert_eq!(change["reliesOn"], serde_json::json!(["--provisioner-alive"]), "{change:#}");
     let notice = change["notices"][0].as_str().unwrap_or_default();
-    assert!(notice.contains("nothing shows its provisioner at work"), "{change:#}");
+    assert!(notice.contains("no evidence shows that its provisioner is running"), "{change:#}");
 
     let told = admin.run(&[&gc[..], &word, &["--yes", "--timeout", "3s"]].concat()).ends(6);
     assert_eq!(told.outcomes("pending"), [&*name], "{:#}", told.json);

@@ -40,6 +40,6 @@ fn a_policy_taken_back_is_not_said_to_be_done() {
     let change = &receipt["changes"][0];
     assert_eq!(change["outcome"], "pending", "{change:#}");
     let detail = change["detail"].as_str().unwrap_or_default();
-    assert!(detail.contains("somebody had set its policy to Retain"), "{detail}");
+    assert!(detail.contains("its policy was changed to Retain"), "{detail}");
     assert!(driver.has(&name), "the driver was not able to delete it");
 }

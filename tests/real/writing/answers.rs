@@ -47,7 +47,7 @@ fn one_of_three(fault: impl FnOnce(&str) -> Fault, expect: &Expect) {
         recorded.push((third.clone(), Some(Outcome::Done)));
     } else {
         told.not_begun(third);
-        told.notes("the batch ended early");
+        told.notes("the run ended early");
         assert_eq!(case.sent(third), [""; 0]);
         case.is_untouched(third);
     }
@@ -65,7 +65,7 @@ const NOT_SENT: Expect =
     Expect { outcome: "failed", says: &[], sent: &[], seen: &[], recorded: None, goes_on: false };
 const NO_ANSWER: Expect = Expect {
     outcome: "unanswered",
-    says: &["whether it was carried out is not known"],
+    says: &["unknown whether the request took effect"],
     sent: &["dry", "real"],
     seen: &["dry 200"],
     recorded: Some(Outcome::Unanswered),
@@ -126,13 +126,13 @@ fn somebody_else_was_faster() {
 #[test]
 fn the_server_has_an_error() {
     let fault = |volume: &str| real(Fault::status(500), volume);
-    one_of_three(fault, &Expect { says: &["not known", "500"], ..NO_ANSWER });
+    one_of_three(fault, &Expect { says: &["unknown whether", "500"], ..NO_ANSWER });
 }
 
 #[test]
 fn the_server_is_not_available() {
     let fault = |volume: &str| real(Fault::status(503).retry_after(1), volume);
-    one_of_three(fault, &Expect { says: &["not known", "503"], ..NO_ANSWER });
+    one_of_three(fault, &Expect { says: &["unknown whether", "503"], ..NO_ANSWER });
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn no_event_can_be_written() {
     let told = case.run().ends(0);
     for volume in &case.volumes {
         told.became(volume, "done", &[]);
-        told.notes(&format!("no event about pv/{volume}"));
+        told.notes(&format!("no Event was written about pv/{volume}"));
     }
     case.are_reclaimed(&case.volumes);
     let events = case.proxy.requests().into_iter().filter(|it| it.path.ends_with("/events"));
@@ -219,7 +219,7 @@ fn the_object_does_not_go() {
     more.push(json!("example.com/keep"));
     case.edit(first, &json!({"metadata": {"finalizers": more}}));
     let told = Told::of(case.gc().more(&["--timeout", "4s"]).go()).ends(6);
-    told.became(first, "pending", &["it is still there after 4s"]);
+    told.became(first, "pending", &["it still exists after 4s"]);
     told.became(second, "done", &[]);
     assert_eq!(case.sent(first), ["dry", "real"]);
     assert!(!case.driver.has(first));
@@ -228,7 +228,7 @@ fn the_object_does_not_go() {
     assert_eq!(case.recorded(), recorded);
 
     let told = case.run().ends(5);
-    assert_eq!(told.refusal(first), "it is terminating");
+    assert_eq!(told.refusal(first), "it is Terminating");
     case.edit(first, &json!({"metadata": {"finalizers": null}}));
     case.are_reclaimed(&case.volumes);
 }
@@ -242,7 +242,7 @@ fn the_request_arrives_after_the_tool_has_given_up() {
     let running = case.gc().more(&["--request-timeout", "5s"]).start();
     held.wait();
     let told = Told::of(running.finish()).ends(6);
-    told.became(first, "unanswered", &["not known", "no answer came within 5s"]);
+    told.became(first, "unanswered", &["unknown whether", "no answer came within 5s"]);
     told.not_begun(second);
     assert_eq!(case.recorded(), [(first.clone(), Some(Outcome::Unanswered))]);
     case.are_untouched(&case.volumes);

@@ -23,7 +23,7 @@ fn once(signal: Signal, code: i32, fault: impl FnOnce(&str) -> Fault) {
     case.is_reclaimed(first);
     for volume in others {
         told.not_begun(volume);
-        told.became(volume, "refused", &["asked for the end"]);
+        told.became(volume, "refused", &["interrupted"]);
         assert_eq!(case.sent(volume), [""; 0]);
     }
     case.are_untouched(others);

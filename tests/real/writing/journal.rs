@@ -41,7 +41,7 @@ fn the_journal_cannot_be_written_before_the_request() {
     case.is_untouched(first);
     not_begun(&case, &told, second);
     let told = told.ends(1);
-    told.notes("the batch ended early");
+    told.notes("the run ended early");
 
     let refused = case.run().ends(1 + 4);
     assert!(refused.stderr.contains("is not a file"), "{refused}");

@@ -256,7 +256,7 @@ impl Told {
     /// Panics unless a volume was left alone since the batch had ended.
     #[track_caller]
     fn not_begun(&self, volume: &str) {
-        self.became(volume, "refused", &["not begun"]);
+        self.became(volume, "refused", &["not started"]);
     }
 
     /// Why a volume was refused before anything was begun.

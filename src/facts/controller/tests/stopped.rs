@@ -149,7 +149,7 @@ fn the_word_decides_when_nothing_fresh_speaks_against_it() {
             "deploy/storage/controller would run it, 0 replicas, although --driver-absent is given",
         ),
         (vec![held(5)], Liveness::Alive, "has not expired"),
-        (vec![held(-DAY)], Liveness::Unknown, "not known to be past"),
+        (vec![held(-DAY)], Liveness::Unknown, "may be in the future"),
         (vec![held(11 * MINUTE), wrote(MINUTE)], Liveness::Alive, "wrote"),
         (vec![pod(true, own())], Liveness::Alive, "running and ready"),
         (vec![pod(false, own())], Liveness::Unknown, "controller-0 may run it"),

@@ -66,7 +66,7 @@ fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
     let many = FinalizerFixture { named: false, ..with_volume(alive()) };
     refuses(
         ask(many, &row),
-        &["name the attachment, `fix-finalizers volumeattachment/csi-1`", "is alive"],
+        &["name the attachment, `fix-finalizers volumeattachment/csi-1`", "is running"],
     );
 }
 
@@ -101,7 +101,7 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
         let words = [
             "pv/pv-1 does not exist, and external-attacher cannot detach it from node node-1",
             "`fix-finalizers volumeattachment/csi-1 --from FILE`",
-            "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is alive",
+            "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is running",
         ];
         refuses(ask(fixture, &row), &words);
     }
@@ -154,7 +154,7 @@ fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
             "is absent: reinstall the driver, so that it detaches the volume",
         ),
     ] {
-        refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is a"]);
+        refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is "]);
     }
 }
 

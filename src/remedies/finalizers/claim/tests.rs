@@ -99,13 +99,13 @@ fn a_finalizer_is_left_to_its_controller_with_the_evidence_and_what_to_do() {
             (
                 Liveness::Alive,
                 [
-                    format!("{finalizer}: {who} is alive (lease/kube-system/"),
+                    format!("{finalizer}: {who} is running (lease/kube-system/"),
                     "look at its log".to_owned(),
                 ],
             ),
             (
                 Liveness::Unknown,
-                [format!("{finalizer}: whether {who} is there is unknown ("), flag.to_owned()],
+                [format!("{finalizer}: unknown whether {who} is running ("), flag.to_owned()],
             ),
         ] {
             let fixture = FinalizerFixture {
@@ -135,7 +135,7 @@ fn the_users_word_that_a_controller_is_gone_counts_where_nothing_of_it_is_found(
         };
         let proposal = ask(of(Liveness::Unknown), &[finalizer], &kept()).expect("planned");
         assert_eq!(proposal.relies_on, ["--driver-absent"], "{name}");
-        refuses(ask(of(Liveness::Alive), &[finalizer], &kept()), &["is alive"]);
+        refuses(ask(of(Liveness::Alive), &[finalizer], &kept()), &["is running"]);
     }
 }
 
@@ -144,8 +144,8 @@ fn every_finalizer_is_told_who_should_remove_it() {
     let fixture = FinalizerFixture { manager: Liveness::Alive, ..FinalizerFixture::default() };
     let all = [PVC_PROTECTION, "foregroundDeletion", FOREIGN];
     let words = [
-        "kubernetes.io/pvc-protection: kube-controller-manager is alive",
-        "foregroundDeletion: the garbage collector removes it, and kube-controller-manager is alive",
+        "kubernetes.io/pvc-protection: kube-controller-manager is running",
+        "foregroundDeletion: the garbage collector removes it, and kube-controller-manager is running",
         "example.com/backup: whoever set it should remove it, and nothing tells whether they are there",
         "requires --remove-finalizer example.com/backup",
     ];
@@ -161,7 +161,7 @@ fn what_is_removed_now_leaves_the_rest_with_its_reason() {
     let proposal = ask(fixture, &[PVC_PROTECTION, CLONE_SOURCE], &kept()).expect("planned");
     assert_eq!(steps(&proposal), [CLONE_SOURCE]);
     let [notice] = &*proposal.notices else { panic!("{:?}", proposal.notices) };
-    assert!(notice.starts_with("kubernetes.io/pvc-protection: kube-controller-manager is alive"));
+    assert!(notice.starts_with("kubernetes.io/pvc-protection: kube-controller-manager is running"));
 }
 
 #[test]

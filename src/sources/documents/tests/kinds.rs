@@ -89,7 +89,7 @@ fn objects_that_may_be_of_several_kinds_are_told_and_are_gaps() {
             }
             assert_eq!(gap(&intake, Kind::PersistentVolume), None);
             let told = |note: &String| {
-                note.contains("odd.json and 1 other file hold objects without kind")
+                note.contains("odd.json and 1 other file contain objects without kind")
             };
             assert!(notes.notes.iter().any(told), "{notes:?}");
         }

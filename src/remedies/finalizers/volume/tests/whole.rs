@@ -196,7 +196,7 @@ fn a_refusal_says_of_every_finalizer_who_should_remove_it_and_why_it_is_left() {
         "; its controller is running and stuck; read its log, ",
         &*format!("{ATTACHER_OF_DRIVER}: external-attacher of {DRIVER} is alive"),
         &*format!("{BACKUP}: not Kubernetes' own"),
-        &*format!("{PV_PROTECTION}: kube-controller-manager removes it by itself, and is alive"),
+        &*format!("{PV_PROTECTION}: kube-controller-manager removes it by itself, and is running"),
     ] {
         assert!(refused.contains(part), "{part:?} is not in {refused:?}");
     }
@@ -232,7 +232,7 @@ fn an_attachment_is_repaired_first() {
         .expect_err("attached");
     assert!(
         said.reason.contains(
-            "volumeattachment/csi-1 still names it, on node node-1: fix the attachment first"
+            "volumeattachment/csi-1 references it on node node-1: fix the attachment first"
         ),
         "{}",
         said.reason
