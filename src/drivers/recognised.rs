@@ -35,6 +35,32 @@ mod tests {
     use super::*;
     use crate::model::ControllerRole;
 
+    /// Such a name proves that sidecars in it serve no other driver: that of anybody's workload
+    /// proves nothing.
+    #[test]
+    fn no_workload_of_a_family_has_a_name_that_others_give_too() {
+        let plain = [
+            "controller",
+            "csi",
+            "driver",
+            "operator",
+            "plugin",
+            "provisioner",
+            "server",
+            "storage",
+        ];
+        // What is called like a sidecar is not taken for a family's.
+        let of_role = |name: &str| ControllerRole::ALL.into_iter().any(|it| it.is_called(name));
+        let is_plain =
+            |name: &str| !of_role(name) && name.split('-').all(|word| plain.contains(&word));
+        let of_csi = FAMILIES.iter().filter(|it| it.provisioner.kind == ProvisionerKind::Csi);
+        for family in of_csi {
+            for name in family.provisioner.workloads {
+                assert!(!is_plain(name), "{}: {name}", family.id);
+            }
+        }
+    }
+
     /// Pods are looked at closer only where a name has one of the words that all of these have.
     #[test]
     fn every_image_of_a_provisioner_has_one_of_the_words() {

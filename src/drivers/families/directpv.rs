@@ -19,7 +19,8 @@ pub static FAMILY: Family = Family {
     answers_ok: &["a DirectPVVolume that does not exist"],
     refuses: &["a volume that is staged or published on a node"],
     snapshots: Snapshots::all(Fate::None, "there are none"),
-    provisioner: Provisioner::csi(&["controller"], &["directpv"]),
+    // Its Deployment is called `controller`, as those of many others are.
+    provisioner: Provisioner::csi(&[], &["directpv"]),
     sources: &[
         "minio/directpv v4.1.6: pkg/csi/controller/server.go, pkg/volume/event.go, pkg/admin/installer",
     ],

@@ -27,8 +27,10 @@ impl<'a> Host<'a> {
     }
 
     pub(super) fn workload(workload: &'a Workload) -> Option<Self> {
+        let of_deployment =
+            workload.controller.as_ref().is_some_and(|it| &*it.kind == "Deployment");
         let name = match workload.kind {
-            Kind::ReplicaSet => of_revision(&workload.name),
+            Kind::ReplicaSet if of_deployment => of_revision(&workload.name),
             _ => &workload.name,
         };
         let sidecars = workload.sidecars.as_deref()?;
