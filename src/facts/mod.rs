@@ -24,7 +24,7 @@ mod finalizer_controller;
 pub mod retention;
 
 pub(crate) use age::{LastTransition, phase_age, policy_age, state_age, untrusted_reason};
-pub(crate) use attachment::{detaching_waits_for, may_be_attached, node_state};
+pub(crate) use attachment::{detaching_waits_for, how_to_detach, may_be_attached, node_state};
 pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
     finalizers_of_volume, managers_of,
@@ -55,10 +55,12 @@ pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, Unsafe, UnsafeReason, checked_kinds, conflicting_pods,
     data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
-pub(crate) use node::{node_gone, node_problem, unready_host};
-pub(crate) use obstacle::{ALIVE_AND_STUCK, Obstacle, obstacle};
+pub(crate) use node::{names_hosts, node_gone, node_problem, unready_host, unusable_host};
+pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
-pub(crate) use owner::{Owner, known_deletable, owner};
+pub(crate) use owner::{
+    Owner, describe_owner, in_tree_deletes, known_deletable, owner, unmigrated,
+};
 pub(crate) use protection::{
     always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,
     looks_rolled_back, server_version,

@@ -62,7 +62,7 @@ impl Rule {
         if let Some(backend) = &volume.backend {
             show("backend volume", backend.to_string());
         }
-        show("reclaimed by", facts::owner(volume).describe());
+        show("reclaimed by", facts::describe_owner(volume, cx.server()));
         let columns = Some(facts::columns(volume));
         Finding { evidence, volume: columns, ..self.about(object, summary.into()) }
     }
@@ -197,6 +197,14 @@ impl Finding {
     ) -> Self {
         self.evidence.push(Evidence { object: object.to_string(), field, value: value.into() });
         self
+    }
+
+    /// Adds the newest message of a series of events, with its count and its times, as evidence.
+    pub(super) fn shows_event(self, field: &'static str, series: Option<&EventSeries>) -> Self {
+        match series {
+            Some(series) => self.shows(field, series.describe()),
+            None => self,
+        }
     }
 
     pub(super) fn relates(mut self, objects: impl IntoIterator<Item = ObjectRef>) -> Self {

@@ -32,7 +32,7 @@ pub(super) fn explain(cx: &Cx, volume: &Volume) -> ExplanationDraft {
 fn state(volume: &Volume, draft: &mut ExplanationDraft) {
     draft.show("status.phase", volume.phase.to_string());
     draft.show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
-    draft.show("reclaimed by", facts::owner(volume).describe());
+    draft.show("reclaimed by", facts::describe_owner(volume, cx.server()));
     if let Some(claim) = &volume.claim_ref {
         let uid = shown_uid(claim.uid.as_ref());
         draft.show("spec.claimRef", format!("{} uid {uid}", claim.key));

@@ -26,7 +26,9 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let age = facts::policy_age(cx, volume);
-    if !facts::in_tree_finalizer_is_stale(volume) || !cx.older_than(&age, Threshold::Finalizer) {
+    let may_be_in_tree = facts::unmigrated(volume, cx.server()).is_some();
+    let stale = facts::in_tree_finalizer_is_stale(volume) && !may_be_in_tree;
+    if !stale || !cx.older_than(&age, Threshold::Finalizer) {
         return Ok(None);
     }
     let finding = RULE

@@ -182,7 +182,9 @@ pub fn fix(
         return removal::conclude(cx, volume, &after, removals, request);
     }
     if let Some(unseen) = unseen {
-        return Err(unseen);
+        // What is known already helps, whether or not the controller is running.
+        let Some(fault) = explain::known_fault(cx, volume) else { return Err(unseen) };
+        return refuse(format!("not everything was read: {}; {fault}", unseen.reason));
     }
     let unprotected =
         volume.metadata.deleting.is_none() && !volume.metadata.has_finalizer(PV_PROTECTION);
