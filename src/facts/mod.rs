@@ -23,7 +23,9 @@ mod storage;
 mod finalizer_controller;
 pub mod retention;
 
-pub(crate) use age::{LastTransition, phase_age, policy_age, state_age, untrusted_reason};
+pub(crate) use age::{
+    LastTransition, phase_age, policy_age, released_age, state_age, untrusted_reason,
+};
 pub(crate) use attachment::{detaching_waits_for, how_to_detach, may_be_attached, node_state};
 pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
@@ -71,7 +73,7 @@ pub(crate) use provisioner::{
     surely_deletes_static_volumes,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
-pub(crate) use sharing::{lies, sharing};
+pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};
 pub(crate) use storage::{
     Nearness, destruction, is_static, marks_of_others, neighbours, provisioning_family,
     undecided_identity, wishes_for,

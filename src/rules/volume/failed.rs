@@ -41,7 +41,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     };
     let mut finding = RULE
         .on_volume(cx, volume, summary)
-        .aged(facts::state_age(cx, volume))
+        .aged(facts::released_age(cx, volume))
         .shows("status.reason", volume.reason.as_deref().unwrap_or("<none>"))
         .shows("status.message", volume.message.as_deref().unwrap_or("<none>"))
         .shows("what happens next", next);

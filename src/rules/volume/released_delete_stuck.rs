@@ -28,7 +28,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let waits = volume.phase == Phase::Released
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && volume.metadata.deleting.is_none();
-    let age = facts::phase_age(cx, volume);
+    let age = facts::released_age(cx, volume);
     if !waits || !cx.older_than(&age, Threshold::Stuck) || policy_is_new(cx, volume) {
         return Ok(None);
     }
