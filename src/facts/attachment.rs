@@ -67,7 +67,7 @@ pub fn how_to_detach(cx: &Cx, attachment: &Attachment) -> String {
             "{unless}, `kubectl delete {object}`, and the external-attacher of {driver} detaches it"
         ),
         false => format!(
-            "{unless}, `kubectl delete {object}`: it lacks the finalizer of the external-attacher, so there is nothing to detach"
+            "{unless}, `kubectl delete {object}`: external-attacher did not set its finalizer on it, so there is nothing to detach"
         ),
     }
 }

@@ -197,7 +197,7 @@ fn a_volume_is_reserved_for_nobody_else() {
         (
             volume(),
             vec![Row::Volume(Box::new(twin))],
-            Some("pv/pv-2 names the same backend volume"),
+            Some("pv/pv-2 references the same backend volume"),
         ),
         (
             volume(),

@@ -184,7 +184,7 @@ fn what_is_created_is_what_the_driver_needs_and_nothing_else() {
 #[test]
 fn whoever_may_still_use_it_stops_it() {
     let volume = row::<PersistentVolume>(saved("twin", "vol-1"));
-    refused(from_journal(vec![volume]), "pv/twin names the same backend volume");
+    refused(from_journal(vec![volume]), "pv/twin references the same backend volume");
     let inline = json!({"inlineVolumeSpec": {"csi": {"driver": DRIVER, "volumeHandle": "vol-1"}}});
     refused(from_journal(vec![attachment(&inline)]), "still names its backend volume");
     for name in ["pv-1", "pv-of-old"] {

@@ -20,7 +20,7 @@ const AGAINST: [(&str, &str); 18] = [
     ("of-nobody", "csi-provisioner of none.csi.example"),
     ("recreated", "was created again"),
     ("secretless", "does not exist"),
-    ("shared", "names the same backend volume"),
+    ("shared", "the same backend volume"),
     ("single", "lastPhaseTransitionTime alone"),
     ("snapshot", "is being taken of it"),
     ("static", "kube-controller-manager deletes paths beneath /tmp only"),

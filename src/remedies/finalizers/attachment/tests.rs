@@ -143,12 +143,12 @@ fn what_is_detaching_is_waited_for_with_the_words_of_the_finding() {
     for (fixture, words) in [
         (
             with_volume(alive()).with(node()),
-            "the driver has to finish: look at the logs of the attacher",
+            "the driver has to finish detaching; read the log of external-attacher",
         ),
-        (with_volume(alive()), "its node is gone; the driver has to finish"),
+        (with_volume(alive()), "its node does not exist; the driver has to finish detaching"),
         (
             with_volume(FinalizerFixture::default()).with(node()),
-            "is gone: reinstall the driver, and let it detach",
+            "is absent; reinstall the driver, which then detaches the volume",
         ),
     ] {
         refuses(ask(fixture, &row), &[words, "external-attacher of driver.longhorn.io is a"]);

@@ -287,7 +287,7 @@ fn destroying_the_data_is_said_and_done_without_touching_the_policy() {
     let shared = destroy.with(Row::Volume(Box::new(twin)));
     refuses(
         ask(shared, &[PVC_PROTECTION], &volume(ReclaimPolicy::Delete)),
-        &["the data of pv/pv-1 is not its alone: pv/twin names the same backend volume"],
+        &["the data of pv/pv-1 is not its alone: pv/twin references the same backend volume"],
     );
 }
 
