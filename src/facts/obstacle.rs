@@ -72,12 +72,8 @@ impl Obstacle {
     pub fn describe(&self) -> String {
         match self {
             Self::ProvisionerAbsent(driver) => format!("csi-provisioner of {driver} is absent"),
-            Self::Attached { attachment, node, error } => {
-                let error = error.as_ref().map(|error| format!(", detach error: {error}"));
-                format!(
-                    "volumeattachment/{attachment} references it, on node {node}{}",
-                    error.unwrap_or_default()
-                )
+            Self::Attached { attachment, node, .. } => {
+                format!("volumeattachment/{attachment} references it, on node {node}")
             }
             Self::StaticIgnored => {
                 "statically provisioned; csi-provisioner deletes such volumes only from 3.5 on"
