@@ -113,7 +113,6 @@ pub fn in_tree_deletes(volume: &Volume, server: Option<&Server>) -> Option<bool>
         return it.certain.then_some(true);
     }
     match (owner(volume), &volume.source) {
-        (Owner::Csi(_) | Owner::External(_), _) => Some(false),
         (Owner::InTree(plugin), _) => known_deletable(&plugin, server),
         // The deleter takes any path that contains this, on the node of kube-controller-manager.
         (Owner::StaticInTree(_), VolumeSource::HostPath(path)) => {
@@ -121,7 +120,7 @@ pub fn in_tree_deletes(volume: &Volume, server: Option<&Server>) -> Option<bool>
             Some(rest.is_some_and(|rest| !rest.is_empty()))
         }
         (Owner::StaticInTree(_), VolumeSource::InTree(field)) => static_deletes(field, server),
-        (Owner::StaticInTree(_), _) => Some(false),
+        (Owner::Csi(_) | Owner::External(_) | Owner::StaticInTree(_), _) => Some(false),
     }
 }
 

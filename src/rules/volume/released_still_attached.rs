@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Age, Attachment, Finding, Kind, Phase, PodUse, Severity, Threshold, Volume};
+use crate::model::{Age, Attachment, Finding, Phase, PodUse, Severity, Threshold, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
@@ -52,15 +52,12 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         attachments.iter().any(|attachment| pod.node.as_ref() == Some(&attachment.node))
     };
     let pods: Vec<_> = pods.into_iter().flatten().filter(on_its_node).map(PodUse::object).collect();
-    let reason = match pods.first() {
-        Some(pod) => {
-            format!("{pod} uses its claim on that node; delete the pod if it is not needed")
-        }
-        None => {
-            let failing = attachments.iter().find(|it| it.detach_error.is_some());
-            let attachment = failing.or(attachments.first());
-            attachment.map_or_else(String::new, |it| facts::how_to_detach(cx, it))
-        }
+    let reason = if let Some(pod) = pods.first() {
+        format!("{pod} uses its claim on that node; delete the pod if it is not needed")
+    } else {
+        let failing = attachments.iter().find(|it| it.detach_error.is_some());
+        let attachment = failing.or(attachments.first());
+        attachment.map_or_else(String::new, |it| facts::how_to_detach(cx, it))
     };
     Ok(Some(finding.relates(pods).report_only(reason)))
 }
