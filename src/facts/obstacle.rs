@@ -162,8 +162,10 @@ pub const ALIVE_AND_STUCK: &str = "its controller is running, but makes no progr
 pub struct Cause {
     /// In a few words, with the newest error, shortened.
     pub brief: String,
-    /// With the evidence, and what helps.
-    pub advice: String,
+    /// With the evidence.
+    pub because: String,
+    /// What removes it.
+    pub helps: String,
 }
 
 /// Returns why a volume that should be deleted is not deleted, with the newest error of its
@@ -174,37 +176,35 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
         Some(series) => format!("{brief}; last error: {}", series.brief()),
         None => brief,
     };
-    match obstacle(cx, volume) {
-        Ok(Some(it @ Obstacle::AttemptFailed { .. })) => {
-            // Retries alone did not help.
-            let advice =
-                if is_running { ALIVE_AND_STUCK.to_owned() } else { it.remedy(cx, volume) };
-            Cause { brief: it.brief(), advice: format!("{}; {advice}", it.describe()) }
+    let (brief, because, helps) = match obstacle(cx, volume) {
+        // Retries alone did not help.
+        Ok(Some(it @ Obstacle::AttemptFailed { .. })) if is_running => {
+            (it.brief(), it.describe(), ALIVE_AND_STUCK.to_owned())
         }
-        Ok(Some(it)) => Cause {
-            brief: also(it.brief()),
-            advice: format!("{}; {}", it.describe(), it.remedy(cx, volume)),
-        },
-        Ok(None) if is_running => Cause {
-            brief: "its controller is running, but makes no progress".to_owned(),
-            advice: ALIVE_AND_STUCK.to_owned(),
-        },
-        Ok(None) => Cause {
-            brief: "cause not found".to_owned(),
-            advice: "cause not found; make sure that its controller is running, which is unknown"
-                .to_owned(),
-        },
-        Err(unseen) => Cause {
-            brief: also("cause unknown".to_owned()),
-            advice: match is_running {
-                true => format!("cause unknown: {}; {ALIVE_AND_STUCK}", unseen.reason),
-                false => format!(
-                    "cause unknown: {}; make sure that its controller is running",
-                    unseen.reason
-                ),
-            },
-        },
-    }
+        Ok(Some(it @ Obstacle::AttemptFailed { .. })) => {
+            (it.brief(), it.describe(), it.remedy(cx, volume))
+        }
+        Ok(Some(it)) => (also(it.brief()), it.describe(), it.remedy(cx, volume)),
+        Ok(None) if is_running => (
+            "its controller is running, but makes no progress".to_owned(),
+            "no cause found".to_owned(),
+            ALIVE_AND_STUCK.to_owned(),
+        ),
+        Ok(None) => (
+            "cause not found".to_owned(),
+            "no cause found, and unknown whether its controller is running".to_owned(),
+            "make sure that its controller is running".to_owned(),
+        ),
+        Err(unseen) => {
+            let helps = match is_running {
+                true => ALIVE_AND_STUCK,
+                false => "make sure that its controller is running",
+            };
+            let because = format!("cause unknown: {}", unseen.reason);
+            (also("cause unknown".to_owned()), because, helps.to_owned())
+        }
+    };
+    Cause { brief, because, helps }
 }
 
 /// Returns the first cause of F05 that prevents the deletion of a volume. `Ok(None)`

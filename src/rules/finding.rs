@@ -255,6 +255,18 @@ impl Finding {
         self
     }
 
+    /// Puts what removes the cause before a remedy that only stops what happens.
+    pub(super) fn or_rather(mut self, helps: &str) -> Self {
+        if self.verdict.state == VerdictState::Fixable {
+            let reason = &self.verdict.reason;
+            self.verdict.reason = match reason.is_empty() {
+                true => format!("{helps}; or stop the deletion"),
+                false => format!("{helps}; or stop the deletion: {reason}"),
+            };
+        }
+        self
+    }
+
     /// Makes the finding report-only, with the reason or advice.
     pub(super) fn report_only(mut self, reason: impl Into<String>) -> Self {
         self.verdict = Verdict { state: VerdictState::ReportOnly, reason: reason.into() };

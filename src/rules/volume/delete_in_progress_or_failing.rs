@@ -74,8 +74,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let next = match cause {
         Some(cause) => format!(
-            "{}; do not remove the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
-            cause.advice,
+            "{}; {}; do not remove the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
+            cause.because,
+            cause.helps,
             volume.object()
         ),
         None => "wait; do not remove the finalizer".to_owned(),

@@ -48,18 +48,23 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if let Some(event) = event {
         finding = finding.shows("last event", shown_event(&event));
     }
-    if error.is_some_and(says_missing) {
-        finding = finding.shows(
-            "what the error may mean",
-            "the backend volume may not exist any more; verify that at the storage system",
+    let mut helps = retry.remedy(volume);
+    if error.is_some_and(says_missing) && volume.reclaim_policy == ReclaimPolicy::Delete {
+        helps = format!(
+            "verify at the storage system whether the backend volume still exists, since the error speaks of something that does not; if it does not, deleting the PersistentVolume leaks nothing; otherwise {helps}"
         );
     }
-    finding = finding.shows("what helps", retry.remedy(volume));
-    Ok(Some(match volume.reclaim_policy {
-        ReclaimPolicy::Delete => finding.remedied_by(cx, volume, &remedies::RETAIN),
-        ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-            finding.report_only(retry.remedy(volume))
-        }
+    if volume.reclaim_policy != ReclaimPolicy::Delete {
+        return Ok(Some(finding.report_only(helps)));
+    }
+    let retriable = match retry {
+        Retry::Manager | Retry::ManagerUnlessMigrated => true,
+        Retry::Kept | Retry::Ignored | Retry::Never | Retry::PolicyUnknown => false,
+    };
+    let offered = |finding: Finding| finding.remedied_by(cx, volume, &remedies::RETAIN);
+    Ok(Some(match retriable {
+        true => offered(finding.shows("what helps", &*helps)).or_rather(&helps),
+        false => offered(finding.shows("what remains to be done", helps)),
     }))
 }
 

@@ -38,7 +38,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mut finding = RULE
         .on_volume(cx, volume, summary)
         .aged(age)
-        .shows("reason", cause.advice)
+        .shows("reason", cause.because)
+        .shows("what helps", &*cause.helps)
         .shows_event("last VolumeFailedDelete", failure.as_ref());
     let owner = facts::owner(volume);
     match &owner {
@@ -56,7 +57,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if let Ok(attachments) = cx.attachments_of(volume.name()) {
         finding = finding.relates(attachments.into_iter().map(Attachment::object));
     }
-    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN).or_rather(&cause.helps)))
 }
 
 /// Whether the controller that should delete it is running.
