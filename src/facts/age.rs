@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::FAILED_DELETE;
 use crate::cluster::Cx;
 use crate::model::{Age, ManagedField, Time, Trust, Volume};
 
@@ -56,6 +57,33 @@ pub fn state_age(cx: &Cx, volume: &Volume) -> Age {
     match volume.metadata.deleting {
         Some(requested) => Age::stamped(Some(requested)),
         None => phase_age(cx, volume),
+    }
+}
+
+/// Returns how long a volume has at least been Released or Failed, for findings alone: what is
+/// reclaimed rests on [`phase_age`].
+///
+/// A deletion is attempted only after the release, so the first event about a failed one is a lower
+/// bound where the server recorded no time, or a later write hides it. Events are written by whoever
+/// may write events.
+pub fn released_age(cx: &Cx, volume: &Volume) -> Age {
+    let transition = LastTransition::of(cx, volume);
+    if volume.metadata.deleting.is_some() {
+        return state_age(cx, volume);
+    }
+    let (None, Some(uid)) = (volume.last_phase_transition, &volume.metadata.uid) else {
+        return transition.age();
+    };
+    let events = cx.events_of(&volume.object().key).unwrap_or_default();
+    let failures = events
+        .into_iter()
+        .filter(|event| *event.reason == *FAILED_DELETE && event.about_uid.as_ref() == Some(uid));
+    let attempts = failures.filter_map(|event| event.first_seen);
+    let attempts = attempts.filter(|time| !cx.is_future(*time, SLACK));
+    let first = attempts.filter(|time| !before_creation(*time, volume.metadata.created)).min();
+    match first.into_iter().chain(transition.managed).min() {
+        Some(since) => Age { since: Some(since), trust: Trust::LowerBound },
+        None => Age::UNKNOWN,
     }
 }
 

@@ -1,9 +1,9 @@
 //! `VolumeAttachment`s: whether the volume may be attached, whatever the status, and why detaching
 //! waits (R-SUP-1).
 
-use super::finalizer::has_attacher_finalizer;
+use super::{attacher, finalizer::has_attacher_finalizer};
 use crate::cluster::{Cx, Seen};
-use crate::model::{Attachment, Kind, Liveness, PodUse};
+use crate::model::{Attachment, AttachmentSource, Kind, Liveness, PodUse};
 
 /// Whether the volume may be attached to the node, whatever `status.attached` is.
 ///
@@ -31,6 +31,45 @@ pub fn node_state(cx: &Cx, name: &str, named_by: Kind) -> Seen<Option<String>> {
         state.push_str(", tainted out-of-service");
     }
     Ok(Some(state))
+}
+
+/// Returns what ends an attachment of a volume that is to be deleted: the next step, which is another
+/// one for each state of the attachment.
+///
+/// `status.attached` proves nothing: the finalizer of the attacher tells whether there is something
+/// to detach.
+pub fn how_to_detach(cx: &Cx, attachment: &Attachment) -> String {
+    let (object, node, driver) = (attachment.object(), &attachment.node, &attachment.attacher);
+    if attachment.metadata.deleting.is_some() {
+        let liveness = attacher(cx, driver).liveness;
+        let waits = detaching_waits_for(cx, attachment, liveness);
+        return format!("{waits}; see `kubectl storage fix-finalizers {object}`");
+    }
+    let volume = match &attachment.source {
+        AttachmentSource::Volume(name) => cx.volume(name).ok().flatten(),
+        AttachmentSource::Inline { .. } | AttachmentSource::None => None,
+    };
+    let pods = volume.and_then(|it| it.claim_ref.as_ref()).map(|claim| cx.pods_of(&claim.key));
+    let unless = match pods {
+        Some(Ok(pods)) => match pods.iter().find(|pod| pod.node.as_ref() == Some(node)) {
+            Some(pod) => {
+                return format!(
+                    "{} uses the volume on node {node}; delete that pod first",
+                    pod.object()
+                );
+            }
+            None => format!("once node {node} does not list the volume in status.volumesInUse"),
+        },
+        Some(Err(_)) | None => format!("once no pod uses the volume on node {node}"),
+    };
+    match has_attacher_finalizer(&attachment.metadata) {
+        true => format!(
+            "{unless}, `kubectl delete {object}`, and the external-attacher of {driver} detaches it"
+        ),
+        false => format!(
+            "{unless}, `kubectl delete {object}`: external-attacher did not set its finalizer on it, so there is nothing to detach"
+        ),
+    }
 }
 
 /// Returns what detaching waits for if the volume exists, as far as is known, and what to do about

@@ -7,7 +7,8 @@
 
 use super::{
     EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION, always_honors_reclaim_policy, controller,
-    expects_in_tree_finalizer, known_deletable, owner, provisioner::surely_deletes_static_volumes,
+    describe_owner, expects_in_tree_finalizer, in_tree_deletes, known_deletable, names_hosts,
+    node_gone, owner, provisioner::surely_deletes_static_volumes, unmigrated,
 };
 use crate::cluster::Cx;
 use crate::model::{Liveness, Phase, ReclaimPolicy, Volume};
@@ -75,6 +76,8 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
         ReclaimPolicy::Retain => DataEffect::Released,
         ReclaimPolicy::Recycle => DataEffect::Scrubbed,
         ReclaimPolicy::Other(_) => DataEffect::Failed,
+        // kube-controller-manager may reclaim it, whatever the finalizers of csi-provisioner are.
+        ReclaimPolicy::Delete if unmigrated(volume, cx.server()).is_some() => DataEffect::Destroyed,
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(_) | Owner::External(_)
                 if terminating && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER) =>
@@ -85,8 +88,17 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
             Owner::Csi(_) if !volume.is_dynamic() => DataEffect::Unknown,
             Owner::Csi(_) | Owner::External(_) => DataEffect::Destroyed,
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin).data,
-            Owner::StaticInTree(_) => DataEffect::Failed,
+            Owner::StaticInTree(_) => static_in_tree(cx, volume),
         },
+    }
+}
+
+/// The effect on a statically provisioned in-tree volume with policy Delete.
+fn static_in_tree(cx: &Cx, volume: &Volume) -> DataEffect {
+    match in_tree_deletes(volume, cx.server()) {
+        Some(true) => DataEffect::Destroyed,
+        Some(false) => DataEffect::Failed,
+        None => DataEffect::Unknown,
     }
 }
 
@@ -96,7 +108,7 @@ pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     match &volume.reclaim_policy {
         ReclaimPolicy::Retain if terminating => effect(
             DataEffect::Forgotten,
-            "its policy is Retain and it is terminating: the object vanishes, the backend volume is kept",
+            "its policy is Retain and it is Terminating: the object is deleted, the backend volume is kept",
         ),
         ReclaimPolicy::Retain => effect(
             DataEffect::Released,
@@ -104,22 +116,33 @@ pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
         ),
         ReclaimPolicy::Recycle => effect(
             DataEffect::Scrubbed,
-            "its policy is Recycle: the data is scrubbed and the volume offered to any claim",
+            "its policy is Recycle: the data is scrubbed, and any claim can then bind the volume",
         ),
         ReclaimPolicy::Other(policy) => effect(
             DataEffect::Failed,
-            format!("nobody knows the policy {policy}: it becomes Failed"),
+            format!("its policy {policy} is unknown to Kubernetes: it becomes Failed"),
         ),
         ReclaimPolicy::Delete => match owner(volume) {
             Owner::Csi(driver) => external(cx, volume, &driver, true),
             Owner::External(provisioner) => external(cx, volume, &provisioner, false),
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin),
-            Owner::StaticInTree(source) => effect(
-                DataEffect::Failed,
-                format!(
-                    "its policy is Delete, and nobody deletes a hand-made volume ({source}): it becomes Failed"
-                ),
-            ),
+            Owner::StaticInTree(source) => {
+                let data = static_in_tree(cx, volume);
+                effect(
+                    data,
+                    match data {
+                        DataEffect::Destroyed => format!(
+                            "its policy is Delete: kube-controller-manager deletes the data of this statically provisioned volume ({source})"
+                        ),
+                        DataEffect::Failed => format!(
+                            "its policy is Delete, and no controller deletes a statically provisioned volume of this kind ({source}): it becomes Failed"
+                        ),
+                        _ => format!(
+                            "whether kube-controller-manager deletes the data of a statically provisioned volume ({source}) depends on the server's version and settings"
+                        ),
+                    },
+                )
+            }
         },
     }
 }
@@ -130,9 +153,22 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
         return effect(
             DataEffect::Leaked,
             format!(
-                "it is terminating without the finalizer of its provisioner: the object vanishes before {driver} is told to delete anything"
+                "it is Terminating without the deletion-protection finalizer: the object is deleted before {driver} deletes the backend volume"
             ),
         );
+    }
+    if let Some(it) = unmigrated(volume, cx.server()) {
+        let owner = describe_owner(volume, cx.server());
+        let to_be = if it.certain { "deletes" } else { "deletes, whichever it is," };
+        return effect(
+            DataEffect::Destroyed,
+            format!(
+                "its policy is Delete: {owner} {to_be} the backend volume with everything on it"
+            ),
+        );
+    }
+    if node_gone(cx, volume) == Ok(true) {
+        return without_node(volume, driver);
     }
     if csi && !volume.is_dynamic() {
         // csi-provisioner deletes statically provisioned volumes from version 3.5 on (R-2644-8).
@@ -142,7 +178,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
                 return effect(
                     DataEffect::Released,
                     format!(
-                        "it was made by hand, and the csi-provisioner of {driver} is too old to delete such volumes: it stays Released"
+                        "it was statically provisioned, and the csi-provisioner of {driver} is too old to delete such volumes: it stays Released"
                     ),
                 );
             }
@@ -150,7 +186,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
                 return effect(
                     DataEffect::Unknown,
                     format!(
-                        "it was made by hand, and whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is not known"
+                        "it was statically provisioned; whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is unknown"
                     ),
                 );
             }
@@ -166,7 +202,7 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
         Liveness::Absent => effect(
             DataEffect::Waiting,
             format!(
-                "its policy is Delete and no provisioner of {driver} is there: the backend volume is deleted as soon as one runs"
+                "its policy is Delete, and the provisioner of {driver} is absent: the backend volume is deleted as soon as one runs"
             ),
         ),
         Liveness::Unknown => effect(
@@ -178,12 +214,31 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
     }
 }
 
+/// The effect on a volume that no node can reach. A provisioner that runs on every node serves only
+/// the volumes of its node; one that calls a storage system may delete it from anywhere.
+fn without_node(volume: &Volume, driver: &str) -> DeletionEffect {
+    match volume.node_affinity.as_ref().is_some_and(|it| names_hosts(it)) {
+        true => effect(
+            DataEffect::Waiting,
+            format!(
+                "its policy is Delete, but no node matches its node affinity: it waits; should the machine return, {driver} deletes the data"
+            ),
+        ),
+        false => effect(
+            DataEffect::Destroyed,
+            format!(
+                "its policy is Delete, and no node matches its node affinity: {driver} deletes the backend volume unless its provisioner runs on the volume's node"
+            ),
+        ),
+    }
+}
+
 fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     if known_deletable(plugin, cx.server()) == Some(false) {
         return effect(
             DataEffect::Failed,
             format!(
-                "its policy is Delete, and this server has no {plugin} any more: it becomes Failed"
+                "its policy is Delete, and this Kubernetes version has no plugin {plugin}: it becomes Failed"
             ),
         );
     }
@@ -192,15 +247,15 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
         return match always_honors_reclaim_policy(cx) {
             Some(true) => effect(
                 DataEffect::Waiting,
-                "it is terminating without the finalizer of the volume controller, which can no longer be added: it hangs until its policy becomes Retain",
+                "it is Terminating without the finalizer of the volume controller, which can no longer be added: it is stuck until its policy becomes Retain",
             ),
             Some(false) => effect(
                 DataEffect::Leaked,
-                "it is terminating without the finalizer of the volume controller: the object may vanish with nobody having deleted the backend volume",
+                "it is Terminating without the finalizer of the volume controller: the object may be deleted before the backend volume is",
             ),
             None => effect(
                 DataEffect::Unknown,
-                "whether the volume controller still deletes it depends on the server's version, which is not known",
+                "whether the volume controller still deletes it depends on the server's version, which is unknown",
             ),
         };
     }
@@ -215,7 +270,7 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
 /// Returns the effect on a volume when it is deleted itself.
 pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     if volume.metadata.deleting.is_some() {
-        return effect(DataEffect::Unaffected, "it is terminating already");
+        return effect(DataEffect::Unaffected, "it is Terminating already");
     }
     let kept = |because: &str| match volume.reclaim_policy {
         ReclaimPolicy::Delete => effect(DataEffect::Leaked, because),
@@ -227,13 +282,13 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
         Phase::Bound if volume.metadata.has_finalizer(PV_PROTECTION) => {
             let mut then = when_claim_is_deleted(cx, &terminating(volume));
             then.because = format!(
-                "it becomes Terminating at once, which nothing takes back, cannot be attached to another node, and waits for its claim; then: {}",
+                "it becomes Terminating at once (irreversible), cannot be attached to another node, and remains until its claim is deleted; then {}",
                 then.because
             );
             then
         }
         Phase::Bound => kept(
-            "nothing protects it: the object vanishes under its claim, which becomes Lost; the backend volume stays",
+            "it lacks the finalizer kubernetes.io/pv-protection: the object is deleted, its claim becomes Lost; the backend volume remains",
         ),
         Phase::Released | Phase::Failed
             if volume.reclaim_policy == ReclaimPolicy::Delete
@@ -242,18 +297,16 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
         {
             effect(
                 DataEffect::Waiting,
-                "the finalizer of its provisioner holds the object until the backend volume is deleted",
+                "the object remains until its controller has deleted the backend volume and removed its deletion-protection finalizer",
             )
         }
         Phase::Released | Phase::Failed => {
-            kept("the object vanishes, and nobody is told to delete the backend volume")
+            kept("the object is deleted; no controller deletes the backend volume")
         }
-        Phase::Available | Phase::Pending => {
-            kept("the object vanishes; a volume that was never bound is deleted by nobody")
-        }
-        Phase::Other(phase) => {
-            effect(DataEffect::Unknown, format!("its phase {phase} is not known"))
-        }
+        Phase::Available | Phase::Pending => kept(
+            "the object is deleted; no controller deletes the backend volume of an Available or Pending volume",
+        ),
+        Phase::Other(phase) => effect(DataEffect::Unknown, format!("its phase {phase} is unknown")),
     }
 }
 

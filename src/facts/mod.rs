@@ -29,8 +29,12 @@ mod storage;
 mod finalizer_controller;
 pub mod retention;
 
-pub(crate) use age::{LastTransition, phase_age, policy_age, state_age, untrusted_reason};
-pub(crate) use attachment::{detaching_waits_for, may_be_attached, node_is_off, node_state};
+pub(crate) use age::{
+    LastTransition, phase_age, policy_age, released_age, state_age, untrusted_reason,
+};
+pub(crate) use attachment::{
+    detaching_waits_for, how_to_detach, may_be_attached, node_is_off, node_state,
+};
 pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
     finalizers_of_volume, managers_of,
@@ -63,10 +67,12 @@ pub(crate) use in_use::{
     data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use lost_claim::lost_cause;
-pub(crate) use node::{node_gone, node_problem, unready_host};
-pub(crate) use obstacle::{ALIVE_AND_STUCK, Obstacle, obstacle};
+pub(crate) use node::{names_hosts, node_gone, node_problem, unready_host, unusable_host};
+pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
-pub(crate) use owner::{Owner, known_deletable, owner};
+pub(crate) use owner::{
+    Owner, describe_owner, in_tree_deletes, known_deletable, owner, unmigrated,
+};
 pub(crate) use pending_claim::pending_reason;
 pub(crate) use pod_wait::{PodClaim, pod_wait};
 pub(crate) use protection::{
@@ -80,7 +86,7 @@ pub(crate) use provisioner::{
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
-pub(crate) use sharing::{lies, sharing};
+pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use storage::{
     Nearness, UNIDENTIFIED, destruction, is_static, marks_of_others, neighbours,

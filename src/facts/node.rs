@@ -63,8 +63,29 @@ pub fn unready_host<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Option<&'a Node>> 
     cx.node_matching(affinity, |node| !node.ready)
 }
 
+/// Returns the state of the one node that can reach a volume, if helper pods of a provisioner cannot
+/// run there or its kubelet does not report: `NAME (cordoned)`.
+///
+/// # Errors
+/// When nodes were not read.
+pub fn unusable_host(cx: &Cx, volume: &Volume) -> Seen<Option<(Box<str>, String)>> {
+    let Some(affinity) = volume.node_affinity.as_ref().filter(|it| names_hosts(it)) else {
+        return Ok(None);
+    };
+    if cx.node_matching(affinity, |node| node.ready && !node.unschedulable)?.is_some() {
+        return Ok(None);
+    }
+    let Some(node) = cx.node_matching(affinity, |_| true)? else { return Ok(None) };
+    let state = match (node.ready, node.unschedulable) {
+        (true, _) => "cordoned",
+        (false, true) => "not Ready, and cordoned",
+        (false, false) => "not Ready",
+    };
+    Ok(Some((node.metadata.name.clone(), state.to_owned())))
+}
+
 /// Whether every term of an affinity requires hosts by name.
-fn names_hosts(affinity: &NodeAffinity) -> bool {
+pub fn names_hosts(affinity: &NodeAffinity) -> bool {
     let names_one = |term: &NodeTerm| {
         let named = |key: &str, by: &str, operator: &str| key == by && operator == "In";
         term.labels.iter().any(|it| named(&it.key, "kubernetes.io/hostname", &it.operator))

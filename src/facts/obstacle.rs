@@ -1,8 +1,9 @@
 //! Why a volume that should be deleted is not deleted.
 
 use super::{
-    Defect, FAILED_DELETE, Owner, claimed_versions, defect, deletes_static_volumes,
-    known_deletable, last_event, may_patch_volumes, node_gone, owner, provisioner,
+    Defect, FAILED_DELETE, Owner, brief_error, claimed_versions, defect, deletes_static_volumes,
+    how_to_detach, in_tree_deletes, last_event, may_patch_volumes, node_gone, owner, provisioner,
+    unmigrated, unusable_host,
 };
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{Liveness, ObjectRef, Text, Volume};
@@ -12,35 +13,58 @@ use crate::model::{Liveness, ObjectRef, Text, Volume};
 pub enum Obstacle {
     /// The csi-provisioner of this driver is absent.
     ProvisionerAbsent(Text),
-    /// This attachment references it, on this node.
-    Attached { attachment: Box<str>, node: Text },
+    /// This attachment references it, on this node, and the driver fails to detach it with this
+    /// error.
+    Attached { attachment: Box<str>, node: Text, error: Option<Box<str>> },
     /// It was statically provisioned, and its csi-provisioner is too old to delete such volumes.
     StaticIgnored,
-    /// Its provisioner runs on each node for the volumes of that node, and its node does not exist.
+    /// No node matches its node affinity, which a provisioner that runs on each node for the volumes
+    /// of that node needs.
     NodeGone,
+    /// Its only node is in this state, in which its provisioner may be unable to work there.
+    NodeUnusable { node: Box<str>, state: String },
     /// The provisioner may not patch volumes.
     PatchDenied { namespace: Text, service_account: Text },
     /// This object runs a release of csi-provisioner that sends an empty patch instead of removing
     /// its finalizer.
     EmptyPatch(ObjectRef),
-    /// The last attempt failed, with this message.
-    AttemptFailed(Box<str>),
+    /// The last attempts failed, with this message, and with the same, its count and its times.
+    AttemptFailed { message: Box<str>, series: String },
     /// The server can no longer delete volumes of this plugin.
     PluginRemoved(Text),
+    /// No controller deletes statically provisioned volumes of this source.
+    NoDeleter(Text),
 }
 
 impl Obstacle {
     /// In a few words that follow a colon.
-    pub const fn brief(&self) -> &'static str {
+    pub fn brief(&self) -> String {
         match self {
-            Self::ProvisionerAbsent(_) => "its provisioner is gone",
-            Self::Attached { .. } => "it is still attached",
-            Self::StaticIgnored => "its provisioner ignores volumes made by hand",
-            Self::NodeGone => "no node is left that reaches it",
-            Self::PatchDenied { .. } => "its provisioner may not patch volumes",
-            Self::EmptyPatch(_) => "its provisioner is a broken release",
-            Self::AttemptFailed(_) => "the last attempt failed",
-            Self::PluginRemoved(_) => "this server lost its plugin",
+            Self::ProvisionerAbsent(driver) => format!("csi-provisioner of {driver} is absent"),
+            Self::Attached { node, error: Some(error), .. } => {
+                format!("it is not detached from node {node}: {}", brief_error(error))
+            }
+            Self::Attached { attachment, node, error: None } => {
+                format!("volumeattachment/{attachment} exists, to node {node}")
+            }
+            Self::StaticIgnored => {
+                "its csi-provisioner ignores statically provisioned volumes".to_owned()
+            }
+            Self::NodeGone => "no node matches its node affinity".to_owned(),
+            Self::NodeUnusable { node, state } => format!("its only node {node} is {state}"),
+            Self::PatchDenied { .. } => "its csi-provisioner may not patch volumes".to_owned(),
+            Self::EmptyPatch(_) => {
+                "its csi-provisioner 5.0.0 or 5.0.1 cannot finish deletions".to_owned()
+            }
+            Self::AttemptFailed { message, .. } => {
+                format!("last attempt failed: {}", brief_error(message))
+            }
+            Self::PluginRemoved(plugin) => {
+                format!("this Kubernetes version has no plugin {plugin}")
+            }
+            Self::NoDeleter(source) => {
+                format!("no controller deletes statically provisioned volumes ({source})")
+            }
         }
     }
 
@@ -48,24 +72,82 @@ impl Obstacle {
     pub fn describe(&self) -> String {
         match self {
             Self::ProvisionerAbsent(driver) => format!("csi-provisioner of {driver} is absent"),
-            Self::Attached { attachment, node } => {
-                format!("volumeattachment/{attachment} still names it, on node {node}")
+            Self::Attached { attachment, node, .. } => {
+                format!("volumeattachment/{attachment} references it, on node {node}")
             }
             Self::StaticIgnored => {
-                "made by hand, and csi-provisioner deletes such volumes only from 3.5 on".to_owned()
+                "statically provisioned; csi-provisioner deletes such volumes only from 3.5 on"
+                    .to_owned()
             }
-            Self::NodeGone => "its node affinity matches no node".to_owned(),
+            Self::NodeGone => "no node matches its node affinity".to_owned(),
+            Self::NodeUnusable { node, state } => format!(
+                "its only node {node} is {state}, so the provisioner may be unable to run a pod there"
+            ),
             Self::PatchDenied { namespace, service_account } => format!(
                 "ServiceAccount {namespace}/{service_account} may not patch persistentvolumes"
             ),
             Self::EmptyPatch(object) => {
                 format!(
-                    "{object} claims csi-provisioner 5.0.0 or 5.0.1, which cannot finish deletions"
+                    "{object} runs csi-provisioner 5.0.0 or 5.0.1 (image tag), which cannot finish deletions"
                 )
             }
-            Self::AttemptFailed(message) => format!("{FAILED_DELETE}: {message}"),
+            Self::AttemptFailed { series, .. } => format!("{FAILED_DELETE}: {series}"),
             Self::PluginRemoved(plugin) => {
-                format!("no controller can delete volumes of {plugin} any more")
+                format!(
+                    "this Kubernetes version has no plugin {plugin}, and no controller deletes its volumes"
+                )
+            }
+            Self::NoDeleter(_) => self.brief(),
+        }
+    }
+
+    /// What removes it, after a colon.
+    pub fn remedy(&self, cx: &Cx, volume: &Volume) -> String {
+        let retain = |unless: &str| {
+            format!(
+                "{unless}; `kubectl storage retain {}` keeps the backend volume and unblocks the deletion of the object",
+                volume.object()
+            )
+        };
+        match self {
+            Self::ProvisionerAbsent(_) => "reinstall the driver".to_owned(),
+            Self::Attached { attachment, .. } => {
+                let all = cx.attachments_of(volume.name()).unwrap_or_default();
+                let it = all.into_iter().find(|it| it.metadata.name == *attachment);
+                it.map_or_else(|| "detach it first".to_owned(), |it| how_to_detach(cx, it))
+            }
+            Self::StaticIgnored => "upgrade csi-provisioner to 3.5 or later".to_owned(),
+            Self::NodeGone => retain(
+                "bring the node back, or delete the data on its machine by hand: a provisioner that runs per node cannot reach it",
+            ),
+            Self::NodeUnusable { node, state } => match state.contains("Ready") {
+                true => format!("repair node {node}; the provisioner retries"),
+                false => format!(
+                    "`kubectl uncordon {node}`, or let the provisioner's helper pods tolerate the cordon; it retries"
+                ),
+            },
+            Self::PatchDenied { .. } => {
+                "add the verb patch on persistentvolumes to the ClusterRole of that ServiceAccount"
+                    .to_owned()
+            }
+            Self::EmptyPatch(object) => {
+                let versions = owner(volume).csi().map(|driver| claimed_versions(cx, driver));
+                let claimed =
+                    versions.unwrap_or_default().into_iter().find(|it| it.object == *object);
+                let version = claimed.map(|it| match &it.version {
+                    Some(version) => version.to_string(),
+                    None => it.image.to_string(),
+                });
+                match version {
+                    Some(version) => format!(
+                        "upgrade csi-provisioner from {version} to 5.0.2 or later; versions from 5.0 on also need the verb patch on persistentvolumes in their ClusterRole"
+                    ),
+                    None => "upgrade csi-provisioner to 5.0.2 or later".to_owned(),
+                }
+            }
+            Self::AttemptFailed { .. } => "fix this error; its controller retries".to_owned(),
+            Self::PluginRemoved(_) | Self::NoDeleter(_) => {
+                retain("delete the backend volume at the storage system")
             }
         }
     }
@@ -73,7 +155,57 @@ impl Obstacle {
 
 /// What to do about a controller that is running, and makes no progress for so long that it will
 /// not by itself.
-pub const ALIVE_AND_STUCK: &str = "its controller is running and stuck; read its log, fix what it reports, and restart it if it still makes no progress";
+pub const ALIVE_AND_STUCK: &str = "its controller is running, but makes no progress; read its log, fix what it reports, then restart it";
+
+/// Why a volume that should be deleted is not deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// In a few words, with the newest error, shortened.
+    pub brief: String,
+    /// With the evidence.
+    pub because: String,
+    /// What removes it.
+    pub helps: String,
+}
+
+/// Returns why a volume that should be deleted is not deleted, with the newest error of its
+/// controller; `is_running` if that controller is running.
+pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
+    let failure = last_event(cx, volume, &[FAILED_DELETE]).ok().flatten();
+    let also = |brief: String| match &failure {
+        Some(series) => format!("{brief}; last error: {}", series.brief()),
+        None => brief,
+    };
+    let (brief, because, helps) = match obstacle(cx, volume) {
+        // Retries alone did not help.
+        Ok(Some(it @ Obstacle::AttemptFailed { .. })) if is_running => {
+            (it.brief(), it.describe(), ALIVE_AND_STUCK.to_owned())
+        }
+        Ok(Some(it @ Obstacle::AttemptFailed { .. })) => {
+            (it.brief(), it.describe(), it.remedy(cx, volume))
+        }
+        Ok(Some(it)) => (also(it.brief()), it.describe(), it.remedy(cx, volume)),
+        Ok(None) if is_running => (
+            "its controller is running, but makes no progress".to_owned(),
+            "no cause found".to_owned(),
+            ALIVE_AND_STUCK.to_owned(),
+        ),
+        Ok(None) => (
+            "cause not found".to_owned(),
+            "no cause found, and unknown whether its controller is running".to_owned(),
+            "make sure that its controller is running".to_owned(),
+        ),
+        Err(unseen) => {
+            let helps = match is_running {
+                true => ALIVE_AND_STUCK,
+                false => "make sure that its controller is running",
+            };
+            let because = format!("cause unknown: {}", unseen.reason);
+            (also("cause unknown".to_owned()), because, helps.to_owned())
+        }
+    };
+    Cause { brief, because, helps }
+}
 
 /// Returns the first cause of F05 that prevents the deletion of a volume. `Ok(None)`
 /// means that everything was read, and that no cause was found.
@@ -83,7 +215,9 @@ pub const ALIVE_AND_STUCK: &str = "its controller is running and stuck; read its
 pub fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
     let owner = owner(volume);
     let mut unseen: Option<Unseen> = None;
-    for look in [absent, attached, static_ignored, unreachable, denied, broken, failed, removed] {
+    for look in
+        [absent, attached, static_ignored, unreachable, unusable, denied, broken, failed, removed]
+    {
         match look(cx, volume, &owner) {
             Ok(None) => {}
             Ok(found) => return Ok(found),
@@ -93,8 +227,9 @@ pub fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
     unseen.map_or(Ok(None), Err)
 }
 
-fn absent(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
-    let Some(driver) = owner.csi() else { return Ok(None) };
+fn absent(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
+    let ours = owner.csi().filter(|_| unmigrated(volume, cx.server()).is_none());
+    let Some(driver) = ours else { return Ok(None) };
     let state = provisioner(cx, driver);
     match (state.liveness, state.unseen) {
         (Liveness::Absent, _) => Ok(Some(Obstacle::ProvisionerAbsent(Text::clone(driver)))),
@@ -105,9 +240,11 @@ fn absent(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
 
 fn attached(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
     let attachments = cx.attachments_of(volume.name())?;
-    Ok(attachments.first().map(|first| Obstacle::Attached {
-        attachment: first.metadata.name.clone(),
-        node: Text::clone(&first.node),
+    let failing = attachments.iter().find(|it| it.detach_error.is_some());
+    Ok(failing.or(attachments.first()).map(|it| Obstacle::Attached {
+        attachment: it.metadata.name.clone(),
+        node: Text::clone(&it.node),
+        error: it.detach_error.as_deref().map(Box::from),
     }))
 }
 
@@ -119,6 +256,15 @@ fn static_ignored(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstac
 
 fn unreachable(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
     Ok(node_gone(cx, volume)?.then_some(Obstacle::NodeGone))
+}
+
+/// A provisioner that is not CSI deletes by a helper pod on the node, which no cordoned node takes;
+/// where a kubelet does not report, nothing runs.
+fn unusable(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
+    let is_external = matches!(owner, Owner::External(_));
+    let found = unusable_host(cx, volume)?;
+    let found = found.filter(|(_, state)| is_external || state != "cordoned");
+    Ok(found.map(|(node, state)| Obstacle::NodeUnusable { node, state }))
 }
 
 fn denied(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
@@ -143,12 +289,18 @@ fn broken(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
 
 fn failed(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
     let event = last_event(cx, volume, &[FAILED_DELETE])?;
-    Ok(event.map(|series| Obstacle::AttemptFailed(series.newest.message.clone())))
+    Ok(event.map(|series| Obstacle::AttemptFailed {
+        message: series.newest.message.clone(),
+        series: series.describe(),
+    }))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every look")]
-fn removed(cx: &Cx, _: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
-    let Owner::InTree(plugin) = owner else { return Ok(None) };
-    let removed = known_deletable(plugin, cx.server()) == Some(false);
-    Ok(removed.then(|| Obstacle::PluginRemoved(Text::clone(plugin))))
+fn removed(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
+    let removed = in_tree_deletes(volume, cx.server()) == Some(false);
+    Ok(match owner {
+        Owner::InTree(plugin) if removed => Some(Obstacle::PluginRemoved(Text::clone(plugin))),
+        Owner::StaticInTree(source) if removed => Some(Obstacle::NoDeleter(Text::clone(source))),
+        Owner::InTree(_) | Owner::StaticInTree(_) | Owner::Csi(_) | Owner::External(_) => None,
+    })
 }

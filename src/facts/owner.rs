@@ -43,8 +43,106 @@ impl Owner {
             Self::Csi(driver) => format!("csi-provisioner of {driver}"),
             Self::External(provisioner) => format!("external provisioner {provisioner}"),
             Self::InTree(plugin) => format!("kube-controller-manager, plugin {plugin}"),
-            Self::StaticInTree(source) => format!("nobody: static in-tree volume ({source})"),
+            Self::StaticInTree(source) => {
+                format!("no known controller: static in-tree volume ({source})")
+            }
         }
+    }
+}
+
+/// A volume of an in-tree plugin that has a CSI successor, without an annotation that says whether
+/// it was migrated, on a server that may still run the plugin.
+///
+/// kube-controller-manager writes the annotation within seconds once migration is on
+/// (`updateVolumeMigrationAnnotationsAndFinalizers`). Without it the volume is reclaimed by
+/// kube-controller-manager itself, unless the server is so new that it has no such plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmigrated {
+    /// The in-tree plugin.
+    pub plugin: Text,
+    /// Whether kube-controller-manager surely reclaims it; otherwise the server's version, which
+    /// decides it, is unknown.
+    pub certain: bool,
+}
+
+/// Returns how a volume is an in-tree volume that may not be migrated.
+pub fn unmigrated(volume: &Volume, server: Option<&Server>) -> Option<Unmigrated> {
+    let says = volume.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
+    let plugin = volume.provisioned_by.as_ref().filter(|_| !says)?;
+    if matches!(volume.source, VolumeSource::Csi { .. }) {
+        return None;
+    }
+    let (optional, general) = migration_versions(plugin)?;
+    let at_least = |minor| server.and_then(|server| server.at_least(1, minor));
+    let certain = at_least(optional) == Some(false);
+    (at_least(general) != Some(true)).then(|| Unmigrated { plugin: Text::clone(plugin), certain })
+}
+
+/// The minor versions of Kubernetes 1 from which the volumes of an in-tree plugin are migrated by
+/// default although that can be switched off, and from which they always are (kubernetes
+/// `pkg/features/kube_features.go`, `CSIMigration*`).
+fn migration_versions(plugin: &str) -> Option<(u32, u32)> {
+    Some(match plugin {
+        "kubernetes.io/cinder" | "kubernetes.io/azure-disk" => (24, 24),
+        "kubernetes.io/aws-ebs" | "kubernetes.io/gce-pd" => (25, 25),
+        "kubernetes.io/azure-file" | "kubernetes.io/vsphere-volume" => (26, 26),
+        "kubernetes.io/portworx-volume" => (31, 33),
+        _ => return None,
+    })
+}
+
+/// Describes the reclaiming controller of a volume, on this server.
+pub fn describe_owner(volume: &Volume, server: Option<&Server>) -> String {
+    let owner = owner(volume);
+    match unmigrated(volume, server) {
+        Some(Unmigrated { plugin, certain: true }) => Owner::InTree(plugin).describe(),
+        Some(Unmigrated { plugin, certain: false }) => format!(
+            "{}, or {} (it lacks the annotation pv.kubernetes.io/migrated-to, and the server version does not tell)",
+            Owner::InTree(plugin).describe(),
+            owner.describe()
+        ),
+        None => owner.describe(),
+    }
+}
+
+/// Whether kube-controller-manager can delete the backend volume of a volume that it reclaims
+/// itself: one of an in-tree plugin, or a statically provisioned one (kubernetes `pkg/volume`,
+/// `NewDeleter`; `findDeletablePlugin`). `None` if that is unknown.
+pub fn in_tree_deletes(volume: &Volume, server: Option<&Server>) -> Option<bool> {
+    if let Some(it) = unmigrated(volume, server) {
+        return it.certain.then_some(true);
+    }
+    match (owner(volume), &volume.source) {
+        (Owner::InTree(plugin), _) => known_deletable(&plugin, server),
+        // The deleter takes any path that contains this, on the node of kube-controller-manager.
+        (Owner::StaticInTree(_), VolumeSource::HostPath(path)) => {
+            let rest = path.split_once("/tmp/").map(|(_, rest)| rest);
+            Some(rest.is_some_and(|rest| !rest.is_empty()))
+        }
+        (Owner::StaticInTree(_), VolumeSource::InTree(field)) => static_deletes(field, server),
+        (Owner::Csi(_) | Owner::External(_) | Owner::StaticInTree(_), _) => Some(false),
+    }
+}
+
+/// Whether kube-controller-manager deletes a statically provisioned volume of this source. Between
+/// the migration of a plugin and its removal both can be, by the configuration.
+fn static_deletes(field: &str, server: Option<&Server>) -> Option<bool> {
+    let before = |minor| server.and_then(|it| it.at_least(1, minor)).map(|reached| !reached);
+    let (migrated, removed) = match field {
+        "rbd" => (31, 31),
+        "glusterfs" => (26, 26),
+        "awsElasticBlockStore" | "gcePersistentDisk" => (25, 31),
+        "azureDisk" | "cinder" => (24, 31),
+        "azureFile" | "vsphereVolume" => (26, 31),
+        "portworxVolume" => (31, 36),
+        "flocker" | "quobyte" | "scaleIO" | "storageos" | "photonPersistentDisk" => (22, 25),
+        // nfs, iscsi, fc, cephfs, flexVolume and others have no deleter.
+        _ => return Some(false),
+    };
+    match (before(migrated)?, before(removed)?) {
+        (true, _) => Some(true),
+        (false, true) => None,
+        (false, false) => Some(false),
     }
 }
 

@@ -66,32 +66,61 @@ pub fn beginning(text: &str, limit: usize) -> &str {
     text.split_at(end).0
 }
 
-/// Shortens a text to one line of at most `limit` characters, cut between words where it has any.
+/// Shortens a text to one line of at most `limit` characters, cut between words where it has any:
+/// the beginning, and the end, where wrapped errors name their cause.
 pub fn shorten(text: &str, limit: usize) -> String {
-    let mut line = String::new();
-    let mut length = 0;
-    for word in text.split_whitespace() {
-        let gap = usize::from(length > 0);
-        let room = limit.saturating_sub(length + gap + 1);
-        // Only as much is counted as could be shown: a word may have a megabyte.
-        let taken = word.chars().take(room + 1).count();
-        if taken > room {
-            // A word that is most of the line is cut itself.
-            if length < limit / 2 {
-                line.push_str(if gap == 1 { " " } else { "" });
-                line.extend(word.chars().take(room));
-            }
-            line.truncate(line.trim_end_matches([',', ';', ':', '.', ' ']).len());
-            line.push('…');
-            return line;
-        }
-        if gap == 1 {
-            line.push(' ');
-        }
-        line.push_str(word);
-        length += gap + taken;
+    if let Some(line) = fitting(text.split_whitespace(), limit) {
+        return line;
     }
-    line
+    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    let mut room = limit.saturating_sub(3);
+    let mut taken = 0;
+    for word in text.split_whitespace() {
+        taken += counted(word, room) + 1;
+        if taken > room * 3 / 5 + 1 {
+            break;
+        }
+        head.push(word);
+    }
+    room = room.saturating_sub(head.iter().map(|word| word.chars().count() + 1).sum());
+    for word in text.split_whitespace().rev() {
+        let length = counted(word, room) + 1;
+        if length > room + 1 {
+            break;
+        }
+        room = room.saturating_sub(length);
+        tail.push(word);
+    }
+    tail.reverse();
+    match (&*head, &*tail) {
+        // Its first word is longer than what there is room for.
+        ([], _) => {
+            let first = text.split_whitespace().next().unwrap_or_default();
+            first.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
+        }
+        (_, []) => format!("{}…", head.join(" ")),
+        (_, _) => format!("{} … {}", head.join(" "), tail.join(" ")),
+    }
+}
+
+/// Joins words to a line, if it has at most `limit` characters.
+fn fitting<'a>(words: impl Iterator<Item = &'a str>, limit: usize) -> Option<String> {
+    let (mut line, mut length) = (String::new(), 0);
+    for word in words {
+        let gap = usize::from(length > 0);
+        length += gap + counted(word, limit);
+        if length > limit {
+            return None;
+        }
+        line.push_str(if gap == 1 { " " } else { "" });
+        line.push_str(word);
+    }
+    Some(line)
+}
+
+/// Returns how many characters a word has, at most one more than `limit`: it may have a megabyte.
+fn counted(word: &str, limit: usize) -> usize {
+    word.chars().take(limit + 1).count()
 }
 
 #[cfg(test)]
@@ -113,15 +142,25 @@ mod tests {
             ("", 10, ""),
             ("in use", 10, "in use"),
             ("  in\n\tuse ", 10, "in use"),
-            ("volume is in use, by node-1", 20, "volume is in use…"),
-            ("volume vol-0123456789abcdef is in use", 16, "volume vol-0123…"),
-            ("größer als möglich", 9, "größer…"),
+            ("volume is in use, by node-1", 20, "volume is … node-1"),
+            (
+                "rpc error: code = Internal desc = no: Resource not found",
+                40,
+                "rpc error: code = … Resource not found",
+            ),
+            ("volume vol-0123456789abcdef is in use", 16, "volume … in use"),
+            ("größer als möglich", 12, "größer…"),
             ("0123456789", 6, "01234…"),
+            ("0123456789 0", 6, "01234…"),
         ] {
             assert_eq!(shorten(text, limit), short, "{text:?} {limit}");
         }
         let long = shorten(&"ü".repeat(1 << 20), 120);
         assert_eq!(long.chars().count(), 120);
+        for limit in 4..40 {
+            let line = shorten("failed to delete: rpc error: is in use by a snapshot", limit);
+            assert!(line.chars().count() <= limit, "{limit}: {line}");
+        }
         assert_eq!(beginning("größe", 3), "gr");
         assert_eq!(beginning("größe", 4), "grö");
         assert_eq!(beginning("a", 3), "a");

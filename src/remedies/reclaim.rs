@@ -114,6 +114,10 @@ pub(super) fn owner_will_act(
 ) -> Seen<checks::Checked> {
     Ok(match owner {
         Owner::Csi(driver) => {
+            if facts::unmigrated(volume, cx.server()).is_some() {
+                let owner = facts::describe_owner(volume, cx.server());
+                return Ok(Err(format!("unknown which controller would delete it: {owner}")));
+            }
             if let Err(reason) = drivers_agree(volume, owner) {
                 return Ok(Err(reason));
             }

@@ -224,7 +224,8 @@ impl Assessor {
                 match rule.capacity_risk {
                     CapacityRisk::None => {}
                     CapacityRisk::Leak => leaks = true,
-                    CapacityRisk::Data => risks = true,
+                    // What is kept, and only shared, is at no risk.
+                    CapacityRisk::Data => risks |= *severity != crate::model::Severity::Info,
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {

@@ -62,7 +62,7 @@ impl Rule {
         if let Some(backend) = &volume.backend {
             show("backend volume", backend.to_string());
         }
-        show("reclaimed by", facts::owner(volume).describe());
+        show("reclaimed by", facts::describe_owner(volume, cx.server()));
         let columns = Some(facts::columns(volume));
         Finding { evidence, volume: columns, ..self.about(object, summary.into()) }
     }
@@ -199,6 +199,14 @@ impl Finding {
         self
     }
 
+    /// Adds the newest message of a series of events, with its count and its times, as evidence.
+    pub(super) fn shows_event(self, field: &'static str, series: Option<&EventSeries>) -> Self {
+        match series {
+            Some(series) => self.shows(field, series.describe()),
+            None => self,
+        }
+    }
+
     pub(super) fn relates(mut self, objects: impl IntoIterator<Item = ObjectRef>) -> Self {
         self.related.extend(objects);
         self
@@ -248,6 +256,18 @@ impl Finding {
     /// Sets verdict and offer of a remedy.
     pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, object);
+        self
+    }
+
+    /// Puts what removes the cause before a remedy that only stops what happens.
+    pub(super) fn or_rather(mut self, helps: &str) -> Self {
+        if self.verdict.state == VerdictState::Fixable {
+            let reason = &self.verdict.reason;
+            self.verdict.reason = match reason.is_empty() {
+                true => format!("{helps}; or stop the deletion"),
+                false => format!("{helps}; or stop the deletion: {reason}"),
+            };
+        }
         self
     }
 

@@ -123,7 +123,7 @@ fn d_24_a_volume_that_is_still_attached() {
     sleep(Duration::from_secs(2));
     assert_eq!(attachments(), 1);
 
-    let soon = ["--older-than", "1s"];
+    let soon = ["--older-than", "1s", "--threshold", "detach=1s"];
     let report = on.audit(&soon);
     report.finding("pv-released-still-attached", &object).expect("high", "report-only");
     report.is_fixture("pv-released-still-attached", &object);

@@ -246,7 +246,7 @@ fn d_36_a_manifest_of_another_claim_is_refused() {
     // Somebody was quicker, under another name.
     let other = desk.on.named("other");
     desk.on.create(&PersistentVolume::csi(&other, &desk.driver.name, &handle).0);
-    desk.refuses(&["undo", "--yes"], "references the same backend volume");
+    desk.refuses(&["undo", "--yes"], "the same backend volume");
     assert!(desk.driver.has(&handle));
 }
 
@@ -287,7 +287,7 @@ fn the_backend_volume_that_was_kept_is_destroyed() {
 
     let other = desk.on.named("other");
     desk.on.create(&PersistentVolume::csi(&other, &desk.driver.name, &handle).0);
-    desk.refuses(&orphan, "references the same backend volume");
+    desk.refuses(&orphan, "the same backend volume");
     desk.on.delete(&format!("pv/{other}"));
     desk.on.wait_gone(&format!("pv/{other}"));
 

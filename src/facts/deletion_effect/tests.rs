@@ -48,6 +48,17 @@ fn csi() -> VolumeSource {
     VolumeSource::Csi { driver: DRIVER.into(), handle: "h".into(), provisioner_identity: true }
 }
 
+/// An in-tree plugin that became a CSI driver.
+const EBS: &str = "kubernetes.io/aws-ebs";
+
+fn data() -> VolumeSource {
+    VolumeSource::HostPath("/data/x".into())
+}
+
+fn of(field: &str) -> VolumeSource {
+    VolumeSource::InTree(field.into())
+}
+
 /// Whether the data may be lost afterwards.
 fn may_destroy(effect: DataEffect) -> bool {
     match effect {
@@ -121,7 +132,18 @@ fn the_policy_at_the_moment_decides() {
         (&Delete, host(), Some(HOST), &[], true, true, 36, DataEffect::Waiting),
         (&Delete, host(), Some(HOST), &[], true, true, 32, DataEffect::Leaked),
         (&Delete, host(), Some("kubernetes.io/rbd"), own, false, true, 36, DataEffect::Failed),
-        (&Delete, host(), None, &[], false, true, 36, DataEffect::Failed),
+        // The deleter of hostPath takes paths under /tmp.
+        (&Delete, host(), None, &[], false, true, 36, DataEffect::Destroyed),
+        (&Delete, data(), None, &[], false, true, 36, DataEffect::Failed),
+        (&Delete, of("nfs"), None, &[], false, true, 36, DataEffect::Failed),
+        (&Delete, of("rbd"), None, &[], false, true, 30, DataEffect::Destroyed),
+        (&Delete, of("rbd"), None, &[], false, true, 31, DataEffect::Failed),
+        (&Delete, of("awsElasticBlockStore"), None, &[], false, true, 24, DataEffect::Destroyed),
+        (&Delete, of("awsElasticBlockStore"), None, &[], false, true, 26, DataEffect::Unknown),
+        // In-tree volumes that are not migrated, or may not be: no finalizer of csi-provisioner.
+        (&Delete, of("x"), Some(EBS), &[], false, true, 24, DataEffect::Destroyed),
+        (&Delete, of("x"), Some(EBS), &[], true, true, 24, DataEffect::Leaked),
+        (&Delete, of("x"), Some(EBS), own, true, true, 25, DataEffect::Leaked),
     ] {
         let cluster = cluster(alive, minor);
         let (settings, facts) = (Settings::default(), RefCell::default());
@@ -161,5 +183,32 @@ fn deleting_the_object_leaks_unless_somebody_holds_it() {
         let volume = Volume { phase, ..volume(policy, csi(), Some(DRIVER), finalizers, false) };
         let got = when_volume_is_deleted(&cx, &volume);
         assert_eq!(got.data, fate, "{policy} {} {finalizers:?}: {}", volume.phase, got.because);
+    }
+}
+
+#[test]
+fn plugins_are_migrated_from_their_versions_on() {
+    let of_plugin = |by: &str| volume(&ReclaimPolicy::Delete, of("x"), Some(by), &[], false);
+    let server = |minor| Server { version: Some((1, minor)), ..Server::default() };
+    for (plugin, minor, certain) in [
+        ("kubernetes.io/aws-ebs", 24, Some(true)),
+        ("kubernetes.io/aws-ebs", 25, None),
+        ("kubernetes.io/azure-disk", 23, Some(true)),
+        ("kubernetes.io/azure-disk", 24, None),
+        ("kubernetes.io/vsphere-volume", 25, Some(true)),
+        ("kubernetes.io/portworx-volume", 30, Some(true)),
+        ("kubernetes.io/portworx-volume", 32, Some(false)),
+        ("kubernetes.io/portworx-volume", 33, None),
+        ("kubernetes.io/rbd", 20, None),
+        ("ebs.csi.aws.com", 20, None),
+    ] {
+        let found = unmigrated(&of_plugin(plugin), Some(&server(minor)));
+        assert_eq!(found.map(|it| it.certain), certain, "{plugin} 1.{minor}");
+        let migrated = Volume { migrated_to: Some("driver".into()), ..of_plugin(plugin) };
+        assert_eq!(unmigrated(&migrated, Some(&server(minor))), None);
+    }
+    let said = describe_owner(&of_plugin("kubernetes.io/gce-pd"), None);
+    for part in ["kube-controller-manager", "csi-provisioner of pd.csi.storage.gke.io"] {
+        assert!(said.contains(part), "{said}");
     }
 }

@@ -207,7 +207,7 @@ mod tests {
         let text = format!("\u{1b}[2J\u{202e}{}", "x ".repeat(40_000));
         let text = written(80, |lines| lines.labelled(COLUMN, "Error:", &text));
         assert!(text.starts_with("  Error:  \\u{1b}[2J\\u{202e}x x"), "{text}");
-        assert!(text.len() < 1000 && text.trim_end().ends_with('…'), "{}", text.len());
+        assert!(text.len() < 1000 && text.contains('…'), "{}", text.len());
         assert!(text.lines().all(|line| line.width() <= 80), "{text}");
     }
 

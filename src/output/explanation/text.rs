@@ -242,7 +242,11 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
             }
             told.push(command.to_owned());
             let effect = finding.remedy.as_ref().map_or("", |it| &it.effect);
-            return lines.command(UNDER, "Next:", command, effect);
+            // The command only stops what happens: what removes the cause comes first.
+            let helps = finding.evidence.iter().find(|it| it.field == "what helps");
+            let Some(helps) = helps else { return lines.command(UNDER, "Next:", command, effect) };
+            lines.labelled(UNDER, "Next:", &format!("{}; or else", helps.value))?;
+            return lines.command(UNDER, "", command, effect);
         }
         ("blocked", _) => ("Blocked:", reason),
         ("unseen", _) => ("Unknown:", reason),

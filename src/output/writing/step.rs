@@ -71,7 +71,7 @@ pub(super) fn step(action: &Action) -> PlannedStep {
         }
         Action::CreateVolume { .. } => ("create the object".to_owned(), Vec::new()),
         Action::ReclaimBackend { tombstone, of } => (
-            format!("once {of} is gone, create {tombstone}, which its provisioner reclaims"),
+            format!("once {of} is deleted, create {tombstone}, which its provisioner reclaims"),
             Vec::new(),
         ),
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),

@@ -76,7 +76,7 @@ fn describe_third_party(metadata: &Metadata, finalizer: &str) -> String {
         true => String::new(),
         false => format!(" (managedFields name {})", managers.join(", ")),
     };
-    format!("whoever set it{set_by} should remove it, and nothing tells whether they are there")
+    format!("the controller that set it{set_by} should remove it; whether it exists is unknown")
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
-    title: "A backend volume was left behind on purpose, and no volume names it any more",
-    danger: "It is paid for until somebody deletes it, which no driver does of its own accord. Our journal and \
-             the record in the cluster are all that tells where it is, so it is listed for ever, from any machine.",
-    remedy: "Where the journal of this machine has its entry, `undo` creates the volume again, with the policy Retain, \
-             and `destroy-orphan --from-journal` has the driver delete the backend volume. Both make all their checks \
-             first. From another machine, the record holds the volume as it was.",
+    title: "A kept backend volume that no PersistentVolume references",
+    danger: "It is billed until you delete it; no driver deletes it. Only the journal of this tool and the record in \
+             the cluster say where it is, so it is listed from any machine.",
+    remedy: "If the journal of this machine has its entry, `undo` creates the PersistentVolume again, with policy \
+             Retain, and `destroy-orphan --from-journal` lets the driver delete the backend volume. Both make all \
+             their checks first. From another machine, the record holds the PersistentVolume as it was.",
     source: "our own journal, and the ConfigMap kubectl-storage-kept-backends",
     judge: &[Judge::Backend(judge)],
 };
@@ -34,7 +34,10 @@ fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
     };
     let claim = kept.claim.as_ref().map(ToString::to_string);
     let mut finding = RULE
-        .about(kept.object(), "its backend volume was kept, and nothing else names it".to_owned())
+        .about(
+            kept.object(),
+            "backend volume was kept on purpose; no PersistentVolume references it".to_owned(),
+        )
         .aged(age)
         .shows("driver", &*kept.backend.driver)
         .shows("handle", &*kept.backend.handle)
@@ -57,8 +60,8 @@ fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
     let (handle, driver) = (&kept.backend.handle, &kept.backend.driver);
     Ok(Some(finding.report_only(match kept.entry {
         Some(entry) => format!(
-            "`undo {entry}` names it again; if nobody needs it, `destroy-orphan --from-journal {entry}` has {driver} delete {handle}"
+            "`undo {entry}` creates its PersistentVolume again; if it is not needed, `destroy-orphan --from-journal {entry}` lets {driver} delete {handle}"
         ),
-        None => format!("if nobody needs it, delete {handle} of {driver} at the storage system"),
+        None => format!("if it is not needed, delete {handle} of {driver} at the storage system"),
     })))
 }

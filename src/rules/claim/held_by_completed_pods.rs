@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     danger: "A pod that has Succeeded or Failed blocks the deletion of its claims until the pod object is deleted, by a \
              user, with its Job, or by ttlSecondsAfterFinished. Then the claim is deleted, and with policy Delete \
              its data is destroyed.",
-    remedy: "The tool changes nothing. Delete the pods or their Job once nobody needs their logs. If the data is still \
+    remedy: "The tool changes nothing. Delete the pods or their Job once their logs are not needed. If the data is still \
              needed, first set the policy of the volume to Retain: `kubectl storage retain pv/NAME`. Removing the \
              finalizer by hand has no advantage over deleting the pods.",
     source: "kubernetes pvc_protection_controller_test.go (\"updated finished Pod -> finalizer is not removed\")",

@@ -12,12 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StorageClass],
     remedies: &[],
-    title: "Claims wait for the default storage class, and there is not exactly one",
-    danger: "Without a default class a claim that names none waits until somebody makes a volume for it by hand. \
-             Of several default classes the newest is taken, which may be slower, dearer, or delete what \
-             another would keep.",
-    remedy: "None by the tool: leave the annotation storageclass.kubernetes.io/is-default-class on exactly one \
-             class, or let the claims name theirs.",
+    title: "Claims wait for the default storage class, and not exactly one exists",
+    danger: "Without a default class, a claim without a class waits until a matching volume is created by hand. Of \
+             several default classes the newest is used, which may be slower, dearer, or have policy Delete where \
+             another has Retain.",
+    remedy: "None by the tool: leave the annotation storageclass.kubernetes.io/is-default-class on exactly one class, \
+             or set spec.storageClassName of the claims.",
     source: "kubernetes pkg/volume/util/storageclass.go, GetDefaultClass",
     judge: &[Judge::Class(of_several), Judge::Claim(of_none)],
 };
@@ -69,7 +69,7 @@ fn of_several(cx: &Cx, class: &StorageClass) -> Seen<Option<Finding>> {
     }
     let claims = waiting.into_iter().take(LISTED).map(Claim::object);
     Ok(Some(finding.relates(claims).report_only(
-        "claims that name no class get this one: leave the default on exactly one class",
+        "claims without a class get this one; leave the default annotation on exactly one class",
     )))
 }
 
@@ -78,10 +78,10 @@ fn of_none(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let finding = RULE
-        .on_claim(claim, "names no class and no volume, and there is no default class")
+        .on_claim(claim, "Pending: it has no spec.storageClassName, and no default class exists")
         .aged(Age::stamped(claim.metadata.created))
         .shows("spec.storageClassName", "<none>");
     Ok(Some(finding.report_only(
-        "make a class the default, let the claim name one, or make a volume for it by hand",
+        "make a class the default, recreate the claim with a class, or create a volume for it",
     )))
 }

@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttributesClass],
     remedies: &[],
-    title: "A volume attributes class is being deleted while claims or volumes name it",
-    danger: "It stays until the last of them names another class. Should its finalizer be removed by hand, nobody \
-             can tell any more what these volumes were promised, and a change that is under way fails.",
-    remedy: "None by the tool: let the claims name another class, or delete them. Its protection goes by itself \
-             with the last one that names it.",
+    title: "A VolumeAttributesClass is Terminating while claims or volumes reference it",
+    danger: "It remains until the last of them references another class. If its finalizer is removed by hand, its \
+             parameters are lost, and a modification in progress fails.",
+    remedy: "None by the tool: let the claims reference another class, or delete them. kube-controller-manager then \
+             removes its finalizer.",
     source: "kubernetes vac_protection_controller.go",
     judge: &[Judge::AttributesClass(judge)],
 };
@@ -35,10 +35,14 @@ fn judge(cx: &Cx, class: &AttributesClass) -> Seen<Option<Finding>> {
     let objects =
         claims.into_iter().map(Claim::object).chain(volumes.into_iter().map(Volume::object));
     let finding = RULE
-        .on_object(class.object(), &class.metadata, "is being deleted, and is still named")
+        .on_object(class.object(), &class.metadata, "Terminating, but still referenced")
         .aged(Age::stamped(class.metadata.deleting))
         .shows("driverName", &*class.driver)
         .shows("named by", users)
         .relates(objects.take(LISTED));
-    Ok(Some(finding.report_only("let the claims that name it name another class, or delete them")))
+    Ok(Some(
+        finding.report_only(
+            "let the claims that reference it reference another class, or delete them",
+        ),
+    ))
 }

@@ -11,13 +11,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[],
-    title: "Volumes name a CSI driver whose provisioner is gone",
-    danger: "Nobody deletes the disks of these volumes, whatever their policy says, and nobody removes the \
-             finalizers that the provisioner left on them.",
-    remedy: "None by the tool: reinstall the driver, and let it delete what is to be deleted, before it is removed \
-             for good. Volumes that are to be kept can be set to Retain. A driver is only called absent when its \
-             Lease, pods, workloads, registration and latest acts were looked for and not found, for a day, or when \
-             --driver-absent says so and neither a fresh Lease, a pod nor a later act contradicts it.",
+    title: "PersistentVolumes reference a CSI driver whose csi-provisioner is absent",
+    danger: "No controller deletes the backend volumes of these PersistentVolumes, whatever their policy is, and none \
+             removes the finalizers that csi-provisioner left on them.",
+    remedy: "None by the tool: reinstall the driver, and let it delete what is to be deleted, before it is \
+             permanently removed. Volumes that are to be kept can be set to Retain. A driver counts as absent only if \
+             its Lease, pods, workloads, registration and latest acts were checked and not found, for a day, or if \
+             --driver-absent asserts it and neither a fresh Lease, a pod nor a later act contradicts that.",
     source: "csi-provisioner.go (name of its Lease); csi-lib-utils leader_election.go",
     judge: &[Judge::Driver(judge)],
 };
@@ -31,9 +31,9 @@ fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let finding = RULE
-        .on_driver(driver, "volumes reference it, but its csi-provisioner is absent")
+        .on_driver(driver, "PersistentVolumes reference it, but its csi-provisioner is absent")
         .shows_controller(&state);
     Ok(Some(finding.report_only(
-        "reinstall the driver, or set its volumes to Retain and delete their disks at the storage system",
+        "reinstall the driver, or set its volumes to Retain and delete their backend volumes at the storage system",
     )))
 }

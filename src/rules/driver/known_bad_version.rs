@@ -11,12 +11,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![versions],
     remedies: &[],
-    title: "A csi-provisioner claims a version that is known to leak volumes, or to let them hang",
-    danger: "5.0.0 and 5.0.1 delete the disk and then cannot remove their finalizer. 3.1 to 4 protect nothing \
-             unless HonorPVReclaimPolicy is switched on: a volume that is deleted before its claim is leaked. \
-             Before 3.1 there is no such protection at all, and finalizers that a later version set stay for ever.",
-    remedy: "None by the tool: upgrade to 5.0.2 or later. The version is what the image's tag claims; a digest \
-             tells nothing, and a fork may have repaired it.",
+    title: "The version of a csi-provisioner is known to leak volumes, or not to finish deletions",
+    danger: "5.0.0 and 5.0.1 delete the backend volume and then cannot remove their finalizer. 3.1 to 4 set no \
+             deletion-protection finalizer unless HonorPVReclaimPolicy is on: deleting a volume before its claim \
+             leaks the backend volume. Versions before 3.1 have no such protection, and never remove finalizers that \
+             a later version set.",
+    remedy: "None by the tool: upgrade to 5.0.2 or later. The version is what the image tag claims; a digest shows \
+             none, and a fork may have fixed it.",
     source: "external-provisioner changelogs 3.1, 5.0, 5.1",
     judge: &[Judge::Driver(judge)],
 };
@@ -32,15 +33,15 @@ fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
     };
     let (summary, reason) = match worst {
         Defect::EmptyPatch => (
-            "its provisioner claims to be 5.0.0 or 5.0.1: deleted volumes hang after their disk is gone",
-            "upgrade csi-provisioner to 5.0.2 or later: what hangs then goes by itself",
+            "csi-provisioner 5.0.0 or 5.0.1 (image tag): volumes remain Terminating after their backend volume is deleted",
+            "upgrade csi-provisioner to 5.0.2 or later, which finishes these deletions; from 5.0 on its ClusterRole needs the verb patch on persistentvolumes",
         ),
         Defect::TooOld => (
-            "its provisioner claims to be older than 3.1: volumes deleted before their claims are leaked",
+            "csi-provisioner older than 3.1 (image tag): deleting a volume before its claim leaks the backend volume",
             "upgrade csi-provisioner to 5.0.2 or later",
         ),
         Defect::Unprotected => (
-            "its provisioner runs without deletion protection: volumes deleted first are leaked",
+            "csi-provisioner runs without HonorPVReclaimPolicy: deleting a volume before its claim leaks the backend volume",
             "switch HonorPVReclaimPolicy on, or upgrade csi-provisioner to 5.0.2 or later",
         ),
     };

@@ -11,12 +11,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![versions: SubjectAccessReview],
     remedies: &[],
-    title: "A csi-provisioner may not patch volumes, which it has to since 5.0",
-    danger: "It can neither protect existing volumes with its finalizer nor take the finalizer away: new volumes \
-             are deleted at the storage system and then hang for ever, while older ones are leaked when they are \
-             deleted before their claims.",
-    remedy: "None by the tool: permissions belong to whoever installed the driver. The rule that its ClusterRole \
-             needs is shown. Once it is there, everything that hangs goes by itself.",
+    title: "A csi-provisioner may not patch PersistentVolumes, which it has to since 5.0",
+    danger: "It can neither add its deletion-protection finalizer to existing volumes nor remove it: the backend \
+             volumes of new volumes are deleted, and their objects remain Terminating; older volumes that are deleted \
+             before their claims are leaked.",
+    remedy: "None by the tool: whoever installed the driver grants its permissions. The rule that its ClusterRole \
+             needs is shown. With it csi-provisioner finishes the deletions.",
     source: "external-provisioner changelog 5.0; kubernetes-csi/csi-driver-nfs#721",
     judge: &[Judge::Driver(judge)],
 };
@@ -36,7 +36,7 @@ fn judge(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
     }
     let mut finding = RULE.on_driver(
         driver,
-        "its provisioner may not patch volumes: they are leaked, or hang when they are deleted",
+        "csi-provisioner may not patch persistentvolumes: volumes are leaked, or remain Terminating",
     );
     for claimed in denied {
         finding = finding.shows_of(&claimed.object, "claimed version", &*claimed.image);

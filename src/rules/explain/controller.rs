@@ -18,7 +18,11 @@ pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) 
     let owner = facts::owner(volume);
     if reclaims {
         let failed = volume.phase == Phase::Failed;
+        let may_be_in_tree = facts::unmigrated(volume, cx.server()).is_some();
         let (name, state) = match &owner {
+            Owner::Csi(_) if may_be_in_tree => {
+                (facts::describe_owner(volume, cx.server()), facts::controller_manager(cx))
+            }
             Owner::Csi(driver) => (provisioner_name(cx, driver), facts::provisioner(cx, driver)),
             Owner::External(name) => (owner.describe(), facts::provisioner(cx, name)),
             Owner::InTree(_) => (owner.describe(), facts::controller_manager(cx)),
@@ -28,7 +32,7 @@ pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) 
             }
         };
         // `shouldDelete` of the library behind external provisioners: Released volumes only.
-        let is_external = matches!(owner, Owner::Csi(_) | Owner::External(_));
+        let is_external = !may_be_in_tree && matches!(owner, Owner::Csi(_) | Owner::External(_));
         let but = if failed && is_external { "; it ignores Failed volumes" } else { "" };
         let line = describe(&name, &state);
         add(draft, format!("{line}{but}"), Some(&state));

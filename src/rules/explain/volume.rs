@@ -14,7 +14,7 @@ const CLAIM_DELETED: &str = "its claim is deleted";
 
 pub(super) fn explain(cx: &Cx, volume: &Volume) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(volume.object());
-    state(volume, &mut draft);
+    state(cx, volume, &mut draft);
     status(cx, volume, &mut draft);
     fields(cx, volume, &mut draft);
     why(cx, volume, &mut draft);
@@ -29,10 +29,10 @@ pub(super) fn explain(cx: &Cx, volume: &Volume) -> ExplanationDraft {
     draft
 }
 
-fn state(volume: &Volume, draft: &mut ExplanationDraft) {
+fn state(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     draft.show("status.phase", volume.phase.to_string());
     draft.show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
-    draft.show("reclaimed by", facts::owner(volume).describe());
+    draft.show("reclaimed by", facts::describe_owner(volume, cx.server()));
     if let Some(claim) = &volume.claim_ref {
         let uid = shown_uid(claim.uid.as_ref());
         draft.show("spec.claimRef", format!("{} uid {uid}", claim.key));
@@ -77,7 +77,7 @@ fn fields(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     };
     draft.field("claim", claim);
     draft.field("reclaim policy", volume.reclaim_policy.to_string());
-    draft.field("reclaimed by", facts::owner(volume).describe());
+    draft.field("reclaimed by", facts::describe_owner(volume, cx.server()));
     if let Some(backend) = &volume.backend {
         draft.field("backend volume", backend.to_string());
     }

@@ -12,12 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: VolumeSnapshot, VolumeSnapshotContent],
     remedies: &[],
-    title: "A snapshot is kept that nothing in the cluster refers to, or whose driver is gone",
-    danger: "It is paid for until somebody remembers it. With the policy Retain nobody deletes it once its \
-             VolumeSnapshot is gone, and without its driver nobody can.",
-    remedy: "None by the tool. Where it is not needed, set its deletionPolicy to Delete and delete the \
-             VolumeSnapshotContent: its driver then deletes the snapshot. Deleting it under Retain leaves the \
-             snapshot to the storage system, known to nobody. Without the driver, delete it there.",
+    title: "A VolumeSnapshotContent has no VolumeSnapshot, or its driver is absent",
+    danger: "The snapshot remains at the storage system and may be billed. With policy Retain no controller deletes \
+             it after its VolumeSnapshot is deleted; without its driver none can.",
+    remedy: "None by the tool. If the snapshot is not needed, set its deletionPolicy to Delete and delete the \
+             VolumeSnapshotContent: its driver then deletes the snapshot. Deleting it with policy Retain leaves the \
+             snapshot at the storage system without a record. Without the driver, delete it there.",
     source: "external-snapshotter snapshot_controller.go, csi-snapshotter syncContent",
     judge: &[Judge::Snapshot(judge)],
 };
@@ -41,17 +41,20 @@ fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
         false => BoundSnapshot::There, // Or its controller is about to delete the content.
     };
     let (summary, reason) = match orphan {
-        BoundSnapshot::Gone => ("its VolumeSnapshot is gone, and its policy keeps it", UNWANTED),
-        BoundSnapshot::Replaced => {
-            ("another VolumeSnapshot has the name of its own, and its policy keeps it", UNWANTED)
+        BoundSnapshot::Gone => {
+            ("its VolumeSnapshot does not exist, and policy Retain keeps the snapshot", UNWANTED)
         }
+        BoundSnapshot::Replaced => (
+            "its VolumeSnapshot was recreated, and policy Retain keeps the snapshot of the earlier one",
+            UNWANTED,
+        ),
         BoundSnapshot::There => {
             let state = facts::provisioner(cx, &content.driver);
             if !facts::is_absent(cx, &state, &content.driver)? {
                 return Ok(None);
             }
             (
-                "its driver is gone: nobody can restore or delete it",
+                "its driver is absent: no controller can restore or delete the snapshot",
                 "reinstall the driver, or delete the snapshot at the storage system",
             )
         }
@@ -72,7 +75,7 @@ fn judge(cx: &Cx, content: &SnapshotContent) -> Seen<Option<Finding>> {
 }
 
 const UNWANTED: &str =
-    "if nobody needs it, set its deletionPolicy to Delete and delete the VolumeSnapshotContent";
+    "if it is not needed, set its deletionPolicy to Delete and delete the VolumeSnapshotContent";
 
 fn snapshot(cx: &Cx, content: &SnapshotContent) -> Seen<BoundSnapshot> {
     // An unbound content may be statically provisioned for a `VolumeSnapshot` that will be created

@@ -63,7 +63,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let (summary, advice) = if place == ClaimPod::Podless {
         (
             "remains if its StatefulSet is deleted, although whenDeleted is Delete",
-            "the controller does not visit a claim without a pod: delete it yourself after the set, if nobody needs it",
+            "the controller does not visit a claim without a pod: delete it yourself after the set, if it is not needed",
         )
     } else {
         (

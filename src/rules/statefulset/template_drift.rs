@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule {
     title: "A claim belongs to a template that its StatefulSet does not have any more",
     danger: "The set was deleted and recreated with other templates. No policy applies to this claim any \
              more: it is neither used nor deleted, and its backend volume is billed.",
-    remedy: "The tool deletes nothing. Check what the claim contains, and delete it yourself if nobody needs \
-             it.",
+    remedy: "The tool deletes nothing. Check what the claim contains, and delete it yourself if it is not \
+             needed.",
     source: "stateful_set_utils.go, getPersistentVolumeClaims: only volumeClaimTemplates count",
     judge: &[Judge::Claim(judge)],
 };
@@ -48,7 +48,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
                 .shows("if it is deleted", fate.describe())
                 .about_volume(volume)
                 .relates([set.object()])
-                .report_only("check what it contains, and delete it yourself if nobody needs it"),
+                .report_only("check what it contains, and delete it yourself if it is not needed"),
         ));
     }
     Ok(None)

@@ -11,12 +11,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
-    title: "The time at which a volume is said to have changed its phase cannot be true",
-    danger: "Anybody who may patch the status of volumes can write lastPhaseTransitionTime, and servers on which \
-             the feature was switched off for a while keep a value from before. A volume that was released a \
-             minute ago then looks as if nobody had wanted it for a year.",
-    remedy: "The tool takes the younger of the two times that it has, and waits until that one is old enough. It \
-             never rewrites the recorded time: the next change of phase does that.",
+    title: "The recorded time of a volume's last phase change cannot be true",
+    danger: "Any user who may patch the status of volumes can write lastPhaseTransitionTime, and servers on which the \
+             feature was off for a while keep an old value. A volume that was released a minute ago then looks unused \
+             for a year.",
+    remedy: "The tool uses the younger of the two times that it has. It never rewrites the recorded time: the next \
+             change of phase does that.",
     source: "KEP-3762; persistentvolume strategy, PrepareForUpdate; apimachinery ManagedFieldsEntry",
     judge: &[Judge::Volume(judge)],
 };
@@ -28,7 +28,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "the recorded time of its last change of phase cannot be trusted as its age",
+            "the recorded time of its last phase change cannot be trusted as its age",
         )
         .aged(facts::state_age(cx, volume))
         .shows("why lastPhaseTransitionTime cannot be true", reason)
@@ -39,7 +39,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             &ManagedField::LastPhaseTransitionTime,
             "managers of status.lastPhaseTransitionTime",
         );
-    Ok(Some(finding.report_only(
-        "the younger of the times that are left counts as its age; none is ever rewritten",
-    )))
+    Ok(Some(
+        finding
+            .report_only("the younger of the remaining times counts as its age; none is rewritten"),
+    ))
 }

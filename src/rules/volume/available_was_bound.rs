@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
-    title: "A volume that was made for a claim, or was attached once, is free for any claim",
-    danger: "Its claimRef was removed, so the next claim that fits binds it and reads the old data. Deleting the \
-             object instead leaks the disk: provisioners delete only what is Released.",
-    remedy: "The tool changes nothing by itself, since only you know whose data it is. Give it a claimRef with \
-             the namespace and name of the claim that may have it, and no uid: then nobody else can bind it.",
+    title: "A volume that was used before is Available, and any matching claim can bind it",
+    danger: "Its claimRef was removed, so the next matching claim binds it and reads the old data. Deleting the \
+             object instead leaks the backend volume: provisioners delete only Released volumes.",
+    remedy: "The tool changes nothing, since only you know whose data it is. Give it a claimRef with the namespace \
+             and name of the claim that may have it, and no uid: then no other claim can bind it.",
     source: "pv_controller.go, FindMatchingVolume and unbindVolume; sig-storage-lib-external-provisioner#185",
     judge: &[Judge::Volume(judge)],
 };
@@ -30,7 +30,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let class = volume.class.as_deref().filter(|class| !class.is_empty());
     let takers = class.map_or_else(
-        || "any claim that asks for no class".to_owned(),
+        || "any claim without a class".to_owned(),
         |class| format!("any claim of class {class}"),
     );
     let capacity = volume.capacity.map_or("<none>".to_owned(), |bytes| format!("{bytes} bytes"));
@@ -38,7 +38,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "used before, and free for any claim that fits: whoever binds it reads the old data",
+            "Available but used before: any matching claim can bind it and read the old data",
         )
         .aged(facts::state_age(cx, volume))
         .shows(
@@ -50,7 +50,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .shows("who can bind it", takers);
     Ok(Some(finding.report_only(match volume.reclaim_policy {
         ReclaimPolicy::Delete => {
-            "give it a claimRef without a uid; deleting the object would leak the disk, whatever the policy"
+            "give it a claimRef without a uid; deleting the object would leak the backend volume, whatever the policy"
         }
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
             "give it a claimRef without a uid, so that only the claim of that name can bind it"

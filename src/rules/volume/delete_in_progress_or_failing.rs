@@ -11,15 +11,15 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: VolumeAttachment, SubjectAccessReview],
+    needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
     remedies: &[],
-    title: "A volume is being deleted, and its finalizer waits for the disk to be deleted first",
-    danger: "This is what every deletion looks like for a moment, and a failing one for as long as it fails. \
-             Removing the finalizer now is how most disks are leaked: the object goes, the disk stays.",
-    remedy: "None by the tool: its controller tries again until the disk is gone, and trying again is always safe. \
-             The evidence shows the last error, what still has the volume attached, and whether the provisioner \
-             may finish what it began. For information only, until it has been stuck for a while: then read the log \
-             of its controller, fix what it reports, and restart it.",
+    title: "A volume is Terminating, and its finalizer remains until the backend volume is deleted",
+    danger: "Every deletion looks like this for a moment, and a failing one for as long as it fails. Removing the \
+             finalizer by hand leaks the backend volume: the object is deleted, the backend volume remains.",
+    remedy: "None by the tool: its controller retries until the backend volume is deleted, and retries are safe. The \
+             evidence shows the last error, attachments, and whether csi-provisioner may patch volumes. For information \
+             only until it has been stuck for a while; then read the log of its controller, fix what it reports, and \
+             restart it.",
     source: "sig-storage-lib-external-provisioner controller.go, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
 };
@@ -35,55 +35,52 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let age = Age::stamped(volume.metadata.deleting);
     let stuck = cx.older_than(&age, Threshold::Stuck);
     let alive = state.liveness == Liveness::Alive;
-    let (severity, summary) = if stuck && alive {
-        (
-            Severity::High,
-            "its controller is running, but its deletion is stuck: removing the finalizer by hand can leak the backend volume",
-        )
-    } else if stuck {
-        (
-            Severity::High,
-            "its deletion makes no progress: removing the finalizer by hand would leak the disk",
-        )
-    } else {
-        (Severity::Info, "its disk is being deleted: leave the finalizer alone")
-    };
     let failure = facts::last_event(cx, volume, &[facts::FAILED_DELETE]);
-    let summary = match &failure {
-        Ok(Some(series)) => format!("{summary} (last error: {})", series.brief()),
-        Ok(None) | Err(_) => summary.to_owned(),
+    let cause = stuck.then(|| facts::stuck_deletion(cx, volume, alive));
+    let (severity, summary) = match &cause {
+        Some(cause) => (
+            Severity::High,
+            format!(
+                "Terminating; deletion is stuck: {}; removing the finalizer by hand can leak the backend volume",
+                cause.brief
+            ),
+        ),
+        None => (
+            Severity::Info,
+            "Terminating; its controller is deleting the backend volume".to_owned(),
+        ),
     };
-    let mut finding = RULE.on_volume(cx, volume, summary).severe(severity).aged(age);
-    let failure = shown_last(&failure);
-    let error = failure.clone();
-    finding = finding.shows("last VolumeFailedDelete", failure);
+    let mut finding = RULE
+        .on_volume(cx, volume, summary)
+        .severe(severity)
+        .aged(age)
+        .shows("last VolumeFailedDelete", shown_last(&failure));
     finding = match cx.attachments_of(volume.name()) {
         Ok(attachments) => attachments.into_iter().fold(finding, |finding, it| {
             finding.shows("attached by", format!("{} on node {}", it.metadata.name, it.node))
         }),
-        Err(unseen) => finding.shows("attached by", unseen.reason),
+        Err(unseen) => finding.shows("attached by", format!("not read: {}", unseen.reason)),
     };
     if let Some(driver) = facts::owner(volume).csi() {
         for claimed in facts::claimed_versions(cx, driver) {
             let patch = match facts::may_patch_volumes(cx, &claimed) {
                 Ok(Some(true)) => "may patch volumes",
-                Ok(Some(false)) => "may not patch volumes: it cannot remove its finalizer",
-                Ok(None) | Err(_) => "whether it may patch volumes is not known",
+                Ok(Some(false)) => "may not patch volumes, and so not remove its finalizer",
+                Ok(None) | Err(_) => "unknown whether it may patch volumes (RBAC)",
             };
             let shown = format!("{}, {patch}", claimed.image);
             finding = finding.shows_of(&claimed.object, "claimed version", shown);
         }
     }
-    let shown =
-        format!("`kubectl storage fix-finalizers {}` shows what it waits for", volume.object());
-    let next = match (alive, stuck) {
-        (true, true) => format!("{}; its last error: {error}", facts::ALIVE_AND_STUCK),
-        (true, false) => "its controller goes on by itself".to_owned(),
-        (false, _) => {
-            "see that its controller runs, which is unknown: then it tries again".to_owned()
-        }
+    let next = match cause {
+        Some(cause) => format!(
+            "{}; {}; do not remove the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
+            cause.because,
+            cause.helps,
+            volume.object()
+        ),
+        None => "wait; do not remove the finalizer".to_owned(),
     };
-    let next = format!("{next}; do not remove the finalizer; {shown}");
     Ok(Some(finding.shows_controller(&state).report_only(next)))
 }
 

@@ -12,13 +12,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::StorageClass, Kind::Secret],
     remedies: &[],
-    title: "The secret with which a volume's disk would be deleted does not exist",
-    danger: "csi-provisioner logs that and goes on without credentials: the deletion fails for ever, or goes to \
-             the wrong storage system. The same happens when a volume never recorded its secret and the storage \
-             class that named it is gone.",
-    remedy: "None by the tool: create the secret again, or the class. Until then the volume is not reclaimed. \
-             Only the existence of the secret is asked for, never its contents; where that is forbidden, nothing \
-             is reported.",
+    title: "The Secret with which the driver would delete a backend volume does not exist",
+    danger: "csi-provisioner then calls the driver without credentials: the deletion fails on every retry, or reaches \
+             the wrong storage system. The same happens if the volume recorded no Secret and the storage class that \
+             named it does not exist.",
+    remedy: "None by the tool: create the Secret, or the class, again. Until then the volume is not reclaimed. The \
+             tool checks only whether the Secret exists, never its contents; if that is forbidden, nothing is \
+             reported.",
     source: "external-provisioner controller.go, handleSecretsForDeletion, getSecretsFromSC",
     judge: &[Judge::Volume(judge)],
 };
@@ -36,14 +36,17 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             return Ok(None);
         }
         SecretState::Missing(secret) => (
-            "its deletion secret does not exist: its disk would be deleted without credentials",
+            format!(
+                "deletion Secret {}/{} does not exist: csi-provisioner would call the driver without credentials",
+                secret.namespace, secret.name
+            ),
             format!("{}/{}, which does not exist", secret.namespace, secret.name),
-            "create the secret again",
+            "create the Secret again",
         ),
         SecretState::Forgotten => (
-            "its class, which names the deletion secret, is gone: no credentials to delete its disk",
-            "<none>, though other volumes of its driver name one".to_owned(),
-            "create the class again, with the parameters that name the secret",
+            "its storage class, which names the deletion Secret, does not exist: csi-provisioner would call the driver without credentials".to_owned(),
+            "<none>, although other volumes of its driver have one".to_owned(),
+            "create the storage class again, with the parameters that name the Secret",
         ),
     };
     let class = volume.class.as_deref().unwrap_or("<none>");

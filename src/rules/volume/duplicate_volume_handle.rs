@@ -1,9 +1,8 @@
 //! F93: several volumes reference one backend volume.
 
-use crate::cluster::{Cx, Placed, Seen};
-use crate::drivers::Extent;
-use crate::facts;
-use crate::model::{Finding, Kind, ReclaimPolicy, Severity, Volume};
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, SharedStorage};
+use crate::model::{Finding, Kind, Severity, Volume};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -16,47 +15,65 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
-    title: "Several volumes name the same backend volume",
-    danger: "Nothing in Kubernetes checks this. Deleting any one of them deletes the disk of all. \
-             In-tree volumes, other drivers of the same disk and directories in directories are recognised.",
-    remedy: "Setting the policy of every member to Retain takes the danger away. No member is ever reclaimed \
-             while another one exists.",
+    title: "Several PersistentVolumes reference the same backend volume",
+    danger: "Kubernetes does not check this. Reclaiming any one of them with policy Delete destroys the data of all; \
+             policy Retain on one does not change that. In-tree volumes, other drivers of the same disk, and \
+             directories inside directories are recognised. With policy Retain on all of them, two claims can still \
+             write to one disk, which corrupts a file system that is not made for it.",
+    remedy: "Set the policy of every member to Retain; only then no member can destroy the data. No member is ever \
+             reclaimed while another one exists.",
     source: "CSI spec, Volume.volume_id; csi-translation-lib",
     judge: &[Judge::Volume(judge)],
 };
 
-/// One finding per backend volume, about a volume whose policy can be changed.
+/// One finding for each member, so that whoever asks about one sees the others.
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let others = facts::sharing(cx, volume)?;
     if others.is_empty() {
         return Ok(None);
     }
-    let deletes = |it: &Volume| it.reclaim_policy == ReclaimPolicy::Delete;
-    let dangerous = deletes(volume) || others.iter().any(|(other, _)| deletes(other));
-    let of_devices = volume.places().iter().all(|it| matches!(it.extent, Extent::Device(_)));
-    let (severity, summary) = match (dangerous, of_devices) {
-        (true, _) => (
-            Severity::Critical,
-            "other volumes name the same storage: deleting one destroys the data of all",
-        ),
-        (false, true) => (Severity::High, "other volumes name the same disk; all are retained"),
-        (false, false) => (Severity::Info, "other volumes share its storage; all are retained"),
+    let shared = SharedStorage::of(volume, &others);
+    let summary = match shared {
+        SharedStorage::Perishable => {
+            "other PersistentVolumes reference the same backend volume: reclaiming one can destroy the data of all"
+        }
+        SharedStorage::Device => {
+            "other PersistentVolumes reference the same backend volume; all have policy Retain"
+        }
+        SharedStorage::FileSystem => {
+            "other PersistentVolumes share its storage; all have policy Retain"
+        }
     };
-    let mut finding = RULE.on_volume(cx, volume, summary).severe(severity);
+    let mut finding = RULE.on_volume(cx, volume, summary).severe(shared.severity());
     for (other, overlap) in others.iter().take(SHOWN) {
-        let state = format!("{}, policy {}", other.phase, other.reclaim_policy);
+        let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
+        let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);
         finding = finding
             .shows_of(&other.object(), facts::lies(overlap), state)
             .relates([other.object()]);
     }
-    let other = others.iter().find(|(other, _)| deletes(other));
-    Ok(Some(match (deletes(volume), other) {
-        (true, _) => finding.remedied_by(cx, volume, &remedies::RETAIN),
-        (false, Some((other, _))) => finding.report_only(format!(
-            "set the policy of {} to Retain before anything else",
-            other.object()
-        )),
-        (false, None) => finding
-            .report_only("every member is retained already: decide which object is the right one"),
-    }))
+    if others.iter().any(|(other, _)| facts::excludes_in_a_pod(volume, other)) {
+        finding = finding.shows(
+            "a pod that uses both",
+            "cannot start: same driver and volume handle (kubernetes#132921)",
+        );
+    }
+    if facts::may_destroy(volume) {
+        return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
+    }
+    let other = others.iter().find(|(other, _)| facts::may_destroy(other));
+    Ok(Some(finding.report_only(match (other, shared) {
+        (Some((other, _)), _) => format!(
+            "`kubectl storage retain {0}` first: the policy {1} of {0} can destroy the data of this volume",
+            other.object(),
+            other.reclaim_policy
+        ),
+        (None, SharedStorage::FileSystem) => {
+            "nothing, if the claims are meant to share the file system".to_owned()
+        }
+        (None, SharedStorage::Perishable | SharedStorage::Device) => {
+            "all have policy Retain; decide which object is the right one, and delete the other PersistentVolumes, which keeps the backend volume"
+                .to_owned()
+        }
+    })))
 }

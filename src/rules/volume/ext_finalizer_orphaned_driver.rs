@@ -12,14 +12,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
-    title: "A volume carries the finalizer of a provisioner that is gone",
-    danger: "Nobody is left who deletes the disk or removes the finalizer. Removing it by hand before the disk is \
-             deleted leaks the disk, and a driver that is merely being reinstalled looks just like this.",
-    remedy: "A driver counts as absent only when its Lease, pods, workloads, registration and latest acts were all looked \
-             for and not found, for a day, or because --driver-absent says so. Then the finalizer is removed from \
-             volumes that are kept anyway. A bound volume is left alone: this is not what holds it. A released \
-             volume of policy Delete waits for its driver to be reinstalled; one that is being deleted already is \
-             let go only with --accept-leak, and the disk that stays is recorded. --reclaim needs a driver that \
+    title: "A volume carries the finalizer of a csi-provisioner that is absent",
+    danger: "No controller deletes the backend volume or removes the finalizer. Removing it by hand before the \
+             backend volume is deleted leaks it, and a driver that is being reinstalled looks the same.",
+    remedy: "A driver counts as absent only if its Lease, pods, workloads, registration and latest acts were all \
+             checked and not found for a day, or if --driver-absent asserts it. Then the finalizer is removed from \
+             volumes whose policy keeps them. A bound volume is left alone: its claim blocks the deletion. A Released \
+             volume with policy Delete remains until its driver is reinstalled; if it is Terminating, --accept-leak \
+             removes the finalizer, and the backend volume that remains is recorded. --reclaim requires a driver that \
              could delete it.",
     source: "KEP-2644, rollback; external-provisioner controller, deleteVolumeOperation",
     judge: &[Judge::Volume(judge)],
@@ -52,20 +52,20 @@ fn consequence(volume: &Volume) -> (&'static str, &'static str) {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle => (
-            "its provisioner is gone, and nobody removes the finalizer that it left behind",
-            "the object cannot be deleted; the disk is kept either way",
+            "csi-provisioner is absent: no controller removes its finalizer",
+            "the object cannot be deleted; the backend volume is kept in any case",
         ),
         _ if volume.phase == Phase::Bound => (
-            "its provisioner is gone: once its claim is deleted, nobody deletes the disk",
-            "none while it is bound; afterwards the volume hangs",
+            "csi-provisioner is absent: after its claim is deleted, no controller deletes the backend volume",
+            "none while it is bound; after that its deletion is stuck",
         ),
         _ if terminating => (
-            "being deleted, but its provisioner is gone: nobody deletes the disk, and the object hangs",
-            "without the finalizer the object goes, and the disk is leaked",
+            "Terminating, but csi-provisioner is absent: neither the backend volume nor the object is deleted",
+            "after the finalizer is removed the object is deleted, and the backend volume is leaked",
         ),
         _ => (
-            "its provisioner is gone: nobody deletes the disk, which its policy says to delete",
-            "waits for the driver to be reinstalled",
+            "csi-provisioner is absent: the backend volume, which policy Delete should delete, remains",
+            "remains until the driver is reinstalled",
         ),
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, IN_TREE};
-use crate::model::{Finding, Severity, Threshold, Volume};
+use crate::model::{Finding, Phase, Severity, Threshold, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -12,11 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager],
     remedies: &[],
-    title: "An in-tree volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
-    danger: "kube-controller-manager puts its finalizer on every volume that one of its own plugins provisioned. \
-             Where it is missing, the controller manager is too old, has the feature HonorPVReclaimPolicy off, or \
-             does not run, and whoever deletes the volume before its claim leaks the disk.",
-    remedy: "None by hand: switch the feature on, or find out why the controller manager does not act. A finalizer \
+    title: "An in-tree volume with policy Delete lacks the finalizer of kube-controller-manager",
+    danger: "kube-controller-manager adds its finalizer to every volume that one of its own plugins provisioned. If \
+             it is missing, kube-controller-manager is too old, has the feature HonorPVReclaimPolicy off, or is not \
+             running; then deleting the volume before its claim, or before the backend volume is deleted, leaks the \
+             backend volume.",
+    remedy: "None by hand: switch the feature on, or find out why kube-controller-manager does not act. A finalizer \
              that was added by hand would never be removed where the feature is off.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; TestModifyDeletionFinalizers",
     judge: &[Judge::Volume(judge)],
@@ -32,7 +33,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let gate = match facts::always_honors_reclaim_policy(cx) {
-        Some(true) => "always on at this server version: kube-controller-manager should have acted",
+        Some(true) => "always on at this server version; kube-controller-manager should have acted",
         Some(false) => "can be off at this server version",
         None => "<unknown>",
     };
@@ -40,7 +41,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "unprotected by kube-controller-manager: deleted before its claim, the disk is leaked",
+            match volume.phase {
+                Phase::Bound => "lacks the finalizer of kube-controller-manager: deleting it before its claim leaks the backend volume",
+                _ => "lacks the finalizer of kube-controller-manager: deleting the object can leak the backend volume",
+            },
         )
         .aged(age)
         .shows("missing protection", IN_TREE)
@@ -48,6 +52,6 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .shows("feature HonorPVReclaimPolicy", gate)
         .shows_controller(&facts::controller_manager(cx));
     Ok(Some(finding.report_only(
-        "kube-controller-manager adds it, once it runs with HonorPVReclaimPolicy: do not add it by hand",
+        "kube-controller-manager adds it once it runs with HonorPVReclaimPolicy; do not add it by hand",
     )))
 }

@@ -12,15 +12,15 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::VolumeAttachment, Kind::Event],
     remedies: &[&remedies::REMOVE_IN_TREE_FINALIZER],
-    title: "An in-tree volume hangs on a finalizer that its controller manager seems not to know any more",
-    danger: "A kube-controller-manager that was rolled back, or runs with HonorPVReclaimPolicy off, never removes \
-             the finalizer that it set before. Whether the disk still exists cannot be told from the API: it was \
-             deleted if the claim went first, and it was not if the volume went first.",
-    remedy: "A slow deletion leaves the same trace, so nothing is done without --rolled-back, the admin's word that the \
-             feature is off. A volume of policy Retain is then let go; one of policy Delete only with --accept-leak, \
-             since the disk may stay, or with --reclaim, which has it deleted once the object is gone. With that \
-             word, volumes that are not being deleted are reported too: they will hang when they are, and lose the \
-             finalizer where they are named.",
+    title: "kube-controller-manager seems not to remove its finalizer from a Terminating in-tree volume",
+    danger: "A kube-controller-manager that was rolled back, or runs with HonorPVReclaimPolicy off, never removes the \
+             finalizer that it set before. The API does not show whether the backend volume still exists: it was \
+             deleted if the claim was deleted first, and not if the volume was.",
+    remedy: "A slow deletion looks the same, so nothing is done without --rolled-back, which asserts that the feature \
+             is off. Then the finalizer is removed from a volume with policy Retain; with policy Delete only with \
+             --accept-leak, since the backend volume may remain, or with --reclaim, which deletes it after the \
+             object. With --rolled-back, volumes that are not Terminating are reported too: their deletion will be \
+             stuck; the finalizer is removed if they are named.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, downgrade",
     judge: &[Judge::Volume(judge)],
 };
@@ -40,11 +40,11 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "being deleted, but nobody removes its in-tree finalizer; the disk may or may not exist",
+            "Terminating; kube-controller-manager seems not to remove its finalizer; whether the backend volume exists is unknown",
         )
         .aged(Age::stamped(volume.metadata.deleting))
-        .shows("if the volume was deleted before its claim", "the disk still exists")
-        .shows("if the claim was deleted before the volume", "the disk is deleted")
+        .shows("if the volume was deleted before its claim", "the backend volume still exists")
+        .shows("if the claim was deleted before the volume", "the backend volume is deleted")
         .shows("attached by", "<none>")
         .shows("VolumeFailedDelete and VolumeDelete since its deletion", "<none>")
         .shows("server version", facts::server_version(cx));
@@ -57,8 +57,12 @@ fn will_hang(cx: &Cx, volume: &Volume) -> Option<Finding> {
         && facts::always_honors_reclaim_policy(cx) == Some(false)
         && matches!(facts::owner(volume), Owner::InTree(_));
     rolled_back.then(|| {
-        RULE.on_volume(cx, volume, "will hang when it is deleted: nobody removes its finalizer")
-            .severe(Severity::Medium)
-            .shows("server version", facts::server_version(cx))
+        RULE.on_volume(
+            cx,
+            volume,
+            "its deletion will be stuck: kube-controller-manager does not remove its finalizer",
+        )
+        .severe(Severity::Medium)
+        .shows("server version", facts::server_version(cx))
     })
 }

@@ -12,11 +12,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
-    title: "A volume belongs to an in-tree plugin that this Kubernetes no longer has",
-    danger: "Nobody can delete its disk any more, whatever its policy says. With policy Delete the volume becomes \
-             Failed, or hangs while it is being deleted, behind a finalizer that nobody removes.",
-    remedy: "Setting the policy to Retain says what is true, and lets kube-controller-manager remove its finalizer. \
-             The disk has to be deleted at the storage system.",
+    title: "A volume belongs to an in-tree plugin that this Kubernetes version does not have",
+    danger: "No controller can delete its backend volume, whatever its policy is. With policy Delete the volume \
+             becomes Failed, or remains Terminating because no controller removes its finalizer.",
+    remedy: "Setting the policy to Retain makes this explicit, and lets kube-controller-manager remove its finalizer. \
+             Delete the backend volume at the storage system.",
     source: "kubernetes pv_controller.go, findDeletablePlugin",
     judge: &[Judge::Volume(judge)],
 };
@@ -33,15 +33,18 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "its in-tree plugin is no longer part of Kubernetes: nobody can delete its disk",
+            format!(
+                "this Kubernetes version has no plugin {plugin}: no controller can delete the backend volume"
+            ),
         )
         .shows("annotation pv.kubernetes.io/provisioned-by", &*plugin)
         .shows("finalizer kubernetes.io/pv-controller", held)
         .shows("status.message", message)
         .shows("server version", facts::server_version(cx));
     Ok(Some(match volume.reclaim_policy {
-        ReclaimPolicy::Retain => finding
-            .report_only("the policy is Retain already: delete the disk at the storage system"),
+        ReclaimPolicy::Retain => finding.report_only(
+            "policy is Retain already; delete the backend volume at the storage system",
+        ),
         _ => finding.remedied_by(cx, volume, &remedies::RETAIN),
     }))
 }

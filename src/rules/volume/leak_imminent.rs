@@ -12,11 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Leak,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
-    title: "A volume is being deleted before its claim, and nothing protects its backend from being leaked",
-    danger: "When the claim goes, the object goes with it and no controller deletes the disk: it is billed for \
-             ever and no object names it. No finalizer can be added to an object that is being deleted.",
-    remedy: "Setting the policy to Retain is harmless and makes the outcome deliberate. The handle is shown: \
-             write it down. The tool does not delete the object and adds no finalizer by hand.",
+    title: "A volume is Terminating before its claim and lacks the deletion-protection finalizer",
+    danger: "When the claim is deleted, the object is deleted with it and no controller deletes the backend volume: \
+             it is billed and no object references it. No finalizer can be added to a Terminating object.",
+    remedy: "Retain only makes this explicit: the object is still deleted with its claim, the backend volume remains. \
+             Write down the volume handle (`explain pv/NAME`). The tool neither deletes the object nor adds a \
+             finalizer.",
     source: "KEP-2644, motivation; external-provisioner#546",
     judge: &[Judge::Volume(judge)],
 };
@@ -38,13 +39,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let expected = match facts::owner(volume) {
         Owner::Csi(_) => EXTERNAL_PROVISIONER,
         Owner::InTree(_) => IN_TREE,
-        Owner::External(_) | Owner::StaticInTree(_) => "none: its provisioner sets no finalizer",
+        Owner::External(_) | Owner::StaticInTree(_) => "none (its provisioner sets no finalizer)",
     };
     let finding = RULE
         .on_volume(
             cx,
             volume,
-            "deleted before its claim and unprotected: the disk is leaked when the claim goes",
+            "Terminating before its claim, without a deletion-protection finalizer: deleting the claim leaks the backend volume",
         )
         .aged(Age::stamped(volume.metadata.deleting))
         .shows("missing protection", expected)

@@ -14,14 +14,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: SubjectAccessReview],
     remedies: &[],
-    title: "A bound CSI volume with policy Delete lacks the finalizer that keeps its disk from being leaked",
-    danger: "Whoever deletes the volume before its claim leaks the disk: the object goes at once when the claim \
-             does, and the provisioner is never told to delete what it named.",
-    remedy: "None by hand. A csi-provisioner that works adds the finalizer by itself, within a quarter of an \
-             hour: the evidence shows whether it runs, what version it claims to be, and whether it may patch \
-             volumes. One that does not work would take a finalizer added by hand away again, or never. A version \
-             that nobody can tell, such as a digest, counts as able to protect; one that is known to be too old, \
-             or to come with the feature off, is reported once for its driver and not for each volume.",
+    title: "A bound CSI volume with policy Delete lacks the deletion-protection finalizer of csi-provisioner",
+    danger: "If the volume is deleted before its claim, the backend volume is leaked: the object is deleted with the \
+             claim, before csi-provisioner deletes the backend volume.",
+    remedy: "None by hand. A working csi-provisioner adds the finalizer within a quarter of an hour: the evidence \
+             shows whether it is running, which version its image tag claims, and whether it may patch volumes. A \
+             broken one would remove a finalizer that was added by hand, or never remove it. A version that cannot be \
+             told, such as a digest, counts as able to protect; one that is known to be too old, or to have the \
+             feature off, is reported once for its driver and not for each volume.",
     source: "sig-storage-lib-external-provisioner controller.go, handleProtectionFinalizer; external-provisioner changelogs 3.1, 5.0",
     judge: &[Judge::Volume(judge)],
 };
@@ -52,25 +52,25 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let idle = state.scaled_to_zero.as_ref().filter(|_| state.liveness != Liveness::Alive);
     let scaled = idle.map(|it| {
         format!(
-            "the provisioner is scaled to zero: scale {it} up, and it adds the finalizer itself"
+            "{it}, which runs csi-provisioner, is scaled to zero; scale it up, and it adds the finalizer"
         )
     });
     let reason = if denied {
-        "let csi-provisioner patch persistentvolumes: it then adds the finalizer itself"
+        "grant csi-provisioner the verb patch on persistentvolumes; it then adds the finalizer"
     } else if off {
-        "csi-provisioner runs with HonorPVReclaimPolicy switched off: switch it on"
+        "csi-provisioner runs with HonorPVReclaimPolicy off; switch it on"
     } else if let Some(scaled) = &scaled {
         scaled
     } else if state.liveness == Liveness::Alive {
-        "look into the log of csi-provisioner, which should have added it, and upgrade it if it is older than 5.0.2"
+        "read the log of csi-provisioner, which should have added it, and upgrade it if it is older than 5.0.2"
     } else {
-        "see that csi-provisioner runs: it then adds the finalizer itself"
+        "make sure that csi-provisioner is running; it then adds the finalizer"
     };
     let mut finding = RULE
         .on_volume(
             cx,
             volume,
-            "bound with policy Delete but unprotected: deleted before its claim, the disk is leaked",
+            "lacks the deletion-protection finalizer: deleting it before its claim leaks the backend volume",
         )
         .aged(age)
         .shows("missing protection", EXTERNAL_PROVISIONER);
@@ -102,7 +102,7 @@ fn describe(cx: &Cx, claimed: &ClaimedVersion) -> String {
     let patch = match facts::may_patch_volumes(cx, claimed) {
         Ok(Some(true)) => "may patch volumes",
         Ok(Some(false)) => "may not patch volumes",
-        Ok(None) | Err(_) => "whether it may patch volumes is not known",
+        Ok(None) | Err(_) => "unknown whether it may patch volumes",
     };
     format!("{}, {gate}, {patch}", claimed.image)
 }

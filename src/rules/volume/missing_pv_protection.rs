@@ -13,11 +13,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![manager],
     remedies: &[&remedies::ADD_PROTECTION],
-    title: "A volume lacks the finalizer that keeps the object while a claim is bound to it",
+    title: "A volume lacks the finalizer kubernetes.io/pv-protection",
     danger: "Every volume gets it when it is created. Without it a bound volume can be deleted at once: its claim \
-             is lost, and the only record of the disk with it.",
-    remedy: "kube-controller-manager adds it by itself, so the question is whether that runs. It is added to \
-             a volume that is named; if the controller manager is gone, deleting the volume will then hang.",
+             becomes Lost, and the only record of the backend volume is deleted.",
+    remedy: "kube-controller-manager adds it, so check whether it is running. The tool adds it to a volume that is \
+             named; if kube-controller-manager is absent, a later deletion of the volume will be stuck.",
     source: "kubernetes pv_protection_controller.go",
     judge: &[Judge::Volume(judge)],
 };
@@ -34,7 +34,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "the object can be deleted while it is bound, and its claim would be lost",
+            "lacks finalizer kubernetes.io/pv-protection, which blocks deletion while a claim is bound",
         )
         .aged(age)
         .shows("missing protection", PV_PROTECTION)

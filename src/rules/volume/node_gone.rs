@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Finding, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase, Severity, Text, Volume,
+    Finding, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy, Severity, Text,
+    Volume,
 };
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -13,12 +14,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::Pod, Kind::Node, Kind::VolumeAttachment],
     remedies: &[],
-    title: "A volume can be reached from certain nodes only, and none of them exists",
-    danger: "Pods that use it can never start. A volume on a disk of one machine went with that machine, or \
-             comes back with it. Nobody can delete it either: a provisioner that runs on every node serves \
-             only the volumes of its own node.",
-    remedy: "The tool changes nothing, and refuses to reclaim such a volume. Bring a node with these labels \
-             back, or delete the claim and the object knowing that the data is gone or has to be removed by hand.",
+    title: "No node matches the node affinity of a volume",
+    danger: "Pods that use it cannot start. The data of a volume on a disk of one machine is lost with that machine, \
+             or returns with it. A provisioner that runs on every node serves only the volumes of its own node, and \
+             cannot delete it either.",
+    remedy: "The tool changes nothing, and refuses to reclaim such a volume. Bring back a node with these labels. If \
+             the machine is permanently gone, set the policy to Retain and delete the claim and the object: with \
+             policy Delete the finalizer of a provisioner blocks the deletion. The machine may return with the data, \
+             which then has to be deleted by hand.",
     source: "external-provisioner, csiProvisioner.Delete with --node-deployment",
     judge: &[Judge::Volume(judge)],
 };
@@ -31,19 +34,51 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !facts::node_gone(cx, volume)? {
         return Ok(None);
     }
-    let summary = match volume.phase {
-        Phase::Bound => "no node is left that can reach it: pods of its claim cannot start",
-        _ => "no node is left that can reach it: nobody can reclaim it",
+    let per_node = facts::names_hosts(affinity);
+    let needed = describe(affinity);
+    let summary = match (&volume.phase, per_node) {
+        (Phase::Bound, _) => {
+            format!("no node matches its node affinity ({needed}): pods of its claim cannot start")
+        }
+        (_, true) => {
+            format!(
+                "no node matches its node affinity ({needed}): a per-node provisioner cannot reclaim it"
+            )
+        }
+        (_, false) => format!("no node matches its node affinity ({needed})"),
     };
     let mut finding =
-        RULE.on_volume(cx, volume, summary).shows("spec.nodeAffinity.required", describe(affinity));
+        RULE.on_volume(cx, volume, summary).shows("spec.nodeAffinity.required", needed);
     let nodes = last_nodes(cx, volume);
     if !nodes.is_empty() {
         finding = finding.shows("last node", nodes.join(", "));
     }
-    Ok(Some(finding.report_only(
-        "bring a node with these labels back, or remove the disk by hand where it is",
-    )))
+    Ok(Some(finding.report_only(advice(volume, per_node))))
+}
+
+/// What to do about a volume that no node can reach.
+fn advice(volume: &Volume, per_node: bool) -> String {
+    let object = volume.object();
+    let mut steps = vec!["bring back a node with these labels"];
+    let retain = format!("`kubectl storage retain {object}`");
+    let last = "delete the PersistentVolume";
+    if !per_node {
+        return "bring back, or add, a node with these labels".to_owned();
+    }
+    steps.push("or, if the machine is permanently gone and its data is not needed,");
+    let kept = volume.reclaim_policy == ReclaimPolicy::Retain;
+    if !kept {
+        steps.push(&retain);
+        steps.push("(otherwise the finalizer of the provisioner blocks the deletion),");
+    }
+    if volume.phase == Phase::Bound {
+        steps.push("delete the pods and the claim,");
+    }
+    if !kept || volume.phase == Phase::Bound {
+        steps.push("and");
+    }
+    steps.push(last);
+    format!("{}; the machine may return with the data", steps.join(" "))
 }
 
 /// Returns the nodes that attachments and pods still reference.
@@ -67,7 +102,7 @@ fn describe(affinity: &NodeAffinity) -> String {
 
 fn describe_term(term: &NodeTerm) -> String {
     let parts: Vec<_> = term.labels.iter().chain(&term.fields).map(describe_requirement).collect();
-    if parts.is_empty() { "no node at all".to_owned() } else { parts.join(" and ") }
+    if parts.is_empty() { "no node".to_owned() } else { parts.join(" and ") }
 }
 
 fn describe_requirement(requirement: &NodeRequirement) -> String {
@@ -118,7 +153,7 @@ mod tests {
                 )],
                 "ssd and no old and cores Gt 4",
             ),
-            (vec![term(vec![], vec![])], "no node at all"),
+            (vec![term(vec![], vec![])], "no node"),
         ] {
             assert_eq!(describe(&NodeAffinity { terms: terms.into() }), text);
         }

@@ -15,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
     needs: facts::needs![manager],
     remedies: &[],
     title: "A new volume has been Pending for longer than the threshold",
-    danger: "A volume is Pending only until the volume controller sees it for the first time, which takes \
-             seconds. While it does not, no claim can bind, no claim is released, and nothing is deleted.",
-    remedy: "The tool changes nothing: look at kube-controller-manager. Creation counts as the beginning here, \
+    danger: "A volume is Pending only until the volume controller sees it for the first time, which takes seconds. \
+             Until then no claim can bind it, no claim is released, and nothing is deleted.",
+    remedy: "The tool changes nothing: check kube-controller-manager. The creation counts as the beginning here, \
              since a volume is never Pending again later.",
     source: "KEP-3762, story 2; persistentvolume strategy, PrepareForCreate",
     judge: &[Judge::Volume(judge)],
@@ -39,7 +39,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "still Pending: kube-controller-manager has not looked at it since it was made",
+            "still Pending: kube-controller-manager has not processed it since it was created",
         )
         .aged(age)
         .shows("metadata.creationTimestamp", time(volume.metadata.created))
@@ -49,6 +49,6 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         finding = finding.shows("last error", said);
     }
     Ok(Some(finding.report_only(
-        "its volume controller does not work: look at the Lease and the log of kube-controller-manager",
+        "the volume controller does not act; check the Lease and the log of kube-controller-manager",
     )))
 }

@@ -13,9 +13,9 @@ pub(super) static RULE: Rule = Rule {
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
     title: "A volume has the deprecated reclaim policy Recycle",
-    danger: "When the claim goes, a pod deletes every file and the volume is offered to the next claim. \
-             Only hostPath and NFS volumes were ever recycled; everything else ends up Failed.",
-    remedy: "Setting the policy to Retain keeps the files when the claim goes.",
+    danger: "When the claim is deleted, a pod deletes every file, and then any claim can bind the volume. Only \
+             hostPath and NFS volumes are recycled; others become Failed.",
+    remedy: "Setting the policy to Retain keeps the files when the claim is deleted.",
     source: "pv_controller.go, recycleVolumeOperation; Kubernetes documentation on reclaim policies",
     judge: &[Judge::Volume(judge)],
 };
@@ -29,7 +29,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "its policy Recycle is deprecated, and deletes all files when the claim goes",
+            "policy Recycle is deprecated, and deletes all files when the claim is deleted",
         )
         .shows("plugin", facts::owner(volume).name().to_string());
     Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))

@@ -10,11 +10,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[],
-    title: "A claim asks by name for a volume that belongs to another claim, or to none",
-    danger: "Somebody is about to use this volume, or believes that they do. Reclaiming it would take it away \
-             from under them; handing it over shows them the data of the claim before.",
-    remedy: "Reclaiming such a volume is refused. Whether the claim may have it is for its owner to decide; \
-             the volume then has to be reserved for that claim.",
+    title: "A claim references by name a volume that is bound to another claim, or to none",
+    danger: "A user is about to use this volume, or believes to use it. Reclaiming it would destroy what that claim \
+             is waiting for; binding it to that claim shows the data of the earlier claim.",
+    remedy: "Reclaiming such a volume is refused. Its owner decides whether the claim may have it; then the volume \
+             has to be reserved for that claim.",
     source: "pv_controller.go, syncUnboundClaim and bind",
     judge: &[Judge::Volume(judge)],
 };
@@ -29,7 +29,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mut finding = RULE.on_volume(
         cx,
         volume,
-        "a claim asks for it by name, but the volume does not belong to that claim",
+        "a claim references it by name, but the volume is not bound to that claim",
     );
     for claim in &strangers {
         let object = claim.object();
@@ -41,9 +41,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             .relates([object]);
     }
     let reason = if first.phase == ClaimPhase::Pending {
-        "if that claim may have the data, reserve the volume for it; else correct the claim"
+        "if that claim may have the data, reserve the volume for it; otherwise correct the claim"
     } else {
-        "find out which of the two is right: the claim's spec.volumeName, or the volume's claimRef"
+        "find out which is right, the claim's spec.volumeName or the volume's spec.claimRef"
     };
     Ok(Some(finding.report_only(reason)))
 }

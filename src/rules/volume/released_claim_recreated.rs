@@ -15,13 +15,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RESERVE],
-    title: "A volume belonged to a claim that was deleted and created again under the same name",
-    danger: "The new claim looks like the old one, so people believe that it holds the old data. It does not: \
-             it never binds this volume again, and gets another one, usually an empty one. Whoever then \
-             tidies up the Released volume destroys the only copy.",
-    remedy: "Reserving the volume lets the claim of that name bind it, as long as that claim is not bound to \
-             another volume; otherwise the claim has to be made again with spec.volumeName. Reclaiming such a \
-             volume needs the admin's word that the new claim does not need its data.",
+    title: "A volume was bound to a claim that was deleted and recreated under the same name",
+    danger: "The new claim looks like the old one, so its users believe that it has the old data. It does not: it \
+             cannot bind this volume again, and gets another one, usually an empty one. Reclaiming the Released \
+             volume then destroys the only copy.",
+    remedy: "Reserving the volume lets the claim of that name bind it, as long as that claim is not bound to another \
+             volume; otherwise recreate the claim with spec.volumeName. Reclaiming such a volume requires \
+             --include-recreated, which asserts that the new claim does not need its data.",
     source: "pv_controller.go, isVolumeReleased and syncVolume",
     judge: &[Judge::Volume(judge)],
 };
@@ -36,9 +36,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let released = volume.phase == Phase::Released;
     let summary = if released {
-        "its claim was deleted and created again: the new claim does not have this volume's data"
+        "its claim was recreated: the new claim does not have the data of this volume"
     } else {
-        "bound to a claim that was deleted and created again: it does not have this volume's data"
+        "Bound to a claim that was recreated: the new claim does not have the data of this volume"
     };
     let object = claim.object();
     let finding = RULE
@@ -56,8 +56,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let resync = cx.settings().thresholds.get(Threshold::Resync);
     let noticed_late = claim.metadata.created.is_some_and(|created| cx.passed(created, resync));
     Ok(Some(finding.report_only(if noticed_late {
-        "the volume controller should have released it long ago: is kube-controller-manager running"
+        "the volume controller should have released it long ago; check whether kube-controller-manager is running"
     } else {
-        "the volume controller releases it shortly; then decide whose data is wanted"
+        "the volume controller releases it shortly; then decide whose data is needed"
     })))
 }

@@ -1,7 +1,7 @@
 //! F05: a Released volume with policy Delete is not reclaimed.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, FAILED_DELETE, Obstacle, Owner};
+use crate::facts::{self, FAILED_DELETE, Owner};
 use crate::model::{
     Attachment, Finding, Liveness, ManagedField, Phase, ReclaimPolicy, Severity, Threshold, Volume,
 };
@@ -14,12 +14,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
-    title: "A Released volume should be deleted, and nobody deletes it",
-    danger: "The disk is billed while everybody believes that it is gone. The deletion is only waiting: it \
-             happens the moment its cause is fixed, however much later that is. Deleting the object by hand \
-             instead makes the disk a leak that nothing names any more.",
-    remedy: "Fix the cause that is shown. Setting the policy to Retain stops the deletion; it does not undo \
-             it, since the backend may be half gone already. The tool never deletes the object.",
+    title: "A Released volume with policy Delete is not reclaimed",
+    danger: "The backend volume may still exist and be billed. Its deletion resumes as soon as the cause is fixed, \
+             even months later. Deleting the object by hand can leak it.",
+    remedy: "Fix the cause that is shown. Setting the policy to Retain stops the deletion but does not revert it; the \
+             backend volume may be partly deleted already. The tool never deletes the object.",
     source: "external-provisioner controller, shouldDelete",
     judge: &[Judge::Volume(judge)],
 };
@@ -29,28 +28,19 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let waits = volume.phase == Phase::Released
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && volume.metadata.deleting.is_none();
-    let age = facts::phase_age(cx, volume);
+    let age = facts::released_age(cx, volume);
     if !waits || !cx.older_than(&age, Threshold::Stuck) || policy_is_new(cx, volume) {
         return Ok(None);
     }
-    let alive = runs(cx, volume);
-    let (brief, reason) = match facts::obstacle(cx, volume) {
-        Ok(Some(obstacle @ Obstacle::AttemptFailed(_))) if alive => {
-            (obstacle.brief(), format!("{}; {}", obstacle.describe(), facts::ALIVE_AND_STUCK))
-        }
-        Ok(Some(obstacle)) => (obstacle.brief(), obstacle.describe()),
-        Ok(None) if alive => {
-            ("its controller is running and stuck", facts::ALIVE_AND_STUCK.to_owned())
-        }
-        Ok(None) => ("nothing tells why", "nothing that was seen explains it".to_owned()),
-        Err(unseen) => ("why was not seen", format!("not seen: {}", unseen.reason)),
-    };
+    let cause = facts::stuck_deletion(cx, volume, runs(cx, volume));
+    let summary = format!("Released with policy Delete, but not reclaimed: {}", cause.brief);
     let failure = facts::last_event(cx, volume, &[FAILED_DELETE]).ok().flatten();
-    let mut summary = format!("Released with policy Delete, but not reclaimed: {brief}");
-    if let Some(series) = &failure {
-        summary = format!("{summary} ({})", series.brief());
-    }
-    let mut finding = RULE.on_volume(cx, volume, summary).aged(age).shows("reason", reason);
+    let mut finding = RULE
+        .on_volume(cx, volume, summary)
+        .aged(age)
+        .shows("reason", cause.because)
+        .shows("what helps", &*cause.helps)
+        .shows_event("last VolumeFailedDelete", failure.as_ref());
     let owner = facts::owner(volume);
     match &owner {
         Owner::Csi(driver) => {
@@ -67,10 +57,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if let Ok(attachments) = cx.attachments_of(volume.name()) {
         finding = finding.relates(attachments.into_iter().map(Attachment::object));
     }
-    if let Some(series) = failure {
-        finding = finding.shows("last VolumeFailedDelete", series.describe());
-    }
-    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)))
+    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN).or_rather(&cause.helps)))
 }
 
 /// Whether the controller that should delete it is running.

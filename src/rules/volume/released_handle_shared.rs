@@ -1,8 +1,8 @@
 //! F07: an Available, Released or Failed volume references the backend volume of another volume.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
-use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
+use crate::facts::{self, SharedStorage};
+use crate::model::{Finding, Kind, Phase, Severity, Volume};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -15,12 +15,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
-    title: "A volume that nobody uses names the backend volume of another one",
-    danger: "It looks like a leftover, so somebody will reclaim it: that deletes the disk under the other \
-             volume. If it is Available, somebody will bind it, and two claims write to one disk.",
-    remedy: "Setting the policy to Retain keeps its provisioner from deleting the disk. The tool reclaims \
-             neither of them. Once it is clear which object is the right one, the other object can be dropped \
-             while its policy is Retain, which keeps the disk.",
+    title: "An unbound volume references the backend volume of another PersistentVolume",
+    danger: "It looks unused, so it may be reclaimed: that deletes the backend volume of the other one, too. If it is \
+             Available, a claim can bind it, and two claims then write to one disk.",
+    remedy: "Setting the policy of every member to Retain prevents that a provisioner deletes the backend volume. The \
+             tool reclaims none of them. Once it is clear which object is the right one, the other one can be deleted \
+             while its policy is Retain, which keeps the backend volume.",
     source: "CSI spec, Volume.volume_id; csi-translation-lib",
     judge: &[Judge::Volume(judge)],
 };
@@ -34,12 +34,23 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if others.is_empty() {
         return Ok(None);
     }
+    let shared = SharedStorage::of(volume, &others);
+    let phase = &volume.phase;
+    let summary = match shared {
+        SharedStorage::Perishable => format!(
+            "{phase}; another PersistentVolume references the same backend volume: reclaiming {} can destroy both",
+            if facts::may_destroy(volume) { "this one" } else { "the other one" }
+        ),
+        SharedStorage::Device => format!(
+            "{phase}; another PersistentVolume references the same backend volume; all have policy Retain"
+        ),
+        SharedStorage::FileSystem => {
+            format!("{phase}; another PersistentVolume shares its storage; all have policy Retain")
+        }
+    };
     let mut finding = RULE
-        .on_volume(
-            cx,
-            volume,
-            "not in use, and another volume names the same disk: reclaiming this one destroys both",
-        )
+        .on_volume(cx, volume, summary)
+        .severe(shared.severity())
         .aged(facts::state_age(cx, volume));
     for (other, overlap) in others.iter().take(SHOWN) {
         let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
@@ -48,14 +59,14 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             .shows_of(&other.object(), facts::lies(overlap), state)
             .relates([other.object()]);
     }
-    if volume.reclaim_policy == ReclaimPolicy::Delete {
+    if facts::may_destroy(volume) {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
     }
-    let deletes = others.iter().find(|(other, _)| other.reclaim_policy == ReclaimPolicy::Delete);
+    let deletes = others.iter().find(|(other, _)| facts::may_destroy(other));
     Ok(Some(finding.report_only(match deletes {
         Some((other, _)) => {
-            format!("set the policy of {} to Retain before anything else", other.object())
+            format!("`kubectl storage retain {}` before anything else", other.object())
         }
-        None => "all of them are retained: decide which object is the right one".to_owned(),
+        None => "all have policy Retain; decide which object is the right one".to_owned(),
     })))
 }

@@ -15,14 +15,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[&remedies::RECLAIM],
-    title: "A Released volume has been kept by its Retain policy for longer than the threshold",
-    danger: "The claim is gone, the disk is not: it is billed for ever, and nobody looks at it any more. \
-             Deleting the PersistentVolume object instead of reclaiming it makes that permanent, since the \
-             only record of the disk goes with it.",
-    remedy: "Reclaiming sets the policy to Delete and waits until the volume's own provisioner has deleted \
-             the backend volume and the object. It is refused unless the claim is gone, no pod, node, attachment, \
-             snapshot or other volume has to do with it, its age can be trusted, and its provisioner is at work. \
-             The object itself is never deleted by the tool.",
+    title: "A volume with policy Retain has been Released for longer than the threshold",
+    danger: "The claim does not exist, the backend volume does: it is billed until you reclaim it. Deleting the \
+             PersistentVolume object instead leaves the backend volume behind, without its only record.",
+    remedy: "Reclaiming sets the policy to Delete and waits until the volume's own provisioner has deleted the \
+             backend volume and the object. It is refused unless the claim does not exist, no pod, node, attachment, \
+             snapshot or other volume references it, its age can be trusted, and its provisioner is running. The tool \
+             never deletes the object itself.",
     source: "KEP-3762 (lastPhaseTransitionTime); KEP-2644; external-provisioner controller, shouldDelete",
     judge: &[Judge::Volume(judge)],
 };
@@ -43,13 +42,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             format!("another claim has its name, uid {}", shown_uid(claim.metadata.uid.as_ref()))
         }
         ClaimState::Live(_) => "bound to another volume".to_owned(),
-        ClaimState::None | ClaimState::Reserved | ClaimState::Absent => "gone".to_owned(),
+        ClaimState::None | ClaimState::Reserved | ClaimState::Absent => "does not exist".to_owned(),
     };
     let mut finding = RULE
         .on_volume(
             cx,
             volume,
-            "its claim is gone, Retain keeps the disk, and nobody has reclaimed it",
+            "no longer bound to a claim; policy Retain keeps the backend volume until you reclaim it",
         )
         .aged(age)
         .shows("claim", claim);

@@ -12,13 +12,13 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent],
     remedies: &[],
-    title: "A snapshot depends on a volume whose claim is gone",
-    danger: "Deleting a volume while a snapshot of it is being taken ruins the snapshot. With some drivers \
-             finished snapshots are destroyed with their volume, while their VolumeSnapshot still says that it is \
-             ready; other drivers do not delete a volume that has snapshots, and it stays Released.",
-    remedy: "Reclaiming is refused while a snapshot is being taken or restored. Where snapshots die with the volume, \
-             or may, it is refused without --destroy-snapshots; where they keep the driver from deleting it, they \
-             must be deleted first. `kubectl storage explain driver/NAME` says what this driver does.",
+    title: "Snapshots depend on a volume whose claim does not exist",
+    danger: "Deleting a volume while a snapshot of it is being taken ruins the snapshot. Some drivers destroy \
+             finished snapshots with their volume, while the VolumeSnapshot still says that it is ready; other \
+             drivers do not delete a volume that has snapshots, and it remains Released.",
+    remedy: "Reclaiming is refused while a snapshot is being taken or restored. If snapshots are, or may be, \
+             destroyed with the volume, it is refused without --destroy-snapshots; if they prevent its deletion, \
+             delete them first. `kubectl storage explain driver/NAME` says what this driver does.",
     source: "CSI spec, DeleteVolume; external-snapshotter VolumeSnapshotContent",
     judge: &[Judge::Volume(judge)],
 };
@@ -39,19 +39,19 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let (severity, summary, reason) = if in_progress {
         (
             Severity::High,
-            "a snapshot of it is being taken: deleting it now would ruin the snapshot",
-            "wait until the snapshot is ready to use; reclaiming is refused until then".to_owned(),
+            "a snapshot of it is being taken: deleting the volume now would ruin the snapshot",
+            "wait until the snapshot is ready to use; if it never becomes ready, delete the VolumeSnapshot; reclaiming is refused until then".to_owned(),
         )
     } else if fates.contains(&Fate::Dies) {
         (
             Severity::High,
-            "its snapshots are destroyed with it",
+            "deleting it destroys its snapshots",
             format!("{}; gc refuses without --destroy-snapshots", known.note),
         )
     } else if fates.contains(&Fate::Unknown) {
         (
             Severity::Medium,
-            "its snapshots may be destroyed with it",
+            "deleting it may destroy its snapshots",
             format!("{}; gc refuses without --destroy-snapshots", known.note),
         )
     } else if fates.contains(&Fate::Blocks) {
@@ -61,7 +61,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             format!("{}; delete the snapshots first", known.note),
         )
     } else {
-        (Severity::Info, "snapshots were taken of it, and do not need it", known.note.to_owned())
+        (Severity::Info, "it has snapshots, which do not depend on it", known.note.to_owned())
     };
     let mut finding =
         RULE.on_volume(cx, volume, summary).severe(severity).aged(facts::state_age(cx, volume));

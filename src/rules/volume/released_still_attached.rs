@@ -2,21 +2,20 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Finding, Kind, Phase, PodUse, Severity, Volume};
+use crate::model::{Age, Attachment, Finding, Phase, PodUse, Severity, Threshold, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-still-attached",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolume, Kind::Pod, Kind::VolumeAttachment],
+    needs: facts::needs![controller: Node, VolumeAttachment],
     remedies: &[],
-    title: "A volume whose claim is gone still has an attachment to a node",
-    danger: "The node may have the file system mounted and may go on writing. Some drivers delete a disk without \
-             looking whether it is attached. Whether an attachment says attached or not proves nothing: it is \
-             a record of the last attempt.",
-    remedy: "The tool changes nothing here: attachments go once no pod uses the volume and its driver has \
-             detached it. Reclaiming the volume is refused until then.",
+    title: "A volume whose claim was deleted is still attached to a node",
+    danger: "The node may have the file system mounted and may continue to write. Some drivers delete a backend \
+             volume although it is attached. status.attached proves nothing: it records the last attempt.",
+    remedy: "The tool changes nothing here: an attachment is deleted after no pod uses the volume and its driver has \
+             detached it, which normally takes seconds. Reclaiming the volume is refused until then.",
     source: "external-provisioner canDeleteVolume; external-attacher csi_handler.go",
     judge: &[Judge::Volume(judge)],
 };
@@ -26,14 +25,14 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let attachments = cx.attachments_of(volume.name())?;
-    if attachments.is_empty() {
+    if attachments.is_empty() || is_detaching(cx, volume, &attachments) {
         return Ok(None);
     }
     let mut finding = RULE
         .on_volume(
             cx,
             volume,
-            "its claim is gone, but an attachment still names it: a node may have it mounted",
+            "its claim does not exist, but it is still attached: a node may have it mounted",
         )
         .aged(facts::state_age(cx, volume));
     for attachment in &attachments {
@@ -53,12 +52,22 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         attachments.iter().any(|attachment| pod.node.as_ref() == Some(&attachment.node))
     };
     let pods: Vec<_> = pods.into_iter().flatten().filter(on_its_node).map(PodUse::object).collect();
-    let reason = match (pods.first(), attachments.iter().all(|it| it.metadata.deleting.is_some())) {
-        (Some(pod), _) => {
-            format!("{pod} names its claim on that node: it goes on until the pod ends")
-        }
-        (None, true) => "it is being detached; its driver has to finish that".to_owned(),
-        (None, false) => "the attach/detach controller has to remove the attachment".to_owned(),
+    let reason = if let Some(pod) = pods.first() {
+        format!("{pod} uses its claim on that node; delete the pod if it is not needed")
+    } else {
+        let failing = attachments.iter().find(|it| it.detach_error.is_some());
+        let attachment = failing.or(attachments.first());
+        attachment.map_or_else(String::new, |it| facts::how_to_detach(cx, it))
     };
     Ok(Some(finding.relates(pods).report_only(reason)))
+}
+
+/// Whether it may be what every detachment looks like for a moment: the volume is known to have
+/// been released lately, and no attachment has been Terminating for longer.
+fn is_detaching(cx: &Cx, volume: &Volume, attachments: &[&Attachment]) -> bool {
+    let released = facts::phase_age(cx, volume);
+    let since = attachments.iter().filter_map(|it| it.metadata.deleting).min();
+    released.since.is_some()
+        && !cx.older_than(&released, Threshold::Detach)
+        && !cx.older_than(&Age::stamped(since), Threshold::Detach)
 }

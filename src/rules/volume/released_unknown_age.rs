@@ -12,12 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RECLAIM],
-    title: "A Released volume does not tell since when it has been Released",
-    danger: "Tools that take the creation time for an age destroy volumes that were released a minute ago. \
-             A volume has no age when its phase has not changed since the server learned to record it, when \
-             the record was removed, or when managedFields were stripped.",
-    remedy: "Nothing by default. Reclaiming needs the admin's word that the age does not matter, for each volume, \
-             after the same checks as for volumes of a known age. Creation time is shown, never used.",
+    title: "A volume has been Released for an unknown time",
+    danger: "Tools that use the creation time as age destroy volumes that were released a minute ago. The age is \
+             unknown if the phase has not changed since the server learned to record it, if the record was removed, \
+             or if managedFields were stripped.",
+    remedy: "None by default. Reclaiming requires --include-unknown-age, which asserts that the age does not matter, \
+             after the same checks as for volumes of a known age. The creation time is shown, never used.",
     source: "KEP-3762, notes on enabling the feature; apimachinery ManagedFieldsEntry",
     judge: &[Judge::Volume(judge)],
 };
@@ -34,7 +34,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let version =
         cx.server().and_then(|server| server.git_version.as_deref()).unwrap_or("<unknown>");
     let finding = RULE
-        .on_volume(cx, volume, "Released, but nothing tells since when; its creation is not an age")
+        .on_volume(cx, volume, "Released at an unknown time; the creation time is not used as age")
         .aged(age)
         .shows("server version", version)
         .shows("metadata.creationTimestamp (not an age)", time(volume.metadata.created));

@@ -13,12 +13,12 @@ pub(super) static RULE: Rule = Rule {
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
     title: "An in-tree volume that is not migrated carries the finalizer of csi-provisioner",
-    danger: "It was left behind when a migration to CSI was taken back. No csi-provisioner serves the volume, so \
-             none removes it, and the object can never be deleted.",
-    remedy: "A kube-controller-manager that honours the reclaim policy, as every one does from 1.33 on, replaces it \
-             by its own finalizer: nothing is done while that can be so. Where the admin says that it does \
-             not, with --rolled-back, it is removed, if the policy is Retain or the finalizer of the controller \
-             manager is there too.",
+    danger: "It remains from a migration to CSI that was reverted. No csi-provisioner serves the volume, so none \
+             removes the finalizer, and the object can never be deleted.",
+    remedy: "A kube-controller-manager that honors the reclaim policy, as every one does from 1.33 on, replaces it by \
+             its own finalizer: nothing is done while that is possible. With --rolled-back, which asserts that it \
+             does not, the finalizer is removed if the policy is Retain or the finalizer of kube-controller-manager \
+             is present too.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; KEP-2644, version skew",
     judge: &[Judge::Volume(judge)],
 };
@@ -33,7 +33,11 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let held = if volume.metadata.has_finalizer(IN_TREE) { "present" } else { "absent" };
     let finding = RULE
-        .on_volume(cx, volume, "in-tree, yet it carries the finalizer of a CSI provisioner")
+        .on_volume(
+            cx,
+            volume,
+            "in-tree volume with the finalizer of csi-provisioner, which does not serve it",
+        )
         .aged(age)
         .shows("annotation pv.kubernetes.io/provisioned-by", &*plugin)
         .shows("finalizer kubernetes.io/pv-controller", held)

@@ -12,12 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller],
     remedies: &[&remedies::REMOVE_EXTERNAL_FINALIZER],
-    title: "A volume that is to be kept still carries the finalizer of a provisioner that would delete it",
-    danger: "The provisioner takes its finalizer away when the policy no longer says Delete. Where it stays, the \
-             provisioner is gone or does not work, and the volume object can never be deleted.",
-    remedy: "While the provisioner runs, or may come back, nothing: it removes the finalizer itself, and the \
-             question is why it does not. Once it is proven absent, the one finalizer is removed; the disk is not \
-             touched, since the policy keeps it.",
+    title: "A volume whose policy keeps it still carries the finalizer of csi-provisioner",
+    danger: "csi-provisioner removes its finalizer when the policy is no longer Delete. If it remains, \
+             csi-provisioner is absent or does not work, and the volume object can never be deleted.",
+    remedy: "While csi-provisioner is running, or may return, none: it removes the finalizer itself; find out why it \
+             does not. Once it is proven absent, that one finalizer is removed; the backend volume is not touched, \
+             since the policy keeps it.",
     source: "sig-storage-lib-external-provisioner controller.go, handleProtectionFinalizer",
     judge: &[Judge::Volume(judge)],
 };
@@ -36,7 +36,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "kept by its policy, yet the finalizer of a provisioner that would delete it is still there",
+            "its policy keeps it, but the finalizer of csi-provisioner was not removed and blocks its deletion",
         )
         .aged(age)
         .shows_manager(&volume.metadata, &ManagedField::ReclaimPolicy, "managers of the policy")

@@ -12,13 +12,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::REMOVE_IN_TREE_FINALIZER],
-    title: "A volume that is CSI, or was migrated to it, carries the finalizer of an in-tree plugin",
-    danger: "kube-controller-manager removes its finalizer from volumes whose in-tree plugin was migrated, if it is \
-             not too old. On a volume that was CSI from the beginning nobody ever does, and the object can never \
-             be deleted.",
-    remedy: "The one finalizer is removed, unless the volume is being deleted, its policy does not keep the disk, \
-             and the finalizer of csi-provisioner is missing: then it is the last thing that keeps the only record \
-             of the disk, and goes only with --accept-leak, or with --reclaim, which has the disk deleted afterwards.",
+    title: "A CSI volume, or one migrated to CSI, carries the finalizer of an in-tree plugin",
+    danger: "kube-controller-manager removes its finalizer from volumes whose in-tree plugin was migrated, unless it \
+             is too old. From a volume that was always CSI no controller removes it, and the object can never be \
+             deleted.",
+    remedy: "That one finalizer is removed, unless the volume is Terminating, its policy does not keep the backend \
+             volume, and the finalizer of csi-provisioner is missing: then it is the last finalizer that keeps the \
+             only record of the backend volume, and is removed only with --accept-leak, or with --reclaim, which \
+             deletes the backend volume afterwards.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers",
     judge: &[Judge::Volume(judge)],
 };
@@ -26,15 +27,13 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let age = facts::policy_age(cx, volume);
-    if !facts::in_tree_finalizer_is_stale(volume) || !cx.older_than(&age, Threshold::Finalizer) {
+    let may_be_in_tree = facts::unmigrated(volume, cx.server()).is_some();
+    let stale = facts::in_tree_finalizer_is_stale(volume) && !may_be_in_tree;
+    if !stale || !cx.older_than(&age, Threshold::Finalizer) {
         return Ok(None);
     }
     let finding = RULE
-        .on_volume(
-            cx,
-            volume,
-            "carries the finalizer of an in-tree plugin that has nothing to do with it any more",
-        )
+        .on_volume(cx, volume, "carries the finalizer of an in-tree plugin that does not serve it")
         .aged(age)
         .shows(
             "annotation pv.kubernetes.io/provisioned-by",

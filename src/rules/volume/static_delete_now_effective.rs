@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Finding, ReclaimPolicy, Severity, Volume, VolumeSource};
+use crate::model::{Finding, Phase, ReclaimPolicy, Severity, Volume, VolumeSource};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -12,11 +12,12 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::Data,
     needs: facts::needs![versions: PersistentVolume],
     remedies: &[&remedies::RETAIN],
-    title: "A volume made by hand has the policy Delete, and its provisioner now obeys it",
-    danger: "csi-provisioner left volumes alone that it had not made itself, until 3.5. Since then it deletes \
-             the disk behind such a volume when the claim goes, which is not what those expect who wrote the \
-             volume before an upgrade, or whose template says Delete.",
-    remedy: "Setting the policy to Retain keeps the disk. Leave it if the disk is meant to go with its claim.",
+    title: "A statically provisioned volume has policy Delete, and its csi-provisioner applies it",
+    danger: "Until 3.5 csi-provisioner ignored volumes that it had not provisioned. Since then it deletes the backend \
+             volume of such a volume after the claim is deleted. Whoever wrote the volume before an upgrade, or from \
+             a template that says Delete, does not expect that.",
+    remedy: "Setting the policy to Retain keeps the backend volume. Leave the policy if the backend volume is meant \
+             to be deleted with its claim.",
     source: "external-provisioner#1235; sig-storage-lib-external-provisioner v9, shouldDelete",
     judge: &[Judge::Volume(judge)],
 };
@@ -25,7 +26,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let VolumeSource::Csi { driver, provisioner_identity: false, .. } = &volume.source else {
         return Ok(None);
     };
-    if volume.is_dynamic() || volume.reclaim_policy != ReclaimPolicy::Delete {
+    // Once its claim is deleted, other findings say what happens.
+    let decided = matches!(volume.phase, Phase::Released | Phase::Failed);
+    if volume.is_dynamic() || volume.reclaim_policy != ReclaimPolicy::Delete || decided {
         return Ok(None);
     }
     if facts::deletes_static_volumes(cx, driver)? != Some(true) {
@@ -34,7 +37,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mut finding = RULE.on_volume(
         cx,
         volume,
-        "made by hand with policy Delete: its provisioner destroys the disk when the claim goes",
+        "statically provisioned with policy Delete: csi-provisioner deletes the backend volume after the claim is deleted",
     );
     for claimed in facts::claimed_versions(cx, driver) {
         finding = finding

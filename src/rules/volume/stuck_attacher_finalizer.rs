@@ -12,14 +12,15 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![controller: VolumeAttachment],
     remedies: &[&remedies::REMOVE_ATTACHER_FINALIZER],
-    title: "A volume cannot be deleted, because the attacher's finalizer is still on it",
-    danger: "The attacher removes its finalizer once nothing has the volume attached. Removing it too early leaves \
-             a disk attached that nothing can detach, and where it is the last finalizer of a volume of policy \
-             Delete, nobody deletes the disk once it goes.",
-    remedy: "An attachment that still names the volume has to go first. While the attacher runs, or may come back, \
-             it removes the finalizer itself. Once the attacher is proven absent and neither an attachment nor a \
-             node names the volume, the one finalizer is removed; where that leaks the disk, only with --accept-leak, \
-             or with --reclaim, which has it deleted afterwards.",
+    title: "The external-attacher finalizer blocks the deletion of a volume",
+    danger: "The external-attacher removes its finalizer after no VolumeAttachment references the volume. Removing it too \
+             early leaves a backend volume attached that no controller can detach. If it is the last finalizer of a \
+             volume with policy Delete, no controller deletes the backend volume after its removal.",
+    remedy: "First an attachment that references the volume has to be deleted. While external-attacher is running, or \
+             may return, it removes the finalizer itself; if it does not, read its log and restart it. Once it is \
+             proven absent and neither an attachment nor a node references the volume, that one finalizer is removed; \
+             if that leaks the backend volume, only with --accept-leak, or with --reclaim, which deletes it \
+             afterwards.",
     source: "external-attacher csi_handler.go, SyncNewOrUpdatedPersistentVolume",
     judge: &[Judge::Volume(judge)],
 };
@@ -36,26 +37,37 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let attachments = cx.attachments_of(volume.name())?;
     let unguarded = volume.reclaim_policy == ReclaimPolicy::Delete
         && !volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
-    let summary = if !attachments.is_empty() {
-        "cannot be deleted while an attachment names it"
-    } else if unguarded {
-        "waits for its attacher, and once that lets go, nobody deletes its disk"
-    } else {
-        "nothing has it attached, yet its attacher's finalizer keeps it from being deleted"
+    let failing = attachments.iter().find_map(|it| it.detach_error.as_deref());
+    let mut summary = match (failing, attachments.first()) {
+        (Some(error), _) => {
+            format!("blocked by an attachment that is not detached: {}", facts::brief_error(error))
+        }
+        (None, Some(first)) => format!("blocked by {}, to node {}", first.object(), first.node),
+        (None, None) => {
+            "blocked by the external-attacher finalizer, although no attachment references it"
+                .to_owned()
+        }
     };
+    if unguarded {
+        summary.push_str("; after its removal no controller deletes the backend volume (leak)");
+    }
     let backend = match (unguarded, &volume.reclaim_policy) {
-        (true, _) => "will not be deleted by anyone once this finalizer goes",
-        (false, ReclaimPolicy::Delete) => "its provisioner deletes it",
-        (false, _) => "kept, by policy",
+        (true, _) => "leaked: no controller deletes it after this finalizer is removed",
+        (false, ReclaimPolicy::Delete) => "csi-provisioner deletes it",
+        (false, _) => "kept by policy",
     };
     let mut finding = RULE
         .on_volume(cx, volume, summary)
         .aged(age)
         .shows("finalizer of the attacher", &**finalizer)
-        .shows("what becomes of the disk", backend);
+        .shows("effect on the backend volume", backend);
     for attachment in attachments {
         let shown = format!("{} on node {}", attachment.metadata.name, attachment.node);
-        finding = finding.shows("attached by", shown);
+        finding = finding.shows("attached by", shown).relates([attachment.object()]);
+        if let Some(error) = &attachment.detach_error {
+            let object = attachment.object();
+            finding = finding.shows_of(&object, "status.detachError.message", &**error);
+        }
     }
     if let Some(driver) = facts::attacher_of(volume) {
         finding = finding.shows_controller(&facts::attacher(cx, &driver));

@@ -13,12 +13,11 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[&remedies::RETAIN],
-    title: "An in-tree volume is being deleted without the finalizer that its controller insists on",
-    danger: "kube-controller-manager wants to add its finalizer before it does anything else, and the API server \
-             allows no new finalizer on an object that is being deleted. The volume stays as it is, even after its \
-             claim is gone.",
-    remedy: "With policy Retain the controller manager has no finalizer to add and goes on: the object goes, the \
-             disk stays, and has to be deleted at the storage system.",
+    title: "A Terminating in-tree volume lacks the finalizer that kube-controller-manager must add first",
+    danger: "kube-controller-manager adds its finalizer before it does anything else, and the API server forbids new \
+             finalizers on a Terminating object. The volume remains, even after its claim is deleted.",
+    remedy: "With policy Retain kube-controller-manager has no finalizer to add and continues: the object is deleted, \
+             the backend volume remains and has to be deleted at the storage system.",
     source: "kubernetes pv_controller_base.go, modifyDeletionFinalizers; apimachinery ValidateNoNewFinalizers",
     judge: &[Judge::Volume(judge)],
 };
@@ -35,7 +34,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "being deleted without its in-tree finalizer: its controller can never finish",
+            "Terminating without the finalizer that kube-controller-manager must add first: the deletion cannot finish",
         )
         .aged(Age::stamped(volume.metadata.deleting))
         .shows(

@@ -14,13 +14,14 @@ pub(super) static RULE: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
     remedies: &[&remedies::REMOVE_THIRD_PARTY_FINALIZER, &remedies::FIX_CLAIM],
-    title: "A volume or claim cannot be deleted, because of a finalizer that no storage controller of Kubernetes sets",
-    danger: "Somebody wants to finish something first: a backup, a replication, a clean-up of their own. Removing \
-             the finalizer skips it. With a claim's last finalizer its data may go, too.",
-    remedy: "The evidence shows who set the finalizer, as far as managedFields tell. Whoever that is should remove \
-             it. Once they are gone for good, `fix-finalizers` removes it from one object that is named and that \
-             nobody uses, by its name alone: --remove-finalizer. With a claim's last finalizer a word about its \
-             data is asked.",
+    title: "A third-party finalizer blocks the deletion of a volume or claim",
+    danger: "The controller that set it may have to finish something first, such as a backup, a replication or a \
+             clean-up. Removing the finalizer skips that. After a claim's last finalizer is removed, its data may be \
+             destroyed.",
+    remedy: "The evidence shows which field manager set the finalizer, as far as managedFields tell. Its controller \
+             should remove it. If that controller is permanently removed, `fix-finalizers` removes the finalizer from \
+             one object that is named and not in use, by its name: --remove-finalizer. For a claim's last finalizer \
+             an assertion about its data is required.",
     source: "kubernetes pkg/volume/util/finalizer.go; external-snapshotter pkg/utils/util.go; Kubernetes concepts, finalizers",
     judge: &[Judge::Volume(judge), Judge::Claim(judge_claim)],
 };
@@ -35,7 +36,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
                 finding.remedied_by(cx, volume, &remedies::REMOVE_THIRD_PARTY_FINALIZER)
             }
             _ => finding.report_only(format!(
-                "removing it skips somebody's clean-up: ask whoever set it; once they are gone for good, `kubectl storage fix-finalizers {} --remove-finalizer {}`",
+                "removing it skips the clean-up of another controller; find out which one set it; if that is permanently removed, `kubectl storage fix-finalizers {} --remove-finalizer {}`",
                 volume.object(),
                 if let [one] = &*unknown { one } else { "NAME" }
             )),
@@ -71,8 +72,8 @@ fn finish(
     metadata: &Metadata,
     unknown: &[Text],
 ) -> Finding {
-    let mut finding = begin("cannot be deleted: a finalizer that is not Kubernetes' own holds it")
-        .aged(Age::stamped(metadata.deleting));
+    let mut finding =
+        begin("a third-party finalizer blocks its deletion").aged(Age::stamped(metadata.deleting));
     for finalizer in unknown {
         finding = finding.shows("unknown finalizer", &**finalizer).shows_manager(
             metadata,

@@ -344,13 +344,8 @@ fn volume(dice: &mut Dice) -> Volume {
         ),
         _ => (csi, own),
     };
-    let provisioners = [
-        "d.example",
-        "",
-        "kubernetes.io/aws-ebs",
-        "kubernetes.io/host-path",
-        "rancher.io/local-path",
-    ];
+    let in_tree = dice.pick(&["kubernetes.io/aws-ebs", "kubernetes.io/host-path"]);
+    let provisioners = ["d.example", "d.example", "", in_tree, "rancher.io/local-path"];
     Volume {
         is_shared: false,
         attributes: kubectl_storage::model::Attributes::default(),

@@ -89,7 +89,7 @@ fn a_volume_that_is_created_again_at_once_keeps_its_folder() {
     let told = super::Told::of(running.finish());
     late.lose();
     assert!(folder.is_dir(), "{}\n{:#}", told.stderr, told.json);
-    because(&told, &name, &["references the same backend volume"]);
+    because(&told, &name, &["the same backend volume"]);
     assert!(finalizers(&on, &object).contains(&PV_PROTECTION.to_owned()));
     std::fs::remove_dir_all(folder).expect("because it is there");
 }

@@ -20,7 +20,7 @@ const AGAINST: [(&str, &str); 18] = [
     ("of-nobody", "csi-provisioner of none.csi.example"),
     ("recreated", "was recreated"),
     ("secretless", "does not exist"),
-    ("shared", "references the same backend volume"),
+    ("shared", "the same backend volume"),
     ("single", "rests only on lastPhaseTransitionTime"),
     ("snapshot", "is being taken of it"),
     ("static", "kube-controller-manager deletes paths beneath /tmp only"),

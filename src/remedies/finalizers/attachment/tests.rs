@@ -167,7 +167,7 @@ fn a_detached_disk_is_held_by_whoever_set_the_finalizer() {
         &[
             "it is detached",
             "requires --remove-finalizer NAME",
-            "example.com/audit: whoever set it",
+            "example.com/audit: the controller that set it",
         ],
     );
     let settings = Settings { remove_finalizer: Some(FOREIGN.into()), ..Settings::default() };

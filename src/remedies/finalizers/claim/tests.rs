@@ -146,7 +146,7 @@ fn every_finalizer_is_told_who_should_remove_it() {
     let words = [
         "kubernetes.io/pvc-protection: kube-controller-manager is running",
         "foregroundDeletion: the garbage collector removes it, and kube-controller-manager is running",
-        "example.com/backup: whoever set it should remove it, and nothing tells whether they are there",
+        "example.com/backup: the controller that set it should remove it; whether it exists is unknown",
         "requires --remove-finalizer example.com/backup",
     ];
     refuses(ask(fixture.clone(), &all, &kept()), &words);

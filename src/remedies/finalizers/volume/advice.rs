@@ -2,7 +2,7 @@
 //! volume.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Defect, Obstacle, Owner};
+use crate::facts::{self, Defect};
 use crate::model::{ClaimedVersion, ControllerState, Text, Volume};
 
 /// Returns what blocks the deletion of a volume, and what helps; `None` where everything was read
@@ -17,7 +17,7 @@ pub(super) fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<String>> {
         return Ok(Some(too_old(&old)));
     }
     let found = facts::obstacle(cx, volume)?;
-    Ok(found.map(|it| format!("{}: {}", it.describe(), fix(cx, volume, &it))))
+    Ok(found.map(|it| format!("{}; {}", it.describe(), it.remedy(cx, volume))))
 }
 
 /// Returns why a running csi-provisioner does not remove its finalizer from a volume that it does
@@ -41,39 +41,6 @@ pub(super) fn fault(cx: &Cx, driver: &Text) -> Seen<Option<String>> {
     Ok(None)
 }
 
-fn fix(cx: &Cx, volume: &Volume, obstacle: &Obstacle) -> String {
-    let retain = |why: &str| {
-        format!(
-            "{why}: `kubectl storage retain {}` keeps the backend volume and lets the object go",
-            volume.object()
-        )
-    };
-    match obstacle {
-        Obstacle::ProvisionerAbsent(_) => "reinstall the driver".to_owned(),
-        Obstacle::Attached { attachment, .. } => format!(
-            "have it detached first, see `kubectl storage fix-finalizers volumeattachment/{attachment}`"
-        ),
-        Obstacle::StaticIgnored => "upgrade csi-provisioner to 3.5 or later".to_owned(),
-        Obstacle::NodeGone => retain("unless its node comes back, nobody deletes it"),
-        Obstacle::PatchDenied { .. } => {
-            "grant patch on persistentvolumes (get, list, watch, create, patch, delete)".to_owned()
-        }
-        Obstacle::EmptyPatch(object) => {
-            let versions = match facts::owner(volume) {
-                Owner::Csi(driver) => facts::claimed_versions(cx, &driver),
-                Owner::External(_) | Owner::InTree(_) | Owner::StaticInTree(_) => Vec::new(),
-            };
-            let claimed = versions.into_iter().find(|it| it.object == *object);
-            claimed.map_or_else(
-                || "upgrade csi-provisioner to 5.0.2 or later".to_owned(),
-                |it| format!("upgrade csi-provisioner from {} to 5.0.2 or later", version(&it)),
-            )
-        }
-        Obstacle::AttemptFailed(_) => "repair what it says: it is tried again".to_owned(),
-        Obstacle::PluginRemoved(_) => retain("it can never be deleted"),
-    }
-}
-
 fn with(cx: &Cx, driver: &Text, defect: Defect) -> Option<ClaimedVersion> {
     facts::claimed_versions(cx, driver).into_iter().find(|it| facts::defect(it) == Some(defect))
 }
@@ -84,7 +51,7 @@ fn version(claimed: &ClaimedVersion) -> String {
 
 fn too_old(claimed: &ClaimedVersion) -> String {
     format!(
-        "{} claims a version that knows no finalizer: upgrade csi-provisioner from {} to 5.0.2 or later",
+        "{} runs a csi-provisioner (image tag) that knows no deletion-protection finalizer; upgrade csi-provisioner from {} to 5.0.2 or later",
         claimed.object,
         version(claimed)
     )
@@ -92,7 +59,7 @@ fn too_old(claimed: &ClaimedVersion) -> String {
 
 fn empty_patch(claimed: &ClaimedVersion) -> String {
     format!(
-        "{} cannot remove its finalizer: upgrade csi-provisioner from {} to 5.0.2 or later",
+        "{} runs a csi-provisioner (image tag) that cannot remove its finalizer; upgrade csi-provisioner from {} to 5.0.2 or later",
         claimed.object,
         version(claimed)
     )
@@ -100,7 +67,7 @@ fn empty_patch(claimed: &ClaimedVersion) -> String {
 
 fn denied(namespace: &Text, account: &Text) -> String {
     format!(
-        "ServiceAccount {namespace}/{account} may not patch persistentvolumes: grant patch on persistentvolumes (get, list, watch, create, patch, delete)"
+        "ServiceAccount {namespace}/{account} may not patch persistentvolumes; add this verb to its ClusterRole (get, list, watch, create, patch, delete)"
     )
 }
 
@@ -109,17 +76,17 @@ pub(super) fn unknown(state: &ControllerState, driver: &str) -> String {
     match (&state.scaled_to_zero, state.runs_in.first(), state.all_negative) {
         (Some(workload), ..) => {
             format!(
-                "{workload} has no replicas: scale it up, or delete it if the driver is gone for good"
+                "{workload} has no replicas; scale it up, or delete it if the driver is permanently removed"
             )
         }
         (None, Some(workload), _) => {
             format!(
-                "{workload} runs it, or would: look why it is not at work, or delete it if the driver is gone for good"
+                "{workload} should run it; find out why it does not, or delete the workload if the driver is permanently removed"
             )
         }
         (None, None, true) => format!(
-            "reinstall the driver, or, if it is gone for good, wait or say --driver-absent {driver}"
+            "reinstall the driver; if it is permanently removed, wait, or assert that with --driver-absent {driver}"
         ),
-        (None, None, false) => "reinstall the driver, or remove what is left of it".to_owned(),
+        (None, None, false) => "reinstall the driver, or delete what remains of it".to_owned(),
     }
 }

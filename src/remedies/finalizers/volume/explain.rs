@@ -9,8 +9,10 @@ use super::table::{
 };
 use super::{advice, reason};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, FinalizerOwner, IN_TREE, PV_PROTECTION};
-use crate::model::{Age, Phase, Threshold, Volume};
+use crate::facts::{
+    self, DataEffect, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION,
+};
+use crate::model::{Age, Attachment, Phase, Threshold, Volume};
 
 /// How many finalizers a reason names at most.
 const NAMED: usize = 5;
@@ -25,10 +27,11 @@ pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, request: &FinalizerRequ
     }
     if is_deadlocked(volume) {
         said.push(format!(
-            "kube-controller-manager wants to add {IN_TREE} first, which nobody can add to a terminating object: `kubectl storage retain {}` frees it, and keeps the backend volume",
+            "kube-controller-manager must add {IN_TREE} first, which the API server forbids on a Terminating object; `kubectl storage retain {}` unblocks the deletion and keeps the backend volume",
             volume.object()
         ));
     }
+    said.extend(leak(cx, volume));
     let mut third_party = Vec::new();
     for finalizer in volume.metadata.finalizers.iter() {
         match finalizer::kind(finalizer) {
@@ -50,9 +53,31 @@ pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, request: &FinalizerRequ
     let unprotected =
         volume.metadata.deleting.is_none() && !volume.metadata.has_finalizer(PV_PROTECTION);
     if unprotected {
-        said.push(format!("{PV_PROTECTION} is missing: it is added where the volume is named"));
+        said.push(format!("{PV_PROTECTION} is missing; it is added if the volume is named"));
     }
     if said.is_empty() { "it has no finalizer".to_owned() } else { said.join("; ") }
+}
+
+/// Returns the known defect of a csi-provisioner whose finalizer a volume carries.
+pub(super) fn known_fault(cx: &Cx, volume: &Volume) -> Option<String> {
+    let driver = facts::owner(volume).csi().cloned()?;
+    let held = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
+    held.then(|| advice::fault(cx, &driver).ok().flatten()).flatten()
+}
+
+/// F20: what the deletion of the claim would do to a volume that no controller would reclaim then.
+/// Without this, the reasons read as if only the claim were in the way.
+fn leak(cx: &Cx, volume: &Volume) -> Option<String> {
+    let imminent = volume.phase == Phase::Bound
+        && volume.metadata.deleting.is_some()
+        && facts::when_claim_is_deleted(cx, volume).data == DataEffect::Leaked;
+    imminent.then(|| {
+        let backend = volume.backend.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+        format!(
+            "deleting its claim leaks the backend volume{backend}, since the volume is Terminating without a deletion-protection finalizer; write down the volume handle and copy the data before the claim is deleted; `kubectl storage retain {}` makes explicit that the backend volume remains",
+            volume.object()
+        )
+    })
 }
 
 /// F35: kube-controller-manager cannot handle a Terminating volume that lacks its finalizer.
@@ -73,12 +98,15 @@ fn of_third_parties(volume: &Volume, third_party: &[&str]) -> Option<String> {
     let needs = match volume.metadata.deleting {
         Some(_) => {
             format!(
-                ", and may have something to finish first: skipping that needs --remove-finalizer {first}"
+                ", and may have to finish something first; skipping that requires --remove-finalizer {first}"
             )
         }
         None => String::new(),
     };
-    Some(format!("{}: not Kubernetes' own: whoever set it should remove it{needs}", all.join(", ")))
+    Some(format!(
+        "{}: third-party finalizer; the controller that set it should remove it{needs}",
+        all.join(", ")
+    ))
 }
 
 /// Explains why a finalizer about which the table decides is left.
@@ -96,7 +124,7 @@ fn left(
             helped(cx, &case, why, &said).unwrap_or(said)
         }
         // Steps are proposed and gaps are reported before.
-        Ok(FinalizerDecision::Do(_)) | Err(_) => "it was not decided about".to_owned(),
+        Ok(FinalizerDecision::Do(_)) | Err(_) => "not decided".to_owned(),
     }
 }
 
@@ -116,21 +144,21 @@ fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Opt
             true,
         ) => {
             let found = in_words(advice::obstacle(cx, case.volume));
-            Some(format!("{} may still be deleting it: {found}", case.who))
+            Some(format!("{} may still be deleting the backend volume; {found}", case.who))
         }
         (VolumeReason::ControllerAlive, VolumeFinalizerKind::External, false) => {
             let fault = case.driver.as_ref().map(|driver| advice::fault(cx, driver));
             let Some(Ok(Some(fault))) = fault else { return None };
-            Some(format!("{} is alive, and should remove it itself: {fault}", case.who))
+            Some(format!("{} is running and should remove it; {fault}", case.who))
         }
         (VolumeReason::ControllerUnknown, ..) => {
             let (state, driver) = (case.state.as_ref()?, case.driver.as_ref()?);
-            Some(format!("{said}: {}", advice::unknown(state, driver)))
+            let fault = advice::fault(cx, driver).ok().flatten();
+            let fault = fault.map(|fault| format!("; {fault}")).unwrap_or_default();
+            Some(format!("{said}; {}{fault}", advice::unknown(state, driver)))
         }
         (VolumeReason::InUse, ..) => Some(match first_attachment(cx, case.volume) {
-            Some(name) => format!(
-                "{said}: fix the attachment first, see `kubectl storage fix-finalizers volumeattachment/{name}`"
-            ),
+            Some(attachment) => format!("{said}; {}", facts::how_to_detach(cx, attachment)),
             None => said.to_owned(),
         }),
         (
@@ -174,29 +202,30 @@ fn still_deleting(cx: &Cx, case: &VolumeFinalizer) -> String {
     if case.inputs.phase == VolumePhase::Failed {
         // External provisioners do not retry such a volume (R-2644-19).
         return format!(
-            "{who} is alive, but tries no volume again whose phase is Failed: `kubectl storage retain {}` keeps the backend volume and lets the object go",
+            "{who} ignores volumes whose phase is Failed; `kubectl storage retain {}` keeps the backend volume and lets the object go",
             case.volume.object()
         );
     }
     let found = in_words(advice::obstacle(cx, case.volume));
     let stuck = cx.older_than(&Age::stamped(case.volume.metadata.deleting), Threshold::Stuck);
     match stuck {
-        true => format!("{who} has not deleted it: {found}; {}", facts::ALIVE_AND_STUCK),
-        false => format!("{who} is alive and still deleting: {found}"),
+        true => {
+            format!("{who} has not deleted the backend volume; {found}; {}", facts::ALIVE_AND_STUCK)
+        }
+        false => format!("{who} is running and still deleting the backend volume; {found}"),
     }
 }
 
 fn in_words(found: Seen<Option<String>>) -> String {
     match found {
         Ok(Some(found)) => found,
-        Ok(None) => "nothing was seen that is in its way".to_owned(),
-        Err(unseen) => format!("what may be in its way was not seen: {}", unseen.reason),
+        Ok(None) => "no obstacle found".to_owned(),
+        Err(unseen) => format!("obstacles unknown: {}", unseen.reason),
     }
 }
 
-fn first_attachment(cx: &Cx, volume: &Volume) -> Option<Box<str>> {
-    let attachments = cx.attachments_of(volume.name()).ok()?;
-    attachments.first().map(|it| it.metadata.name.clone())
+fn first_attachment<'a>(cx: &Cx<'a>, volume: &Volume) -> Option<&'a Attachment> {
+    cx.attachments_of(volume.name()).ok()?.first().copied()
 }
 
 /// Explains why kubernetes.io/pv-protection is left.
@@ -205,24 +234,26 @@ fn protection(cx: &Cx, volume: &Volume) -> String {
     match (volume.metadata.deleting, &volume.phase) {
         (None, _) => "kube-controller-manager removes it when the volume is deleted".to_owned(),
         (Some(_), Phase::Bound) => {
-            "kube-controller-manager removes it once the volume is not bound any more".to_owned()
+            "kube-controller-manager removes it after the claim is deleted".to_owned()
         }
         (
             Some(_),
             Phase::Pending | Phase::Available | Phase::Released | Phase::Failed | Phase::Other(_),
-        ) => format!("kube-controller-manager removes it by itself, and is {}", state()),
+        ) => format!("kube-controller-manager removes it; {}", state()),
     }
 }
 
 /// Names the controller that removes a finalizer of Kubernetes that this tool does not remove.
 pub(super) fn of_other_controllers(finalizer: &str) -> String {
     match facts::owner_of(finalizer) {
-        FinalizerOwner::GarbageCollector => "the garbage collector removes it",
-        FinalizerOwner::Cloning => "csi-provisioner removes it once the copy is made",
+        FinalizerOwner::GarbageCollector => {
+            "Kubernetes' own garbage collector set it and removes it"
+        }
+        FinalizerOwner::Cloning => "csi-provisioner removes it after the clone is made",
         FinalizerOwner::Snapshotter => "the snapshot controllers remove it",
         FinalizerOwner::ControllerManager => "kube-controller-manager removes it",
         FinalizerOwner::Provisioner | FinalizerOwner::Attacher(_) | FinalizerOwner::Unknown => {
-            "whoever set it removes it"
+            "the controller that set it removes it"
         }
     }
     .to_owned()

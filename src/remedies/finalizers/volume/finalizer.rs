@@ -93,6 +93,14 @@ pub(super) fn is_protected(volume: &Volume, besides: &str) -> bool {
     }
 }
 
+/// Whether no controller deletes the backend volume after the removal of a finalizer that does not
+/// protect it.
+pub(super) fn is_leaked_without(case: &VolumeFinalizer) -> bool {
+    case.inputs.lifecycle == Lifecycle::Terminating
+        && case.inputs.policy == VolumePolicy::Delete
+        && !is_protected(case.volume, case.finalizer)
+}
+
 impl<'a> VolumeFinalizer<'a> {
     /// Reads the inputs for one finalizer of a volume, as the steps before have left the volume.
     pub(super) fn of(
@@ -108,7 +116,10 @@ impl<'a> VolumeFinalizer<'a> {
             finalizer,
             inputs: VolumeInputs {
                 kind,
-                reclaimed_by: reclaiming_controller(volume),
+                reclaimed_by: match facts::unmigrated(volume, cx.server()) {
+                    Some(_) => ReclaimingController::Unknown,
+                    None => reclaiming_controller(volume),
+                },
                 policy: policy(volume),
                 phase: phase(volume),
                 lifecycle: match volume.metadata.deleting {
@@ -181,7 +192,7 @@ impl<'a> VolumeFinalizer<'a> {
                 VolumeFinalizerKind::ThirdParty,
                 Owner::Csi(_) | Owner::InTree(_) | Owner::External(_) | Owner::StaticInTree(_),
             ) => {
-                "whoever set it".clone_into(&mut self.who);
+                "the controller that set it".clone_into(&mut self.who);
                 let since = Age::stamped(self.volume.metadata.deleting);
                 if !cx.older_than(&since, Threshold::Stuck) {
                     self.inputs.controller = ControllerLiveness::Working;

@@ -158,7 +158,7 @@ pub fn fix(
         && finalizer::kind(named) != Some(VolumeFinalizerKind::ThirdParty)
     {
         return refuse(format!(
-            "{named} is one of Kubernetes' own, and not removed because somebody names it: leave out --remove-finalizer"
+            "{named} is a finalizer of Kubernetes, which --remove-finalizer does not remove; omit that flag"
         ));
     }
     let (mut after, mut removals, mut unseen) = (volume.clone(), Vec::new(), None);
@@ -182,7 +182,9 @@ pub fn fix(
         return removal::conclude(cx, volume, &after, removals, request);
     }
     if let Some(unseen) = unseen {
-        return Err(unseen);
+        // What is known already helps, whether or not the controller is running.
+        let Some(fault) = explain::known_fault(cx, volume) else { return Err(unseen) };
+        return refuse(format!("not everything was read: {}; {fault}", unseen.reason));
     }
     let unprotected =
         volume.metadata.deleting.is_none() && !volume.metadata.has_finalizer(PV_PROTECTION);

@@ -1,106 +1,140 @@
 //! The sentences for the reasons of the table.
 
-use super::finalizer::VolumeFinalizer;
+use super::finalizer::{self, VolumeFinalizer};
 use super::table::{VolumeFinalizerKind, VolumePolicy, VolumeReason};
 use crate::cluster::Cx;
 use crate::facts::{EXTERNAL_PROVISIONER, IN_TREE};
-use crate::model::{Threshold, format_duration};
+use crate::model::{Age, Threshold, format_duration, format_time};
 
 /// Returns the sentence for a reason, without a full stop.
 pub(super) fn reason(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason) -> String {
     let (who, volume) = (&case.who, case.volume);
     let said: &str = match why {
         VolumeReason::ReclaimingControllerUnknown => {
-            return format!("who should remove it is not known: {who}");
+            return format!("unknown which controller should remove it: {who}");
         }
         VolumeReason::ControllerAlive => {
-            return format!("{who} is alive: it removes its finalizer itself");
+            return running(cx, case);
         }
         VolumeReason::ControllerUnknown => {
-            let because = case.state.as_ref().map_or("nothing tells", |it| &*it.because);
-            return format!("whether {who} is gone is unknown: {because}");
+            let because = case.state.as_ref().map_or("not found out", |it| &*it.because);
+            return format!("unknown whether {who} is absent: {because}");
         }
-        VolumeReason::ControllerNameless => "whose attacher set it is not known",
+        VolumeReason::ControllerNameless => "unknown which driver's external-attacher set it",
         VolumeReason::ManagerHonors => {
-            "kube-controller-manager removes it itself: look why it does not"
+            "kube-controller-manager removes it; if it does not, read its log and restart it"
         }
         VolumeReason::ManagerUnversioned => {
-            "whether kube-controller-manager removes it itself is not known: the server's version was not seen"
+            "unknown whether kube-controller-manager removes it: server version not read"
         }
         VolumeReason::NeedsRolledBack => {
-            "needs --rolled-back, the admin's word that HonorPVReclaimPolicy is off in the controller manager"
+            "requires --rolled-back, which asserts that HonorPVReclaimPolicy is off in kube-controller-manager"
         }
         VolumeReason::SlowDeletionLooksTheSame => {
-            "a slow deletion looks the same: needs --rolled-back, the admin's word that HonorPVReclaimPolicy is off in the controller manager"
+            "a slow deletion looks the same; requires --rolled-back, which asserts that HonorPVReclaimPolicy is off in kube-controller-manager"
         }
-        VolumeReason::DeletionMayGoOn => "its deletion may still be going on",
-        VolumeReason::NeedsObjectName => "removed only where the volume is named",
+        VolumeReason::DeletionMayGoOn => {
+            "its deletion may still be in progress; wait, or read the log of kube-controller-manager"
+        }
+        VolumeReason::NeedsObjectName => "removed only if the volume is named on the command line",
         VolumeReason::NeedsFinalizerName => {
             return format!(
-                "whoever set it should remove it, and may have something to finish first: skipping that needs --remove-finalizer {}",
+                "the controller that set it should remove it, and may have to finish something first; skipping that requires --remove-finalizer {}",
                 case.finalizer
             );
         }
         VolumeReason::TooSoon => {
             let stuck = format_duration(cx.settings().thresholds.get(Threshold::Stuck));
             return format!(
-                "it has been terminating for less than {stuck}: whoever set it may still be at work"
+                "Terminating for less than {stuck}: the controller that set it may still be working; wait"
             );
         }
         VolumeReason::AttacherWaitsForDeletion => {
-            "it is not terminating: the attacher keeps its finalizer until then"
+            "not Terminating: external-attacher keeps its finalizer until the volume is deleted"
         }
-        VolumeReason::NotTerminating => "it is not being deleted: the finalizer holds up nothing",
+        VolumeReason::NotTerminating => "not Terminating: the finalizer blocks nothing now",
         VolumeReason::ReinstallDriver => {
-            "its policy is Delete: reinstall the driver, which then deletes it"
+            "policy Delete: reinstall the driver, which then deletes the backend volume"
         }
-        VolumeReason::Bound => "it is bound: this finalizer is not what holds it",
+        VolumeReason::Bound => "Bound: not this finalizer blocks the deletion, but its claim",
         VolumeReason::BoundUnprotected => {
-            "it is bound, and nothing else keeps the object: its claim would be lost"
+            "Bound, and no other finalizer blocks the deletion: its claim would become Lost"
         }
         VolumeReason::InUse => {
             return case.used.clone().unwrap_or_else(|| "it is in use".to_owned());
         }
         VolumeReason::LastDeletionProtection => {
             let needs = match case.inputs.policy {
-                VolumePolicy::Delete => ": needs --accept-leak or --reclaim",
+                VolumePolicy::Delete => "; requires --accept-leak or --reclaim",
                 VolumePolicy::Retain | VolumePolicy::Recycle | VolumePolicy::Other => "",
             };
             return format!(
-                "it is the last guard of the backend volume: {EXTERNAL_PROVISIONER} is absent and the policy is {}{needs}",
+                "it is the last finalizer that blocks the deletion, {EXTERNAL_PROVISIONER} is missing, and the policy is {}{needs}",
                 volume.reclaim_policy
             );
         }
         VolumeReason::NothingElseProtects => {
             return format!(
-                "nothing else protects the backend volume: {IN_TREE} is absent and the policy is {}; `kubectl storage retain {}` keeps it first",
+                "no other finalizer protects the backend volume: {IN_TREE} is missing and the policy is {}; run `kubectl storage retain {}` first",
                 volume.reclaim_policy,
                 volume.object()
             );
         }
         VolumeReason::NeedsLeakChoice => match case.inputs.kind {
             VolumeFinalizerKind::External => {
-                "the backend volume would be leaked: needs --accept-leak or --reclaim; or reinstall the driver, which then deletes it"
+                "removal would leak the backend volume; reinstall the driver, which then deletes it, or pass --accept-leak or --reclaim"
             }
             VolumeFinalizerKind::InTree => {
-                "the backend volume may be leaked: needs --accept-leak or --reclaim"
+                "removal may leak the backend volume; requires --accept-leak or --reclaim"
             }
             VolumeFinalizerKind::Attacher | VolumeFinalizerKind::ThirdParty => {
-                "the backend volume will not be deleted by anyone once this goes: needs --accept-leak or --reclaim"
+                "after its removal no controller deletes the backend volume (leak); requires --accept-leak or --reclaim"
             }
         },
         VolumeReason::NeedsAcceptLeak => {
-            "its policy is Recycle, and whether its data was scrubbed is not known: needs --accept-leak"
+            "policy Recycle, and unknown whether the data was scrubbed; requires --accept-leak"
         }
         VolumeReason::NeverReleased => {
             return format!(
-                "its phase is {}: its policy never said to delete its data, so --reclaim does not; --accept-leak leaves the backend volume behind",
+                "phase {}: it was never Released, so --reclaim does not apply; --accept-leak keeps the backend volume without a PersistentVolume",
                 volume.phase
             );
         }
         VolumeReason::PolicyUnknown => {
-            return format!("what its policy {} means is not known", volume.reclaim_policy);
+            return format!(
+                "its policy {} is unknown; `kubectl storage retain {}` sets one that is known",
+                volume.reclaim_policy,
+                volume.object()
+            );
         }
     };
     said.to_owned()
+}
+
+/// What is said of a controller that is running and has not removed its finalizer: that it will, as
+/// long as it has had no time for that; then that it is stuck.
+fn running(cx: &Cx, case: &VolumeFinalizer) -> String {
+    let who = &case.who;
+    let threshold = match case.inputs.kind {
+        VolumeFinalizerKind::Attacher => Threshold::Detach,
+        VolumeFinalizerKind::External
+        | VolumeFinalizerKind::InTree
+        | VolumeFinalizerKind::ThirdParty => Threshold::Stuck,
+    };
+    let leak = match case.inputs.kind {
+        VolumeFinalizerKind::Attacher if finalizer::is_leaked_without(case) => {
+            "; after its removal no controller deletes the backend volume (leak)"
+        }
+        _ => "",
+    };
+    match case.volume.metadata.deleting {
+        Some(since) if cx.older_than(&Age::stamped(Some(since)), threshold) => format!(
+            "{who} is running, but has not removed its finalizer since the deletion was requested at {}; read its log, fix what it reports, then restart it, or upgrade it{leak}",
+            format_time(&since)
+        ),
+        Some(_) => format!("{who} is running and should remove its finalizer soon; wait{leak}"),
+        None => format!(
+            "{who} is running and should remove its finalizer; if it does not, read its log and restart it"
+        ),
+    }
 }

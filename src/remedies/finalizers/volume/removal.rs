@@ -115,8 +115,8 @@ pub(super) fn conclude(
         (true, LeakChoice::AcceptLeak) => {
             relies_on.push("--accept-leak");
             notices.push(match &volume.backend {
-                Some(backend) => format!("nobody will delete the backend volume: {backend}"),
-                None => "nobody will delete the backend volume".to_owned(),
+                Some(backend) => format!("no controller deletes the backend volume: {backend}"),
+                None => "no controller deletes the backend volume".to_owned(),
             });
         }
         (true, LeakChoice::Reclaim) => {
@@ -159,13 +159,13 @@ fn can_be_reclaimed(after: &Volume) -> Result<(), String> {
     let blocking = blocking(after);
     if !blocking.is_empty() {
         return Err(format!(
-            "other finalizers would still hold it, and its backend volume can only be reclaimed once it is gone: {}",
+            "other finalizers would still block its deletion, and its backend volume can be reclaimed only after the object is deleted: {}",
             explain::listed(&blocking)
         ));
     }
     if after.metadata.has_finalizer(PV_PROTECTION) {
         return Err(format!(
-            "{PV_PROTECTION} still holds it, and while it does, somebody may say that its backend volume is to stay: see that kube-controller-manager removes that first, as it does from whatever is not bound"
+            "{PV_PROTECTION} still blocks its deletion; make sure that kube-controller-manager runs, which removes it from every volume that is not bound"
         ));
     }
     match finalizer::phase(after) {
@@ -228,7 +228,7 @@ impl RemovalSummary {
                 what,
                 "; then has {owner} delete the backend volume {named}, by a volume object made for it"
             );
-            risks.push("the data is gone for good");
+            risks.push("the data cannot be recovered");
         } else if self.terminating && self.is_deleted {
             what.push_str(", and the backend volume stays");
         }
@@ -269,7 +269,7 @@ const fn risk(kind: VolumeFinalizerKind) -> &'static str {
             "if a node still has it attached, nothing detaches it any more"
         }
         VolumeFinalizerKind::ThirdParty => {
-            "skips what somebody wanted to finish first, such as a backup or a replication"
+            "skips what the controller of that finalizer has to finish first, such as a backup or a replication"
         }
     }
 }
@@ -290,7 +290,7 @@ pub(super) fn effect_of(volume: &Volume, finalizer: &str) -> Effect {
 /// Returns the effect of removing finalizers, for a refusal of the whole volume.
 pub(super) fn effect_of_all() -> Effect {
     Effect {
-        what: "removes the finalizers that nobody is left to remove".to_owned(),
+        what: "removes the finalizers whose controller is absent".to_owned(),
         risk: "if their controllers were only away, the backend volume is leaked".to_owned(),
     }
 }

@@ -15,8 +15,8 @@ fn the_rows_that_semantics_spells_out() {
         finalizers: vec![IN_TREE],
         ..case()
     };
-    let needs_leak = "the backend volume would be leaked: needs --accept-leak or --reclaim; or reinstall the driver, which then deletes it";
-    let bound = "it is bound: this finalizer is not what holds it";
+    let needs_leak = "removal would leak the backend volume; reinstall the driver, which then deletes it, or pass --accept-leak or --reclaim";
+    let bound = "Bound: not this finalizer blocks the deletion, but its claim";
     let rows = [
         // F23, F24: the policy keeps the backend volume.
         (&EXTERNAL, Case { policy: Retain, ..gone.clone() }, Says::Plans),
@@ -27,7 +27,7 @@ fn the_rows_that_semantics_spells_out() {
             &EXTERNAL,
             Case { policy: Retain, driver: Driver::Alive, ..gone.clone() },
             refuses(
-                "csi-provisioner of driver.longhorn.io is alive: it removes its finalizer itself",
+                "csi-provisioner of driver.longhorn.io is running, but has not removed its finalizer since the deletion was requested at 2027-01-15T06:00:00Z; read its log, fix what it reports, then restart it, or upgrade it",
             ),
         ),
         // F24: the policy deletes it.
@@ -36,12 +36,12 @@ fn the_rows_that_semantics_spells_out() {
         (
             &EXTERNAL,
             live.clone(),
-            refuses("its policy is Delete: reinstall the driver, which then deletes it"),
+            refuses("policy Delete: reinstall the driver, which then deletes the backend volume"),
         ),
         (
             &EXTERNAL,
             Case { accept_leak: true, ..live.clone() },
-            refuses("its policy is Delete: reinstall the driver, which then deletes it"),
+            refuses("policy Delete: reinstall the driver, which then deletes the backend volume"),
         ),
         (&EXTERNAL, gone.clone(), refuses(needs_leak)),
         (&EXTERNAL, Case { accept_leak: true, ..gone.clone() }, Says::Plans),
@@ -67,7 +67,7 @@ fn the_rows_that_semantics_spells_out() {
             &IN_TREE_FINALIZER,
             Case { finalizers: vec![IN_TREE], origin: Origin::Migrated, ..gone.clone() },
             refuses(
-                "it is the last guard of the backend volume: external-provisioner.volume.kubernetes.io/finalizer is absent and the policy is Delete: needs --accept-leak or --reclaim",
+                "it is the last finalizer that blocks the deletion, external-provisioner.volume.kubernetes.io/finalizer is missing, and the policy is Delete; requires --accept-leak or --reclaim",
             ),
         ),
         // F30.
@@ -85,13 +85,15 @@ fn the_rows_that_semantics_spells_out() {
             &EXTERNAL,
             Case { finalizers: vec![EXTERNAL_PROVISIONER], accept_leak: true, ..in_tree.clone() },
             refuses(
-                "nothing else protects the backend volume: kubernetes.io/pv-controller is absent and the policy is Delete; `kubectl storage retain pv/pv-1` keeps it first",
+                "no other finalizer protects the backend volume: kubernetes.io/pv-controller is missing and the policy is Delete; run `kubectl storage retain pv/pv-1` first",
             ),
         ),
         (
             &EXTERNAL,
             Case { finalizers: vec![EXTERNAL_PROVISIONER, IN_TREE], minor: 36, ..in_tree.clone() },
-            refuses("kube-controller-manager removes it itself: look why it does not"),
+            refuses(
+                "kube-controller-manager removes it; if it does not, read its log and restart it",
+            ),
         ),
         // F39.
         (&IN_TREE_FINALIZER, Case { policy: Retain, ..in_tree.clone() }, Says::Plans),
@@ -99,12 +101,14 @@ fn the_rows_that_semantics_spells_out() {
         (
             &IN_TREE_FINALIZER,
             in_tree.clone(),
-            refuses("the backend volume may be leaked: needs --accept-leak or --reclaim"),
+            refuses("removal may leak the backend volume; requires --accept-leak or --reclaim"),
         ),
         (
             &IN_TREE_FINALIZER,
             Case { policy: Retain, phase: Phase::Bound, ..in_tree.clone() },
-            refuses("its deletion may still be going on"),
+            refuses(
+                "its deletion may still be in progress; wait, or read the log of kube-controller-manager",
+            ),
         ),
     ];
     check(rows);
@@ -121,7 +125,7 @@ fn the_rows_about_attachers() {
             &ATTACHER,
             attached.clone(),
             refuses(
-                "the backend volume will not be deleted by anyone once this goes: needs --accept-leak or --reclaim",
+                "after its removal no controller deletes the backend volume (leak); requires --accept-leak or --reclaim",
             ),
         ),
         (&ATTACHER, Case { accept_leak: true, ..attached.clone() }, Says::Plans),
@@ -134,12 +138,14 @@ fn the_rows_about_attachers() {
         (
             &ATTACHER,
             Case { terminating: false, ..kept.clone() },
-            refuses("it is not terminating: the attacher keeps its finalizer until then"),
+            refuses(
+                "not Terminating: external-attacher keeps its finalizer until the volume is deleted",
+            ),
         ),
         (
             &ATTACHER,
             Case { phase: Phase::Bound, ..attached },
-            refuses("it is bound: this finalizer is not what holds it"),
+            refuses("Bound: not this finalizer blocks the deletion, but its claim"),
         ),
     ]);
 }

@@ -52,7 +52,7 @@ fn what_the_provisioner_does_is_left_to_it_while_it_is_there() {
     // "finalizer not added and volume not deleted when under deletion": no controller ever deletes
     // it.
     let bare = Case { attacher: Driver::Absent, finalizers: vec![ATTACHER_OF_DRIVER], ..alive };
-    assert!(whole(&bare).expect_err("leaks").contains("needs --accept-leak or --reclaim"));
+    assert!(whole(&bare).expect_err("leaks").contains("--accept-leak or --reclaim"));
     assert!(whole(&Case { reclaim: true, ..bare }).is_ok());
 }
 

@@ -86,7 +86,7 @@ fn what_is_asked_for_by_its_name_is_done_or_nothing_is() {
     let live = Case { terminating: false, remove: Some(BACKUP), finalizers, ..kept };
     assert_eq!(
         whole(&live),
-        Err(format!("{BACKUP}: it is not being deleted: the finalizer holds up nothing"))
+        Err(format!("{BACKUP}: not Terminating: the finalizer blocks nothing now"))
     );
 }
 
@@ -128,8 +128,8 @@ fn nothing_is_reclaimed_before_it_is_sure_that_it_can_be() {
         (Case { finalizers: vec![EXTERNAL_PROVISIONER], ..gone.clone() }, "is absent"),
         (gone, "is absent"),
         (Case { finalizers: held, ..reclaim() }, "other finalizers would still hold it"),
-        (Case { phase: Phase::Available, ..reclaim() }, "never said to delete its data"),
-        (Case { phase: Phase::Bound, ..reclaim() }, "it is bound"),
+        (Case { phase: Phase::Available, ..reclaim() }, "it was never Released"),
+        (Case { phase: Phase::Bound, ..reclaim() }, "Bound: "),
         (Case { driver: Driver::Unknown, ..reclaim() }, "may not be running"),
     ] {
         let refused = whole(&case).expect_err("not sure");
@@ -161,7 +161,7 @@ fn a_leak_is_only_accepted_where_there_is_one() {
     assert_eq!((&*proposal.relies_on, proposal.keeps_backend), (&["--accept-leak"][..], true));
     assert_eq!(
         proposal.notices,
-        [format!("nobody will delete the backend volume: {DRIVER} vol-1")]
+        [format!("no controller deletes the backend volume: {DRIVER} vol-1")]
     );
     let word = whole(&Case { accept_leak: false, ..gone }).expect("its provisioner's stays");
     assert_eq!(removed(&word), [ATTACHER_OF_DRIVER]);
@@ -192,22 +192,27 @@ fn a_refusal_says_of_every_finalizer_who_should_remove_it_and_why_it_is_left() {
     let alive = Case { driver: Driver::Alive, attacher: Driver::Alive, finalizers, ..case() };
     let refused = whole(&alive).expect_err("everybody is there");
     for part in [
-        &*format!("{EXTERNAL_PROVISIONER}: csi-provisioner of {DRIVER} has not deleted it: "),
-        "; its controller is running and stuck; read its log, ",
-        &*format!("{ATTACHER_OF_DRIVER}: external-attacher of {DRIVER} is alive"),
-        &*format!("{BACKUP}: not Kubernetes' own"),
-        &*format!("{PV_PROTECTION}: kube-controller-manager removes it by itself, and is running"),
+        &*format!(
+            "{EXTERNAL_PROVISIONER}: csi-provisioner of {DRIVER} has not deleted the backend volume; "
+        ),
+        "; its controller is running, but makes no progress; read its log, ",
+        &*format!("{ATTACHER_OF_DRIVER}: external-attacher of {DRIVER} is running, but has not"),
+        &*format!("{BACKUP}: third-party finalizer"),
+        &*format!("{PV_PROTECTION}: kube-controller-manager removes it; running"),
     ] {
         assert!(refused.contains(part), "{part:?} is not in {refused:?}");
     }
     let failed = whole(&Case { phase: Phase::Failed, ..alive }).expect_err("nobody tries again");
     assert!(failed.contains("kubectl storage retain pv/pv-1"), "{failed}");
     let unknown = whole(&Case { driver: Driver::Unknown, ..case() }).expect_err("unknown");
-    assert!(unknown.contains(&format!("say --driver-absent {DRIVER}")), "{unknown}");
+    assert!(unknown.contains(&format!("assert that with --driver-absent {DRIVER}")), "{unknown}");
     // F35.
     let stuck = Case { phase: Phase::Bound, finalizers: vec![PV_PROTECTION], ..in_tree() };
     let refused = whole(&stuck).expect_err("the API server allows no new finalizer");
-    assert!(refused.contains("`kubectl storage retain pv/pv-1` frees it"), "{refused}");
+    assert!(
+        refused.contains("`kubectl storage retain pv/pv-1` unblocks the deletion"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -232,7 +237,7 @@ fn an_attachment_is_repaired_first() {
         .expect_err("attached");
     assert!(
         said.reason.contains(
-            "volumeattachment/csi-1 references it on node node-1: fix the attachment first"
+            "volumeattachment/csi-1 references it on node node-1; once no pod uses the volume on node node-1, `kubectl delete volumeattachment/csi-1`"
         ),
         "{}",
         said.reason
@@ -264,6 +269,6 @@ fn the_finalizer_of_a_live_in_tree_volume_goes_only_where_the_volume_is_named() 
     assert_eq!((removed(&proposal), &*proposal.relies_on), (vec![IN_TREE], &["--rolled-back"][..]));
     assert!(!proposal.keeps_backend && matches!(proposal.undo, Undo::Never(_)));
     let refused = whole_of(&live, &volume(&live), false).expect_err("chosen by a filter");
-    assert!(refused.contains("removed only where the volume is named"), "{refused}");
+    assert!(refused.contains("removed only if the volume is named"), "{refused}");
     assert!(whole(&Case { rolled_back: false, ..live }).is_err());
 }
