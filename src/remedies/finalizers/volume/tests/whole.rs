@@ -75,9 +75,9 @@ fn what_is_asked_for_by_its_name_is_done_or_nothing_is() {
     let kept = Case { policy: ReclaimPolicy::Retain, finalizers, ..case() };
     assert!(whole(&kept).is_ok());
     for (name, reason) in [
-        (PV_PROTECTION, "one of Kubernetes' own"),
-        (EXTERNAL_PROVISIONER, "one of Kubernetes' own"),
-        ("foregroundDeletion", "one of Kubernetes' own"),
+        (PV_PROTECTION, "is a finalizer of Kubernetes"),
+        (EXTERNAL_PROVISIONER, "is a finalizer of Kubernetes"),
+        ("foregroundDeletion", "is a finalizer of Kubernetes"),
     ] {
         let refused = whole(&Case { remove: Some(name), ..kept.clone() }).expect_err(name);
         assert!(refused.contains(reason), "{refused}");
@@ -127,7 +127,7 @@ fn nothing_is_reclaimed_before_it_is_sure_that_it_can_be() {
         // F24: no controller can delete it.
         (Case { finalizers: vec![EXTERNAL_PROVISIONER], ..gone.clone() }, "is absent"),
         (gone, "is absent"),
-        (Case { finalizers: held, ..reclaim() }, "other finalizers would still hold it"),
+        (Case { finalizers: held, ..reclaim() }, "other finalizers would still block its deletion"),
         (Case { phase: Phase::Available, ..reclaim() }, "it was never Released"),
         (Case { phase: Phase::Bound, ..reclaim() }, "Bound: "),
         (Case { driver: Driver::Unknown, ..reclaim() }, "may not be running"),
