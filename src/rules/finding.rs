@@ -262,11 +262,8 @@ impl Finding {
     /// Puts what removes the cause before a remedy that only stops what happens.
     pub(super) fn or_rather(mut self, helps: &str) -> Self {
         if self.verdict.state == VerdictState::Fixable {
-            let reason = &self.verdict.reason;
-            self.verdict.reason = match reason.is_empty() {
-                true => format!("{helps}; or stop the deletion"),
-                false => format!("{helps}; or stop the deletion: {reason}"),
-            };
+            // What that does not revert is in the plan of the remedy.
+            self.verdict.reason = format!("{helps}; or stop the deletion");
         }
         self
     }

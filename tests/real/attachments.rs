@@ -103,7 +103,7 @@ fn a_disk_that_cannot_be_detached() {
     sleep(Duration::from_secs(1));
     let report = on.audit(&SOON);
     let finding = report.finding("va-stuck-detaching", &object);
-    finding.expect("medium", "blocked").says(&["disk is busy", "alive", "node-2", "Ready"]);
+    finding.expect("medium", "blocked").says(&["disk is busy", "running", "node-2", "Ready"]);
     report.is_fixture("va-stuck-detaching", &object);
     report.expect_not(&object, "va-not-referenced");
 

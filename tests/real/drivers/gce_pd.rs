@@ -153,7 +153,7 @@ fn gce_pd_attached_volume_is_refused_until_it_is_detached() {
 
     let named = ["gc", &volume, "--older-than", "1s", "--yes"];
     let told = admin.refused(5, &named);
-    assert!(told.reason(&volume).contains("still names it, on node node-1"), "{:#}", told.json);
+    assert!(told.reason(&volume).contains("references it on node node-1"), "{:#}", told.json);
     assert_eq!(cloud.nodes_of(&disk), ["node-1"]);
 
     world.cluster.start_component(GcePd::ATTACHER);

@@ -128,7 +128,7 @@ fn a_provisioner_that_is_not_csi_is_never_absent() {
     let object = hang(&on, &volume, &[EXTERNAL]);
     let admin = Admin::of(&on);
     let told = admin.refused(5, &fix(&[&object, "--yes", "--driver-absent", NAME]));
-    because(&told, &name, &["not known"]);
+    because(&told, &name, &["unknown which controller should remove it"]);
     assert_eq!(finalizers(&on, &object), [EXTERNAL]);
 }
 

@@ -207,7 +207,9 @@ fn retain_removes_the_finalizer_that_gc_has_added() {
     let shown = admin.run(&["retain", &object, "--dry-run=client"]);
     let notices = shown.json["changes"][0]["notices"].to_string();
     assert!(
-        notices.contains("csi-provisioner of unprotected.csi.example takes it off"),
+        notices.contains(
+            "blocks deletion until csi-provisioner of unprotected.csi.example removes it"
+        ),
         "{notices}"
     );
     let told = admin.run(&["retain", &object, "--yes"]).ends(0);

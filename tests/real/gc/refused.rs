@@ -298,7 +298,7 @@ fn d_30_a_snapshot_that_is_being_taken_is_waited_for() {
         assert_eq!(told.json["refusals"][0]["unseen"], true, "{:#}", told.json);
     }
     let told = admin.refused(0, &args);
-    assert!(told.reason(&name).contains("may die with it"), "{:#}", told.json);
+    assert!(told.reason(&name).contains("may be destroyed with it"), "{:#}", told.json);
     let flag = "--destroy-snapshots";
     let told = admin.refused(0, &[&args[..5], &["--dry-run=client", flag]].concat());
     assert!(told.json["changes"][0]["notices"].to_string().contains(&content), "{:#}", told.json);

@@ -73,7 +73,7 @@ fn d_27_a_saved_plan_changes_what_it_was_made_for_and_nothing_else() {
     // The second time there is nothing left of it.
     let told = admin.refused(5, &["apply", &plan, "--yes"]);
     assert_eq!(told.refusals(), [&*kept, &*old], "{:#}", told.json);
-    assert!(told.reason(&kept).contains("gone"), "{:#}", told.json);
+    assert!(told.reason(&kept).contains("does not exist"), "{:#}", told.json);
 
     // The settings are those of the plan: what has changed meanwhile is judged under them.
     let later = file("later.yaml");

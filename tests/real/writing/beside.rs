@@ -18,10 +18,10 @@ fn the_slower_one_is_rejected() {
     let slow = Told::of(slow.finish()).ends(5);
 
     assert_eq!(fast.outcomes("done").len(), 3, "{fast}");
-    slow.became(first, "stale", &["gone"]);
+    slow.became(first, "stale", &["deleted meanwhile"]);
     assert_eq!(case.seen(first), ["dry 200", "dry 200", "200", "404"]);
     for volume in others {
-        slow.became(volume, "stale", &["gone"]);
+        slow.became(volume, "stale", &["does not exist"]);
         assert_eq!(case.sent(volume), ["dry", "real"], "the fast one's alone");
     }
     case.are_reclaimed(&case.volumes);

@@ -53,7 +53,7 @@ fn d_26_somebody_changes_it_before_the_patch() {
         let code = if volume == deleted { "404" } else { "422" };
         assert_eq!(case.seen(volume), ["dry 200", code], "{told}");
         assert_eq!(case.sent(volume), ["dry", "real"]);
-        let words = if volume == deleted { "gone" } else { "changed" };
+        let words = if volume == deleted { "deleted meanwhile" } else { "changed" };
         told.became(volume, "stale", &[words]);
         assert!(case.driver.has(volume), "nothing was deleted");
         assert_eq!(case.driver.delete_calls(volume), 0);
