@@ -147,6 +147,9 @@ fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Opt
             Some(format!("{} may still be deleting the backend volume; {found}", case.who))
         }
         (VolumeReason::ControllerAlive, VolumeFinalizerKind::External, false) => {
+            if reason::waits_for_claim(case) {
+                return None;
+            }
             let fault = case.driver.as_ref().map(|driver| advice::fault(cx, driver));
             let Some(Ok(Some(fault))) = fault else { return None };
             Some(format!("{} is running and should remove it; {fault}", case.who))

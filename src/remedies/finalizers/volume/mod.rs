@@ -119,7 +119,9 @@ fn judge(
         }
         Err(unread) => match case.gap(unread) {
             Some(unseen) => Err(unseen.clone()),
-            None => Ok(FinalizerDecision::Leave("what this rests on was not seen".to_owned())),
+            None => {
+                Ok(FinalizerDecision::Leave("what this decision needs was not read".to_owned()))
+            }
         },
     }
 }

@@ -1,7 +1,7 @@
 //! The sentences for the reasons of the table.
 
 use super::finalizer::{self, VolumeFinalizer};
-use super::table::{VolumeFinalizerKind, VolumePolicy, VolumeReason};
+use super::table::{VolumeFinalizerKind, VolumePhase, VolumePolicy, VolumeReason};
 use crate::cluster::Cx;
 use crate::facts::{EXTERNAL_PROVISIONER, IN_TREE};
 use crate::model::{Age, Threshold, format_duration, format_time};
@@ -111,10 +111,24 @@ pub(super) fn reason(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason) -> Stri
     said.to_owned()
 }
 
+/// Whether a csi-provisioner rightly leaves its finalizer: it deletes no backend volume before the
+/// claim is deleted (R-2644-8).
+pub(super) fn waits_for_claim(case: &VolumeFinalizer) -> bool {
+    let it = &case.inputs;
+    it.kind == VolumeFinalizerKind::External
+        && it.phase == VolumePhase::Bound
+        && it.policy == VolumePolicy::Delete
+}
+
 /// What is said of a controller that is running and has not removed its finalizer: that it will, as
 /// long as it has had no time for that; then that it is stuck.
 fn running(cx: &Cx, case: &VolumeFinalizer) -> String {
     let who = &case.who;
+    if waits_for_claim(case) {
+        return format!(
+            "{who} is running, and removes it after the claim and the backend volume are deleted"
+        );
+    }
     let threshold = match case.inputs.kind {
         VolumeFinalizerKind::Attacher => Threshold::Detach,
         VolumeFinalizerKind::External

@@ -240,14 +240,14 @@ impl RemovalSummary {
         match (self.terminating, self.reclaims) {
             (_, true) => Undo::Never("the driver deletes the backend volume at once"),
             (false, false) => {
-                Undo::Never("whoever set the finalizer sets it again where it is needed")
+                Undo::Never("its controller adds the finalizer again where it is needed")
             }
             (true, false) if after.reclaim_policy == ReclaimPolicy::Retain => {
                 match after.claim_ref.as_ref().and_then(|it| it.uid.as_ref()) {
                     Some(_) => Undo::Recreate,
-                    None => {
-                        Undo::Never("it belonged to no claim: created again, it would be anybody's")
-                    }
+                    None => Undo::Never(
+                        "it was bound to no claim; if it were recreated, any claim could bind it",
+                    ),
                 }
             }
             (true, false) if is_unreclaimed(after) => {

@@ -30,6 +30,13 @@ fn the_rows_that_semantics_spells_out() {
                 "csi-provisioner of driver.longhorn.io is running, but has not removed its finalizer since the deletion was requested at 2027-01-15T06:00:00Z; read its log, fix what it reports, then restart it, or upgrade it",
             ),
         ),
+        (
+            &EXTERNAL,
+            Case { phase: Phase::Bound, driver: Driver::Alive, ..gone.clone() },
+            refuses(
+                "csi-provisioner of driver.longhorn.io is running, and removes it after the claim and the backend volume are deleted",
+            ),
+        ),
         // F24: the policy deletes it.
         (&EXTERNAL, Case { phase: Phase::Bound, ..gone.clone() }, refuses(bound)),
         (&EXTERNAL, Case { phase: Phase::Bound, ..live.clone() }, refuses(bound)),
