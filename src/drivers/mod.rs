@@ -23,10 +23,9 @@ pub use place::{Extent, Letters, Overlap, Part, Place, PlaceKey, Relation, meeti
 pub use recognised::{external_provisioners, family_of_image, family_of_workload};
 pub use reference::Reference;
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::sync::LazyLock;
+
+use hashbrown::{HashMap, HashSet};
 
 use crate::model::{Attributes, BackendKey};
 

@@ -49,9 +49,11 @@ struct Handle<'a> {
 
 impl<'a> Handle<'a> {
     fn read(handle: &'a str) -> Option<Self> {
-        let fields: Vec<&str> = handle.split('#').map(|it| it.trim_matches('/')).collect();
-        if let [server, share, directory, ref rest @ ..] = fields[..] {
-            let on_delete = rest.get(1).copied().unwrap_or_default();
+        let mut fields = handle.split('#').map(|it| it.trim_matches('/'));
+        if let (Some(server), Some(share), Some(directory)) =
+            (fields.next(), fields.next(), fields.next())
+        {
+            let on_delete = fields.nth(1).unwrap_or_default();
             return (!server.is_empty()).then_some(Self { server, share, directory, on_delete });
         }
         // The old form SERVER/SHARE/DIRECTORY.

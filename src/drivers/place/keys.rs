@@ -43,9 +43,14 @@ fn loose(name: &str, hash: &mut impl Hasher) {
 impl Place<'_> {
     /// The keys under which a place is found: itself, and each directory around it.
     pub fn keys(&self) -> Vec<PlaceKey> {
-        let (whole, around) = self.hashes();
-        let mut keys = vec![PlaceKey::At(whole), PlaceKey::Space(self.space_hash())];
-        keys.extend(around.into_iter().map(PlaceKey::Beneath));
+        let mut keys = Vec::with_capacity(self.depth() + 3);
+        self.each_hash(|hash| keys.push(PlaceKey::Beneath(hash)));
+        if let Some(last) = keys.last_mut()
+            && let PlaceKey::Beneath(whole) = *last
+        {
+            *last = PlaceKey::At(whole);
+        }
+        keys.push(PlaceKey::Space(self.space_hash()));
         if matches!(self.extent, Extent::Undecided(..)) {
             keys.push(PlaceKey::Undecided(self.space_hash()));
         }
@@ -59,11 +64,11 @@ impl Place<'_> {
         if matches!(self.extent, Extent::Undecided(..)) {
             return vec![PlaceKey::Space(self.space_hash())];
         }
-        let (whole, around) = self.hashes();
-        let mut keys = Vec::with_capacity(around.len() + 3);
-        keys.push(PlaceKey::At(whole));
-        keys.extend(around.into_iter().map(PlaceKey::At));
-        if matches!(self.extent, Extent::Directory(_) | Extent::Within(..)) {
+        let mut keys = Vec::with_capacity(self.depth() + 3);
+        self.each_hash(|hash| keys.push(PlaceKey::At(hash)));
+        if matches!(self.extent, Extent::Directory(_) | Extent::Within(..))
+            && let Some(PlaceKey::At(whole)) = keys.last().copied()
+        {
             keys.push(PlaceKey::Beneath(whole));
         }
         keys.push(PlaceKey::Undecided(self.space_hash()));
@@ -74,23 +79,28 @@ impl Place<'_> {
         NAMES.hash_one(&*self.space)
     }
 
-    /// The hash of the place, and those of the directories around it. Names that are compared
-    /// loosely have one hash.
-    fn hashes(&self) -> (u64, Vec<u64>) {
+    /// How many components it has.
+    fn depth(&self) -> usize {
+        match &self.extent {
+            Extent::Device(_) | Extent::Undecided(..) => 0,
+            Extent::Directory(path) | Extent::Within(path, _) => path.len(),
+        }
+    }
+
+    /// Takes the hashes of the directories around it, the root first, and at last its own. Names
+    /// that are compared loosely have one hash.
+    fn each_hash(&self, mut take: impl FnMut(u64)) {
         let mut hash = NAMES.build_hasher();
         self.space.hash(&mut hash);
         let mut step = |name: &str| {
             loose(name, &mut hash);
-            hash.finish()
+            take(hash.finish());
         };
         match &self.extent {
-            Extent::Device(name) | Extent::Undecided(name, _) => (step(name), Vec::new()),
+            Extent::Device(name) | Extent::Undecided(name, _) => step(name),
             Extent::Directory(path) | Extent::Within(path, _) => {
-                let mut around = Vec::with_capacity(path.len() + 1);
-                around.push(step("/"));
-                around.extend(path.iter().map(|name| step(name)));
-                let whole = around.pop().unwrap_or_default();
-                (whole, around)
+                step("/");
+                path.iter().for_each(|name| step(name));
             }
         }
     }
