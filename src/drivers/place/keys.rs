@@ -100,7 +100,9 @@ impl Place<'_> {
             Extent::Device(name) | Extent::Undecided(name, _) => step(name),
             Extent::Directory(path) | Extent::Within(path, _) => {
                 step("/");
-                path.iter().for_each(|name| step(name));
+                for name in path {
+                    step(name);
+                }
             }
         }
     }
