@@ -119,10 +119,10 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Ends a line of a command that goes on in the next one.
-const GOES_ON: &str = " \\";
+pub const GOES_ON: &str = " \\";
 
 /// The words of a text; a command in backticks is one, or one for each line that it takes.
-fn words(text: &str, width: usize) -> Vec<String> {
+pub fn words(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut command: Vec<&str> = Vec::new();
     let whole = |command: &mut Vec<&str>, words: &mut Vec<String>| {
@@ -155,7 +155,13 @@ pub fn command_lines(command: &str, width: usize) -> Vec<String> {
         return vec![command.to_owned()];
     }
     let mut lines: Vec<String> = Vec::new();
-    for word in command.split(' ') {
+    let mut is_quoted = false;
+    // Within quotes, the sign that the line goes on would be part of the text.
+    let unquoted = |letter: char| {
+        is_quoted ^= letter == '\'';
+        letter == ' ' && !is_quoted
+    };
+    for word in command.split(unquoted) {
         match lines.last_mut() {
             // Two columns for the sign that the line goes on.
             Some(line) if line.width() + 1 + word.width() + 2 <= width => {
@@ -224,6 +230,7 @@ mod tests {
             ["gc pv/name \\", "--older-than \\", "7d"]
         );
         assert_eq!(command_lines("longer-than-that", 4), ["longer-than-that"]);
+        assert_eq!(command_lines("get pv -o 'a b c' x", 8), ["get \\", "pv -o \\", "'a b c' \\", "x"]);
     }
 
     #[test]

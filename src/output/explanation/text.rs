@@ -245,7 +245,7 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
             // The command only stops what happens: what removes the cause comes first.
             let helps = finding.evidence.iter().find(|it| it.field == "what helps");
             let Some(helps) = helps else { return lines.command(UNDER, "Next:", command, effect) };
-            lines.labelled(UNDER, "Next:", &format!("{}; or else", helps.value))?;
+            lines.advice(UNDER, "Next:", &format!("{}; or else", helps.value))?;
             return lines.command(UNDER, "", command, effect);
         }
         ("blocked", _) => ("Blocked:", reason),
@@ -256,7 +256,7 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
         return Ok(());
     }
     told.push(text.clone());
-    lines.labelled(UNDER, label, text)
+    lines.advice(UNDER, label, text)
 }
 
 /// Whether a finding is the one that explains another.
