@@ -54,6 +54,23 @@ impl Paint {
     }
 }
 
+/// How long a command may be to stand within a sentence, in bytes.
+const INLINE_COMMAND: usize = 100;
+
+/// Splits an advice that ends in a command too long to be wrapped with it: what stands before it,
+/// and the command.
+pub fn split_command(advice: &str) -> (&str, Option<&str>) {
+    let quoted = advice.strip_suffix('`').and_then(|text| text.rsplit_once('`'));
+    match quoted {
+        Some((before, command))
+            if command.starts_with("kubectl ") && command.len() > INLINE_COMMAND =>
+        {
+            (before.trim_end(), Some(command))
+        }
+        _ => (advice, None),
+    }
+}
+
 /// Shortens a text to at most `limit` columns: its beginning and its end remain, since errors name
 /// their innermost cause last.
 pub fn bounded(text: &str, limit: usize) -> String {
@@ -119,10 +136,10 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Ends a line of a command that goes on in the next one.
-pub const GOES_ON: &str = " \\";
+const GOES_ON: &str = " \\";
 
 /// The words of a text; a command in backticks is one, or one for each line that it takes.
-pub fn words(text: &str, width: usize) -> Vec<String> {
+fn words(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut command: Vec<&str> = Vec::new();
     let whole = |command: &mut Vec<&str>, words: &mut Vec<String>| {
@@ -230,7 +247,10 @@ mod tests {
             ["gc pv/name \\", "--older-than \\", "7d"]
         );
         assert_eq!(command_lines("longer-than-that", 4), ["longer-than-that"]);
-        assert_eq!(command_lines("get pv -o 'a b c' x", 8), ["get \\", "pv -o \\", "'a b c' \\", "x"]);
+        assert_eq!(
+            command_lines("get pv -o 'a b c' x", 8),
+            ["get \\", "pv -o \\", "'a b c' \\", "x"]
+        );
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use super::lines::{BOTTOM, LabelColumn, LabelledLines};
 use super::{Explanation, LastError, outcomes};
 use crate::model::shorten;
+use crate::output::lines::Paint;
 use crate::output::report::short_name;
+use crate::output::screen::QUOTED_ERROR;
 use crate::output::wire::{CausedBy, Finding, Gap};
-use crate::output::{lines::Paint, screen::QUOTED_ERROR};
 
 /// The labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };

@@ -24,7 +24,11 @@ fn i_07_claim_deleted_under_a_running_pod() {
     });
 
     let audit = screen(&on, INCIDENT, &["audit"]);
-    audit.says(&["pvc-terminating-in-use", "Terminating while pods use it", "data is destroyed"]);
+    audit.says(&[
+        "pvc-terminating-in-use",
+        "Terminating while pods use it",
+        "policy Delete can destroy the data",
+    ]);
     let explained = screen(&on, INCIDENT, &["explain", "pvc/data", "-n", &on.name]);
     let retain = format!("kubectl storage retain pv/{volume}");
     explained.says(&[
