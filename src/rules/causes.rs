@@ -118,6 +118,7 @@ pub static CAUSES: &[Cause] = &[
         link: Link::ClaimOfVolume,
         effects: &["pv-terminating-bound"],
     },
+    Cause { cause: "pvc-lost", link: Link::ClaimsOfAttachment, effects: &["va-orphan-pv-missing"] },
     Cause { cause: "pvc-lost", link: Link::ClaimsOfPod, effects: &["pod-waiting-for-volume"] },
     Cause {
         cause: "pvc-stale-selected-node",

@@ -124,8 +124,12 @@ impl<'a> LabelledLines<'a> {
             writeln!(self.out, "{:indent$}{label}{:gap$}{shown}", "", "")?;
             return self.labelled(column, "", effect);
         }
-        self.labelled(column, label, effect)?;
-        writeln!(self.out, "{:indent$}  {shown}", "")
+        // Without a label, it ends the sentence above.
+        if !label.is_empty() {
+            self.labelled(column, label, effect)?;
+        }
+        writeln!(self.out, "{:indent$}  {shown}", "")?;
+        if label.is_empty() { self.labelled(column, label, effect) } else { Ok(()) }
     }
 
     /// Writes advice. A command in it that is longer than a line stands whole on a line of its own.

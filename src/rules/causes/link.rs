@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, Defect};
 use crate::model::{
-    Attachment, Claim, ClaimKey, Kind, Liveness, ObjectKey, PodUse, Text, Volume, migrated_driver,
+    Attachment, AttachmentSource, Claim, ClaimKey, Kind, Liveness, ObjectKey, PodUse, Text, Volume,
+    migrated_driver,
 };
 
 /// What leads from the object of an effect to the objects of its cause.
@@ -32,6 +33,8 @@ pub enum Link {
     RecreatedClaimOfVolume,
     /// The attachments of the volume.
     AttachmentsOfVolume,
+    /// The claims that reference the volume of the attachment.
+    ClaimsOfAttachment,
     /// The claims of the pod, without those that wait for the pod.
     ClaimsOfPod,
     /// The volumes of the pod's claims.
@@ -113,6 +116,12 @@ impl Link {
                 if told { vec![itself.clone()] } else { Vec::new() }
             }
             Self::AttacherOfObject => absent_attacher(cx, &attachment.attacher),
+            Self::ClaimsOfAttachment => {
+                let AttachmentSource::Volume(name) = &attachment.source else { return Vec::new() };
+                let claims = cx.claims_naming(name).ok();
+                let subject = |claim: &Claim| cx.cluster().subject(&claim.object().key);
+                claims.unwrap_or_default().into_iter().filter_map(subject).collect()
+            }
             _ => Vec::new(),
         }
     }

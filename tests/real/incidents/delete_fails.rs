@@ -38,7 +38,6 @@ fn i_10_driver_fails_every_deletion() {
         &format!("rpc error: code = FailedPrecondition desc = {ERROR}"),
         "csi-provisioner",
         "running, but makes no progress",
-        "VolumeFailedDelete",
         "times",
         "read its log",
         &format!("kubectl storage retain {object}"),
@@ -71,7 +70,7 @@ fn i_10_provisioner_may_not_patch_volumes() {
 
     let stuck = ["--threshold", "stuck=5s"];
     let audit = screen(&on, incident, &[&["audit"], &stuck[..]].concat());
-    audit.says(&["driver-rbac-missing-patch", "may not patch"]);
+    audit.says(&["provisioner-rbac-missing-patch", "may not patch"]);
     let explained = screen(&on, incident, &[&["explain", &object], &stuck[..]].concat());
     explained.says(&[
         &object,

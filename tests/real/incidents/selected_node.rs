@@ -53,7 +53,7 @@ fn i_06_selected_node_does_not_exist() {
     let repair =
         format!("kubectl annotate pvc data -n {} volume.kubernetes.io/selected-node-", on.name);
     explained.says(&[&repair]);
-    explained.never_says(&["data is lost", "absent"]);
+    explained.never_says(&["is destroyed", "absent"]);
     copied::run(&cluster, &repair);
     on.bound("data");
     eventually("the pod runs", || on.read("pod/db-0")["status"]["phase"] == "Running");

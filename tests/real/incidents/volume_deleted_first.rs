@@ -32,6 +32,7 @@ fn i_08_volume_deleted_before_its_claim() {
     let first = |screen: &Screen, text: &str| screen.0.find(text).unwrap_or(usize::MAX);
     assert!(first(&audit, "pv-leak-imminent") < first(&audit, "pvc-unused"), "{}", audit.0);
 
+    let retain = format!("kubectl storage retain {object}");
     let explained = screen(&on, INCIDENT, &["explain", &object]);
     explained.says(&[
         "Bound, Terminating for",
@@ -40,12 +41,18 @@ fn i_08_volume_deleted_before_its_claim() {
         &handle,
         "deleting the claim leaks the backend volume",
         "disk.csi.example",
-        "running",
+        &retain,
         "If its claim is deleted: the backend volume is leaked",
         &format!("po/{}/db-0", on.name),
     ]);
     let of_claim = screen(&on, INCIDENT, &["explain", "pvc/data", "-n", &on.name]);
-    of_claim.says(&["pv-leak-imminent", "leak", &format!("po/{}/db-0", on.name), &handle]);
+    of_claim.says(&[
+        "pv-leak-imminent",
+        "leak",
+        &format!("po/{}/db-0", on.name),
+        "the backend volume is leaked",
+        &retain,
+    ]);
     for screen in [&explained, &of_claim] {
         screen.never_says(&["data is destroyed", "deletes the backend volume, at once"]);
     }
