@@ -132,14 +132,10 @@ impl<'a> LostCause<'a> {
                 "keep the claim; Velero restored it without PersistentVolume {name}, so restore the volume and its \
                  data, or recreate the volume from its manifest"
             ),
-            Self::Missing => {
-                let uid =
-                    claim.metadata.uid.as_ref().map_or_else(String::new, |it| format!(" {it}"));
-                format!(
-                    "keep the claim; no controller recreates PersistentVolume {name}: recreate it from its manifest, with \
-                     policy Retain and this claim's uid{uid} in spec.claimRef"
-                )
-            }
+            Self::Missing => format!(
+                "keep the claim, and recreate PersistentVolume {name} from its manifest, with policy Retain and this \
+                 claim's uid in spec.claimRef"
+            ),
             Self::Unread(_) => format!("read PersistentVolume {name} before any change"),
             Self::OfAnother(..) => {
                 "find out whose data it is; to get a volume of its own, the claim has to be \

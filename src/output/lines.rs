@@ -114,6 +114,15 @@ fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
 /// Breaks a text into lines of at most `width` columns: between words, but not in a quoted command
 /// that has room on a line, and in a word that has none.
 pub fn broken(text: &str, width: usize) -> Vec<String> {
+    filled(text, width, true)
+}
+
+/// Breaks a text like `broken`, but never a word: names and flags are there to be copied.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    filled(text, width, false)
+}
+
+fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text, width) {
         match lines.last_mut() {
@@ -125,7 +134,7 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
             _ => {}
         }
         let mut rest = &*word;
-        while rest.width() > width {
+        while breaks_words && rest.width() > width {
             let head: String = columns(rest.chars(), width.max(2)).into_iter().collect();
             rest = &rest[head.len()..];
             lines.push(head);
@@ -146,7 +155,9 @@ fn words(text: &str, width: usize) -> Vec<String> {
         let joined = command.join(" ");
         match joined.width() <= width {
             true => words.push(joined),
-            false => words.extend(command_lines(&joined, width)),
+            false if joined.contains("`kubectl ") => words.extend(command_lines(&joined, width)),
+            // What a command prints is none.
+            false => words.extend(command.iter().map(|it| (*it).to_owned())),
         }
         command.clear();
     };
@@ -235,6 +246,9 @@ mod tests {
             broken(text, 20),
             ["run", "`kubectl get pv x`:", "it `shows` more,", "`never closed at all"]
         );
+        assert_eq!(broken("it prints `one two three`", 12), ["it prints", "`one two", "three`"]);
+        assert_eq!(broken("a longer-word here", 8), ["a", "longer-w", "ord here"]);
+        assert_eq!(wrapped("a longer-word here", 8), ["a", "longer-word", "here"]);
         let text = "run `kubectl get pv one` then";
         assert_eq!(broken(text, 16), ["run", "`kubectl get \\", "pv one` then"]);
     }

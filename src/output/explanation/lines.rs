@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::model::{Severity, escape_control, shorten};
-use crate::output::lines::{Paint, broken};
+use crate::output::lines::{Paint, wrapped};
 
 /// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
 const LONGEST: usize = 600;
@@ -209,12 +209,12 @@ fn long_command(text: &str, room: usize) -> Option<(&str, &str, &str)> {
 
 /// Wraps text whose first line has other room than those under it.
 fn wrap_beside(text: &str, first: usize, room: usize) -> Vec<String> {
-    let mut lines = broken(text, first.max(NARROWEST));
+    let mut lines = wrapped(text, first.max(NARROWEST));
     if first == room || lines.len() < 2 {
         return lines;
     }
     let rest = lines.split_off(1).join(" ");
-    lines.extend(broken(&rest, room));
+    lines.extend(wrapped(&rest, room));
     lines
 }
 

@@ -118,9 +118,8 @@ impl Link {
             Self::AttacherOfObject => absent_attacher(cx, &attachment.attacher),
             Self::ClaimsOfAttachment => {
                 let AttachmentSource::Volume(name) = &attachment.source else { return Vec::new() };
-                let claims = cx.claims_naming(name).ok();
-                let subject = |claim: &Claim| cx.cluster().subject(&claim.object().key);
-                claims.unwrap_or_default().into_iter().filter_map(subject).collect()
+                let claims = cx.claims_naming(name).unwrap_or_default().into_iter();
+                claims.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
             }
             _ => Vec::new(),
         }
@@ -172,9 +171,8 @@ fn volume(cx: &Cx, name: &str) -> Option<Subject> {
 
 /// The attachments of a volume that are `wanted`.
 fn attachments(cx: &Cx, volume: &str, wanted: impl Fn(&Attachment) -> bool) -> Vec<Subject> {
-    let attachments = cx.attachments_of(volume).unwrap_or_default();
-    let wanted = attachments.into_iter().filter(|it| wanted(it));
-    wanted.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
+    let all = cx.attachments_of(volume).unwrap_or_default().into_iter().filter(|it| wanted(it));
+    all.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
 }
 
 /// The driver of an external-attacher that is absent.

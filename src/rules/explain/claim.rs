@@ -110,6 +110,12 @@ fn fields<'a>(
         },
     };
     draft.field("volume", volume);
+    // Whoever recreates its volume has to write it into spec.claimRef.
+    if claim.phase == ClaimPhase::Lost
+        && let Some(uid) = &claim.metadata.uid
+    {
+        draft.field("uid", uid.to_string());
+    }
     let class = claim.class.as_ref().filter(|it| !it.is_empty());
     let class = class.and_then(|name| {
         let found = draft.seen(cx.claimed_class(name));

@@ -43,8 +43,7 @@ fn i_09_lost_claim() {
         "Running",
         "Bound claim has lost its PersistentVolume",
         "keep the claim",
-        &format!("no controller recreates PersistentVolume {volume}"),
-        "recreate it from its manifest, with policy Retain",
+        &format!("recreate PersistentVolume {volume} from its manifest, with policy Retain"),
         "the backend volume may still exist",
         // Without it nobody can write spec.claimRef.
         on.read("pvc/data")["metadata"]["uid"].as_str().expect("because it exists"),

@@ -24,8 +24,8 @@ pub(super) fn screen(on: &Scenario, incident: &str, args: &[&str]) -> Screen {
     keep(incident, args, &shown);
     assert_eq!(code, Some(0), "{shown}");
     for line in shown.lines() {
-        // A command is never broken: it is there to be copied.
-        let breakable = !line.trim_start().starts_with("kubectl ");
+        // A command or a name is never broken: it is there to be copied.
+        let breakable = !line.trim_start().starts_with("kubectl ") && line.trim().contains(' ');
         assert!(!breakable || line.chars().count() <= usize::from(COLUMNS), "too wide: {line}");
     }
     Screen(shown)
