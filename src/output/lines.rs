@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(command_lines("longer-than-that", 4), ["longer-than-that"]);
         assert_eq!(
             command_lines("get pv -o 'a b c' x", 8),
-            ["get \\", "pv -o \\", "'a b c' \\", "x"]
+            ["get pv \\", "-o \\", "'a b c' \\", "x"]
         );
     }
 

@@ -81,7 +81,7 @@ impl FindingText {
     }
 
     /// Stands for the object as a command names it.
-    pub fn on_command_line(&self) -> String {
+    pub fn on_command_line() -> String {
         MARKS[1].to_string()
     }
 
