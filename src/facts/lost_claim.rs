@@ -93,7 +93,8 @@ impl<'a> LostCause<'a> {
                 "Lost: spec.volumeName is empty, so which volume it had is unknown".to_owned()
             }
             Self::Missing => format!(
-                "PersistentVolume {name} does not exist: new pods with this claim cannot start"
+                "PersistentVolume {name} does not exist: new pods with this claim cannot start; the backend volume may \
+                 still exist"
             ),
             Self::Unread(reason) => format!(
                 "Lost: whether PersistentVolume {name} exists and is its own is unknown ({reason})"

@@ -54,6 +54,23 @@ impl Paint {
     }
 }
 
+/// How long a command may be to stand within a sentence, in bytes.
+const INLINE_COMMAND: usize = 100;
+
+/// Splits an advice that ends in a command too long to be wrapped with it: what stands before it,
+/// and the command.
+pub fn split_command(advice: &str) -> (&str, Option<&str>) {
+    let quoted = advice.strip_suffix('`').and_then(|text| text.rsplit_once('`'));
+    match quoted {
+        Some((before, command))
+            if command.starts_with("kubectl ") && command.len() > INLINE_COMMAND =>
+        {
+            (before.trim_end(), Some(command))
+        }
+        _ => (advice, None),
+    }
+}
+
 /// Shortens a text to at most `limit` columns: its beginning and its end remain, since errors name
 /// their innermost cause last.
 pub fn bounded(text: &str, limit: usize) -> String {
@@ -97,6 +114,15 @@ fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
 /// Breaks a text into lines of at most `width` columns: between words, but not in a quoted command
 /// that has room on a line, and in a word that has none.
 pub fn broken(text: &str, width: usize) -> Vec<String> {
+    filled(text, width, true)
+}
+
+/// Breaks a text like `broken`, but never a word: names and flags are there to be copied.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    filled(text, width, false)
+}
+
+fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text, width) {
         match lines.last_mut() {
@@ -108,7 +134,7 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
             _ => {}
         }
         let mut rest = &*word;
-        while rest.width() > width {
+        while breaks_words && rest.width() > width {
             let head: String = columns(rest.chars(), width.max(2)).into_iter().collect();
             rest = &rest[head.len()..];
             lines.push(head);
@@ -129,7 +155,9 @@ fn words(text: &str, width: usize) -> Vec<String> {
         let joined = command.join(" ");
         match joined.width() <= width {
             true => words.push(joined),
-            false => words.extend(command_lines(&joined, width)),
+            false if joined.contains("`kubectl ") => words.extend(command_lines(&joined, width)),
+            // What a command prints is none.
+            false => words.extend(command.iter().map(|it| (*it).to_owned())),
         }
         command.clear();
     };
@@ -155,7 +183,13 @@ pub fn command_lines(command: &str, width: usize) -> Vec<String> {
         return vec![command.to_owned()];
     }
     let mut lines: Vec<String> = Vec::new();
-    for word in command.split(' ') {
+    let mut is_quoted = false;
+    // Within quotes, the sign that the line goes on would be part of the text.
+    let unquoted = |letter: char| {
+        is_quoted ^= letter == '\'';
+        letter == ' ' && !is_quoted
+    };
+    for word in command.split(unquoted) {
         match lines.last_mut() {
             // Two columns for the sign that the line goes on.
             Some(line) if line.width() + 1 + word.width() + 2 <= width => {
@@ -212,6 +246,9 @@ mod tests {
             broken(text, 20),
             ["run", "`kubectl get pv x`:", "it `shows` more,", "`never closed at all"]
         );
+        assert_eq!(broken("it prints `one two three`", 12), ["it prints", "`one two", "three`"]);
+        assert_eq!(broken("a longer-word here", 8), ["a", "longer-w", "ord here"]);
+        assert_eq!(wrapped("a longer-word here", 8), ["a", "longer-word", "here"]);
         let text = "run `kubectl get pv one` then";
         assert_eq!(broken(text, 16), ["run", "`kubectl get \\", "pv one` then"]);
     }
@@ -224,6 +261,10 @@ mod tests {
             ["gc pv/name \\", "--older-than \\", "7d"]
         );
         assert_eq!(command_lines("longer-than-that", 4), ["longer-than-that"]);
+        assert_eq!(
+            command_lines("get pv -o 'a b c' x", 8),
+            ["get pv \\", "-o \\", "'a b c' \\", "x"]
+        );
     }
 
     #[test]

@@ -94,12 +94,17 @@ pub static CAUSES: &[Cause] = &[
         effects: &["pv-delete-in-progress-or-failing", "pv-released-delete-stuck"],
     },
     Cause {
-        cause: "pv-referenced-by-other-pvc",
+        cause: "pv-released-claim-recreated",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
     },
     Cause {
         cause: "pv-released-claim-recreated",
+        link: Link::RecreatedClaimOfVolume,
+        effects: &["pv-referenced-by-other-pvc"],
+    },
+    Cause {
+        cause: "pv-referenced-by-other-pvc",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
     },
@@ -113,6 +118,7 @@ pub static CAUSES: &[Cause] = &[
         link: Link::ClaimOfVolume,
         effects: &["pv-terminating-bound"],
     },
+    Cause { cause: "pvc-lost", link: Link::ClaimsOfAttachment, effects: &["va-orphan-pv-missing"] },
     Cause { cause: "pvc-lost", link: Link::ClaimsOfPod, effects: &["pod-waiting-for-volume"] },
     Cause {
         cause: "pvc-stale-selected-node",

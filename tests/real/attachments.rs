@@ -13,8 +13,13 @@ use crate::support::{
 /// Whatever counts as long after ten minutes does after a second.
 const SOON: [&str; 2] = ["--threshold", "detach=1s"];
 
-const ATTACHED: DriverOptions =
-    DriverOptions { rbac_without: &[], attach: true, attacher: true, provisioner_image: None };
+const ATTACHED: DriverOptions = DriverOptions {
+    rbac_without: &[],
+    attach: true,
+    attacher: true,
+    provisioner_image: None,
+    provisioner_args: &[],
+};
 
 /// A pod that uses a claim on a node.
 fn pod_on(name: &str, claim: &str, node: &str) -> Value {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::model::{Severity, escape_control, shorten};
-use crate::output::{lines::Paint, report::wrap};
+use crate::output::lines::{Paint, wrapped};
 
 /// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
 const LONGEST: usize = 600;
@@ -124,8 +124,41 @@ impl<'a> LabelledLines<'a> {
             writeln!(self.out, "{:indent$}{label}{:gap$}{shown}", "", "")?;
             return self.labelled(column, "", effect);
         }
-        self.labelled(column, label, effect)?;
-        writeln!(self.out, "{:indent$}  {shown}", "")
+        // Without a label, it ends the sentence above.
+        if !label.is_empty() {
+            self.labelled(column, label, effect)?;
+        }
+        writeln!(self.out, "{:indent$}  {shown}", "")?;
+        if label.is_empty() { self.labelled(column, label, effect) } else { Ok(()) }
+    }
+
+    /// Writes advice. A command in it that is longer than a line stands whole on a line of its own.
+    pub(super) fn advice(
+        &mut self,
+        column: LabelColumn,
+        label: &str,
+        text: &str,
+    ) -> io::Result<()> {
+        let room = self.width.saturating_sub(column.indent + column.width).max(NARROWEST);
+        let mut label = label;
+        let mut rest = text;
+        while let Some((before, command, after)) = long_command(rest, room) {
+            self.labelled(column, label, before.trim_end())?;
+            label = "";
+            writeln!(
+                self.out,
+                "{:indent$}  {}",
+                "",
+                escape_control(command),
+                indent = column.indent
+            )?;
+            // What a sentence goes on with.
+            rest = after.trim_start_matches([',', ';', '.', ' ']);
+        }
+        match rest {
+            "" if label.is_empty() => Ok(()),
+            rest => self.labelled(column, label, rest),
+        }
     }
 
     /// Writes the line that begins a finding.
@@ -155,14 +188,33 @@ fn shown(text: &str) -> String {
     escape_control(&shorten(text, LONGEST)).into_owned()
 }
 
+/// What stands around a command in a text.
+const QUOTE: char = '`';
+/// How a command in a text begins.
+const COMMAND: &str = "`kubectl ";
+
+/// The first command of a text that is longer than a line, with what stands before and after it.
+fn long_command(text: &str, room: usize) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(COMMAND).map(|it| from + it) {
+        let begin = at + QUOTE.len_utf8();
+        let end = begin + text[begin..].find(QUOTE)?;
+        from = end + QUOTE.len_utf8();
+        if from - at > room {
+            return Some((&text[..at], &text[begin..end], &text[from..]));
+        }
+    }
+    None
+}
+
 /// Wraps text whose first line has other room than those under it.
 fn wrap_beside(text: &str, first: usize, room: usize) -> Vec<String> {
-    let mut lines = wrap(text, first.max(NARROWEST));
+    let mut lines = wrapped(text, first.max(NARROWEST));
     if first == room || lines.len() < 2 {
         return lines;
     }
     let rest = lines.split_off(1).join(" ");
-    lines.extend(wrap(&rest, room));
+    lines.extend(wrapped(&rest, room));
     lines
 }
 
@@ -200,6 +252,26 @@ mod tests {
         assert_eq!(text, format!("  Next:   keeps it\n    {command}\n"));
         let text = written(80, |lines| lines.command(COLUMN, "Next:", command, "keeps it"));
         assert_eq!(text, format!("  Next:   {command}\n          keeps it\n"));
+    }
+
+    #[test]
+    fn a_command_in_advice_is_never_wrapped() {
+        let text =
+            "remove it: `kubectl annotate pvc data -n shop some.example.com/annotation-` (or not)";
+        assert_eq!(
+            written(40, |lines| lines.advice(COLUMN, "Next:", text)),
+            "  Next:   remove it:\n    kubectl annotate pvc data -n shop some.example.com/annotation-\n          (or not)\n"
+        );
+        let text = "one two three, then `kubectl get pv`, and look";
+        assert_eq!(
+            written(40, |lines| lines.advice(COLUMN, "Next:", text)),
+            "  Next:   one two three, then\n          `kubectl get pv`, and look\n"
+        );
+        let text = "this ` is none, and `kubectl is not closed";
+        assert_eq!(
+            written(40, |lines| lines.advice(COLUMN, "Next:", text)),
+            "  Next:   this ` is none, and `kubectl\n          is not closed\n"
+        );
     }
 
     #[test]

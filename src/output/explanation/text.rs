@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use super::lines::{BOTTOM, LabelColumn, LabelledLines};
 use super::{Explanation, LastError, outcomes};
-use crate::model::shorten;
+use crate::model::{Severity, shorten};
+use crate::output::lines::Paint;
 use crate::output::report::short_name;
+use crate::output::screen::QUOTED_ERROR;
 use crate::output::wire::{CausedBy, Finding, Gap};
-use crate::output::{lines::Paint, screen::QUOTED_ERROR};
 
 /// The labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
@@ -75,7 +76,7 @@ impl Explanation {
             if index == 0 {
                 self.details(lines, UNDER)?;
             }
-            next(lines, finding, &mut told)?;
+            next(lines, UNDER, finding, &mut told)?;
         }
         if self.findings.is_empty() && self.screen.judged {
             lines.gap()?;
@@ -162,7 +163,13 @@ impl Explanation {
         let causes = self.related.len() - others.count();
         let left = self.related_total.saturating_sub(shown + causes);
         let left = (left > 0).then(|| format!("and {left} more findings (see `audit`)"));
-        lines.list(BOTTOM, "Also:", groups.iter().take(RELATED).map(line).chain(left))
+        lines.list(BOTTOM, "Also:", groups.iter().take(RELATED).map(line).chain(left))?;
+        // What is urgent has its command on the screen of each object that it concerns.
+        let urgent = groups.iter().find(|(it, count)| *count == 1 && is_urgent(it));
+        match urgent.filter(|_| self.findings.is_empty()) {
+            Some((finding, _)) => next(lines, BOTTOM, finding, &mut Vec::new()),
+            None => Ok(()),
+        }
     }
 
     fn users(&self, lines: &mut LabelledLines) -> io::Result<()> {
@@ -232,7 +239,12 @@ fn spoken(resource: &str) -> &str {
 }
 
 /// What to do about a finding, unless that was said before.
-fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) -> io::Result<()> {
+fn next(
+    lines: &mut LabelledLines,
+    column: LabelColumn,
+    finding: &Finding,
+    told: &mut Vec<String>,
+) -> io::Result<()> {
     let reason = &finding.verdict.reason;
     let command = finding.remedy.as_ref().and_then(|it| it.command.as_deref());
     let (label, text) = match (&*finding.verdict.state, command) {
@@ -244,9 +256,9 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
             let effect = finding.remedy.as_ref().map_or("", |it| &it.effect);
             // The command only stops what happens: what removes the cause comes first.
             let helps = finding.evidence.iter().find(|it| it.field == "what helps");
-            let Some(helps) = helps else { return lines.command(UNDER, "Next:", command, effect) };
-            lines.labelled(UNDER, "Next:", &format!("{}; or else", helps.value))?;
-            return lines.command(UNDER, "", command, effect);
+            let Some(helps) = helps else { return lines.command(column, "Next:", command, effect) };
+            lines.advice(column, "Next:", &format!("{}; or else", helps.value))?;
+            return lines.command(column, "", command, effect);
         }
         ("blocked", _) => ("Blocked:", reason),
         ("unseen", _) => ("Unknown:", reason),
@@ -256,7 +268,12 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
         return Ok(());
     }
     told.push(text.clone());
-    lines.labelled(UNDER, label, text)
+    lines.advice(column, label, text)
+}
+
+/// Whether a remedy is offered for a critical finding.
+fn is_urgent(finding: &Finding) -> bool {
+    finding.severity == Severity::Critical.name() && finding.verdict.state == "fixable"
 }
 
 /// Whether a finding is the one that explains another.

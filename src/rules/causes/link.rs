@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, Defect};
 use crate::model::{
-    Attachment, Claim, ClaimKey, Kind, Liveness, ObjectKey, PodUse, Text, Volume, migrated_driver,
+    Attachment, AttachmentSource, Claim, ClaimKey, Kind, Liveness, ObjectKey, PodUse, Text, Volume,
+    migrated_driver,
 };
 
 /// What leads from the object of an effect to the objects of its cause.
@@ -28,8 +29,12 @@ pub enum Link {
     VolumeOfClaim,
     /// The claim that the volume is bound to.
     ClaimOfVolume,
+    /// The same volume, if no claim references it but that of the name in its claimRef.
+    RecreatedClaimOfVolume,
     /// The attachments of the volume.
     AttachmentsOfVolume,
+    /// The claims that reference the volume of the attachment.
+    ClaimsOfAttachment,
     /// The claims of the pod, without those that wait for the pod.
     ClaimsOfPod,
     /// The volumes of the pod's claims.
@@ -79,6 +84,13 @@ impl Link {
                     .into_iter()
                     .collect()
             }
+            Self::RecreatedClaimOfVolume => {
+                let claims = cx.claims_naming(volume.name()).unwrap_or_default();
+                let key = volume.claim_ref.as_ref().map(|it| &it.key);
+                let alone = claims.iter().all(|claim| Some(&claim.key()) == key);
+                let itself = alone.then(|| cx.cluster().subject(&volume.object().key));
+                itself.flatten().into_iter().collect()
+            }
             Self::AttachmentsOfVolume => attachments(cx, volume.name(), |_| true),
             _ => Vec::new(),
         }
@@ -104,6 +116,11 @@ impl Link {
                 if told { vec![itself.clone()] } else { Vec::new() }
             }
             Self::AttacherOfObject => absent_attacher(cx, &attachment.attacher),
+            Self::ClaimsOfAttachment => {
+                let AttachmentSource::Volume(name) = &attachment.source else { return Vec::new() };
+                let claims = cx.claims_naming(name).unwrap_or_default().into_iter();
+                claims.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -154,9 +171,8 @@ fn volume(cx: &Cx, name: &str) -> Option<Subject> {
 
 /// The attachments of a volume that are `wanted`.
 fn attachments(cx: &Cx, volume: &str, wanted: impl Fn(&Attachment) -> bool) -> Vec<Subject> {
-    let attachments = cx.attachments_of(volume).unwrap_or_default();
-    let wanted = attachments.into_iter().filter(|it| wanted(it));
-    wanted.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
+    let all = cx.attachments_of(volume).unwrap_or_default().into_iter().filter(|it| wanted(it));
+    all.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
 }
 
 /// The driver of an external-attacher that is absent.

@@ -49,10 +49,10 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> ExplanationDraft {
 }
 
 fn status(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
-    // A claim that has no volume yet has been Pending since its creation; of later changes of the
+    // A claim that was never bound has been Pending since its creation; of later changes of the
     // phase nothing keeps the time.
-    let since = match (&claim.phase, &claim.volume_name, claim.metadata.deleting) {
-        (ClaimPhase::Pending, None, None) => lasting(cx, &Age::stamped(claim.metadata.created)),
+    let since = match (&claim.phase, claim.bind_completed, claim.metadata.deleting) {
+        (ClaimPhase::Pending, false, None) => lasting(cx, &Age::stamped(claim.metadata.created)),
         _ => None,
     };
     draft.status(format!("{}{}", claim.phase, since.unwrap_or_default()));
@@ -110,6 +110,12 @@ fn fields<'a>(
         },
     };
     draft.field("volume", volume);
+    // Whoever recreates its volume has to write it into spec.claimRef.
+    if claim.phase == ClaimPhase::Lost
+        && let Some(uid) = &claim.metadata.uid
+    {
+        draft.field("uid", uid.to_string());
+    }
     let class = claim.class.as_ref().filter(|it| !it.is_empty());
     let class = class.and_then(|name| {
         let found = draft.seen(cx.claimed_class(name));

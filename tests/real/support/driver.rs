@@ -17,6 +17,8 @@ pub(crate) struct DriverOptions<'a> {
     pub(crate) attacher: bool,
     /// The image that the container of its provisioner names.
     pub(crate) provisioner_image: Option<&'a str>,
+    /// More arguments of its provisioner.
+    pub(crate) provisioner_args: &'a [&'a str],
 }
 
 impl Default for DriverOptions<'_> {
@@ -24,7 +26,13 @@ impl Default for DriverOptions<'_> {
     /// directory. Nodes without the annotation `volumes.kubernetes.io/controller-managed-attach-detach`
     /// get no attachments all the same.
     fn default() -> Self {
-        Self { rbac_without: &[], attach: true, attacher: false, provisioner_image: None }
+        Self {
+            rbac_without: &[],
+            attach: true,
+            attacher: false,
+            provisioner_image: None,
+            provisioner_args: &[],
+        }
     }
 }
 
@@ -46,6 +54,7 @@ impl Driver {
         let mut request = json!({
             "cluster": cluster, "driver": name,
             "rbac_without": options.rbac_without, "attach": options.attach, "attacher": options.attacher,
+            "provisioner_args": options.provisioner_args,
         });
         if let Some(image) = options.provisioner_image {
             request["provisioner_image"] = json!(image);

@@ -44,6 +44,7 @@ impl Testbed {
         }
         let bin = Path::new(String::from_utf8_lossy(&built.stdout).trim()).join("bin");
         let mut child = Command::new(bin.join("testbed"))
+            .env("NODE_NAME", "node-1") // where provisioners of a node (`--node-deployment`) run
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
