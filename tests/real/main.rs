@@ -25,6 +25,7 @@ mod gc;
 mod guards;
 mod healthy;
 mod in_tree;
+mod incidents;
 mod kept;
 mod last_phase_transition;
 mod leaky;

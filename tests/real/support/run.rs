@@ -123,6 +123,14 @@ impl Run {
         AtTerminal { terminal: Terminal::sized(command, 80), _home: self.home }
     }
 
+    /// Runs it to its end at a terminal of so many columns without colours, and returns all that it showed, and its
+    /// exit code.
+    pub(crate) fn shown_at(&self, columns: u16) -> (String, Option<i32>) {
+        let mut command = self.command();
+        command.env("TERM", "dumb"); // has neither colours nor a progress line
+        Terminal::sized(command, columns).finish()
+    }
+
     fn command(&self) -> Command {
         let mut command = if self.by_kubectl {
             Command::new(testbed().program("kubectl"))

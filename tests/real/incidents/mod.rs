@@ -1,0 +1,3 @@
+//! Incidents: something real is broken, and an expert reads no more than `audit` and one `explain`.
+
+mod screen;
