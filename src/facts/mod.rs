@@ -39,7 +39,7 @@ pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
     finalizers_of_volume, managers_of,
 };
-pub(crate) use claim_ref_patch::claim_ref_patch;
+pub(crate) use claim_ref_patch::{claim_ref_patch, rebinding_advice};
 pub(crate) use columns::columns;
 pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, deletes_since_its_start, is_absent, is_csi,

@@ -3,8 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EventSeries};
 use crate::model::{
-    Claim, ControllerState, Liveness, Phase, ReclaimPolicy, Severity, StorageClass, Text, Volume,
-    migrated_driver,
+    Claim, ControllerState, Liveness, Phase, Severity, StorageClass, Text, Volume, migrated_driver,
 };
 
 /// Why a claim is Pending, and what to do.
@@ -111,22 +110,12 @@ fn released<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<&'a Volume>> {
 
 /// `how`: how the claim came to this volume.
 fn of_earlier_claim<'a>(volume: &'a Volume, how: &str) -> PendingReason<'a> {
-    let (name, pv) = (volume.name(), volume.object());
     let why = format!(
-        "{} PersistentVolume {name}{how} still has the uid of an earlier claim of this name in spec.claimRef",
-        volume.phase
+        "{} PersistentVolume {}{how} still has the uid of an earlier claim of this name in spec.claimRef",
+        volume.phase,
+        volume.name()
     );
-    let first = match volume.reclaim_policy {
-        ReclaimPolicy::Retain => String::new(),
-        ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-            format!("run `kubectl storage retain {}` first; ", facts::on_command_line(&pv))
-        }
-    };
-    let clear = facts::claim_ref_patch(volume, None).map_or_else(
-        || format!("clear spec.claimRef.uid of {pv}"),
-        |it| format!("clear spec.claimRef.uid: `{it}`"),
-    );
-    let advice = format!("{first}decide whether this claim may read the old data; then {clear}");
+    let advice = facts::rebinding_advice(volume);
     PendingReason { volume: Some(volume), ..PendingReason::new(why, advice) }
 }
 

@@ -54,6 +54,23 @@ impl Paint {
     }
 }
 
+/// How long a command may be to stand within a sentence, in bytes.
+const INLINE_COMMAND: usize = 100;
+
+/// Splits an advice that ends in a command too long to be wrapped with it: what stands before it,
+/// and the command.
+pub fn split_command(advice: &str) -> (&str, Option<&str>) {
+    let quoted = advice.strip_suffix('`').and_then(|text| text.rsplit_once('`'));
+    match quoted {
+        Some((before, command))
+            if command.starts_with("kubectl ") && command.len() > INLINE_COMMAND =>
+        {
+            (before.trim_end(), Some(command))
+        }
+        _ => (advice, None),
+    }
+}
+
 /// Shortens a text to at most `limit` columns: its beginning and its end remain, since errors name
 /// their innermost cause last.
 pub fn bounded(text: &str, limit: usize) -> String {

@@ -94,12 +94,17 @@ pub static CAUSES: &[Cause] = &[
         effects: &["pv-delete-in-progress-or-failing", "pv-released-delete-stuck"],
     },
     Cause {
-        cause: "pv-referenced-by-other-pvc",
+        cause: "pv-released-claim-recreated",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
     },
     Cause {
         cause: "pv-released-claim-recreated",
+        link: Link::RecreatedClaimOfVolume,
+        effects: &["pv-referenced-by-other-pvc"],
+    },
+    Cause {
+        cause: "pv-referenced-by-other-pvc",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],
     },

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use super::lines::{BOTTOM, LabelColumn, LabelledLines};
 use super::{Explanation, LastError, outcomes};
 use crate::model::shorten;
+use crate::output::lines::{Paint, split_command};
 use crate::output::report::short_name;
+use crate::output::screen::QUOTED_ERROR;
 use crate::output::wire::{CausedBy, Finding, Gap};
-use crate::output::{lines::Paint, screen::QUOTED_ERROR};
 
 /// The labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
@@ -256,7 +257,10 @@ fn next(lines: &mut LabelledLines, finding: &Finding, told: &mut Vec<String>) ->
         return Ok(());
     }
     told.push(text.clone());
-    lines.labelled(UNDER, label, text)
+    match split_command(text) {
+        (before, Some(command)) => lines.command(UNDER, label, command, before),
+        (whole, None) => lines.labelled(UNDER, label, whole),
+    }
 }
 
 /// Whether a finding is the one that explains another.

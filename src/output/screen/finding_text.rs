@@ -80,6 +80,11 @@ impl FindingText {
         }
     }
 
+    /// Stands for the object as a command names it.
+    pub fn on_command_line(&self) -> String {
+        MARKS[1].to_string()
+    }
+
     /// A sentence about one object of a kind, or about many.
     pub fn spoken(&self, text: &str, about: Option<(&str, &str)>) -> String {
         let own = about.map(|(object, kind)| names(object, kind));

@@ -16,7 +16,7 @@ use self::{
 };
 use super::{
     cells::{age_cell, short_name},
-    lines::{LONGEST_NAME, Paint, bounded, broken, command_lines, shortened},
+    lines::{LONGEST_NAME, Paint, bounded, broken, command_lines, shortened, split_command},
     wire::{Finding, ObjectReference},
 };
 use crate::model::{Severity, escape_control};
@@ -161,7 +161,17 @@ impl Page<'_> {
         }
         if !text.next.is_empty() {
             let colon = if text.command.is_some() { ":" } else { "" };
-            let next = shortened(&spoken(&text.next), (width - 9) * ADVICE);
+            let advice = spoken(&text.next);
+            let next = match split_command(&advice) {
+                // It would take the room of many findings.
+                (before, Some(_)) => {
+                    let object = text.spoken(&text.on_command_line(), alone);
+                    let before = before.trim_end_matches(':');
+                    format!("{before} (`kubectl storage explain {object}` shows the command)")
+                }
+                (whole, None) => whole.to_owned(),
+            };
+            let next = shortened(&next, (width - 9) * ADVICE);
             self.labelled(text.label(), &format!("{next}{colon}"))?;
         }
         let Some(command) = &text.command else { return Ok(()) };

@@ -28,6 +28,8 @@ pub enum Link {
     VolumeOfClaim,
     /// The claim that the volume is bound to.
     ClaimOfVolume,
+    /// The same volume, if no claim references it but that of the name in its claimRef.
+    RecreatedClaimOfVolume,
     /// The attachments of the volume.
     AttachmentsOfVolume,
     /// The claims of the pod, without those that wait for the pod.
@@ -78,6 +80,13 @@ impl Link {
                 its.and_then(|(claim, _)| cx.cluster().subject(&claim.object().key))
                     .into_iter()
                     .collect()
+            }
+            Self::RecreatedClaimOfVolume => {
+                let claims = cx.claims_naming(volume.name()).unwrap_or_default();
+                let key = volume.claim_ref.as_ref().map(|it| &it.key);
+                let alone = claims.iter().all(|claim| Some(&claim.key()) == key);
+                let itself = alone.then(|| cx.cluster().subject(&volume.object().key));
+                itself.flatten().into_iter().collect()
             }
             Self::AttachmentsOfVolume => attachments(cx, volume.name(), |_| true),
             _ => Vec::new(),

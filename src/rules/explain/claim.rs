@@ -49,10 +49,10 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> ExplanationDraft {
 }
 
 fn status(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
-    // A claim that has no volume yet has been Pending since its creation; of later changes of the
+    // A claim that was never bound has been Pending since its creation; of later changes of the
     // phase nothing keeps the time.
-    let since = match (&claim.phase, &claim.volume_name, claim.metadata.deleting) {
-        (ClaimPhase::Pending, None, None) => lasting(cx, &Age::stamped(claim.metadata.created)),
+    let since = match (&claim.phase, claim.bind_completed, claim.metadata.deleting) {
+        (ClaimPhase::Pending, false, None) => lasting(cx, &Age::stamped(claim.metadata.created)),
         _ => None,
     };
     draft.status(format!("{}{}", claim.phase, since.unwrap_or_default()));

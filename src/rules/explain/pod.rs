@@ -1,20 +1,23 @@
 //! Explanation of a pod: the claims that it uses, and what happens to them with it.
 
-use super::draft::ExplanationDraft;
+use super::draft::{ExplanationDraft, lasting};
 use super::{error, neighbours, set};
 use crate::cluster::Cx;
 use crate::facts::{
     self,
     retention::{self, Operation, SetSituation},
 };
-use crate::model::{Claim, ClaimKey, Kind, MountedClaim, PodUse, Text};
+use crate::model::{Age, Claim, ClaimKey, Kind, MountedClaim, PodPhase, PodUse, Text};
 
 const DELETED: &str = "it is deleted";
 
 pub(super) fn explain(cx: &Cx, pod: &PodUse) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(pod.object());
     let ready = if pod.ready { ", Ready" } else { "" };
-    draft.status(format!("{}{ready}", pod.phase.name()));
+    // No pod becomes Pending again.
+    let pending = pod.phase == PodPhase::Pending && pod.deleting.is_none();
+    let since = pending.then(|| lasting(cx, &Age::stamped(pod.created))).flatten();
+    draft.status(format!("{}{}{ready}", pod.phase.name(), since.unwrap_or_default()));
     draft.terminating(cx, pod.deleting);
     draft.show("status.phase", pod.phase.name());
     draft.show("spec.nodeName", pod.node.as_deref().unwrap_or("<none>"));

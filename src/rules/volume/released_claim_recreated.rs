@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
-use crate::model::{Finding, Kind, Phase, Severity, Threshold, Volume};
+use crate::model::{Finding, Kind, Phase, Severity, Threshold, VerdictState, Volume};
 use crate::remedies;
 use crate::rules::{
     CapacityRisk, Judge, Rule,
@@ -25,6 +25,10 @@ pub(super) static RULE: Rule = Rule {
     source: "pv_controller.go, isVolumeReleased and syncVolume",
     judge: &[Judge::Volume(judge)],
 };
+
+/// A claim that references no volume binds any that matches, or is provisioned one.
+const NOT_REFERENCED: &str = "if the new claim needs this data, recreate it with spec.volumeName of this volume; \
+                              `kubectl storage explain` of that claim then shows how to let it bind";
 
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !matches!(volume.phase, Phase::Released | Phase::Bound) {
@@ -51,7 +55,15 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .relates([object])
         .relates_pods_of(cx, claim);
     if released {
-        return Ok(Some(finding.remedied_by(cx, volume, &remedies::RESERVE)));
+        let mut finding = finding.remedied_by(cx, volume, &remedies::RESERVE);
+        let binds = claim.volume_name.as_deref() == Some(volume.name());
+        if finding.verdict.state == VerdictState::Fixable {
+            finding.verdict.reason = match binds {
+                true => facts::rebinding_advice(volume),
+                false => NOT_REFERENCED.to_owned(),
+            };
+        }
+        return Ok(Some(finding));
     }
     let resync = cx.settings().thresholds.get(Threshold::Resync);
     let noticed_late = claim.metadata.created.is_some_and(|created| cx.passed(created, resync));
