@@ -178,7 +178,12 @@ fn provisioner_name(cx: &Cx, driver: &Text) -> String {
 
 /// A controller, whether it runs, and what shows it.
 pub(super) fn describe(name: &str, state: &ControllerState) -> String {
-    let because = &state.because;
+    // A Lease that has not expired says so; of an act it matters when it was.
+    let act = state.latest.as_ref().filter(|_| state.because.starts_with("it wrote"));
+    let because = match act {
+        Some(act) => format!("{}: {act}", state.because),
+        None => state.because.clone(),
+    };
     match (state.liveness, &state.unseen) {
         (Liveness::Alive, _) => format!("{name} is running ({because})"),
         (Liveness::Absent, _) => format!("{name} is absent ({because})"),

@@ -8,7 +8,7 @@ use crate::support::{Cluster, DriverOptions, Options, Scenario, claim, eventuall
 const INCIDENT: &str = "04-finalizer-left";
 const NAME: &str = "left.csi.example";
 const FINALIZER: &str = "external-attacher/left-csi-example";
-const SOON: [&str; 4] = ["--threshold", "delete-wait=1s", "--threshold", "stuck=1s"];
+const SOON: [&str; 4] = ["--threshold", "detach=1s", "--threshold", "driver-action=1s"];
 
 #[test]
 fn finalizer_left() {

@@ -45,6 +45,10 @@ fn node_gone() {
     on.patch_status(&format!("node/{node}"), &json!({"status": {"volumesInUse": [in_use]}}));
     on.delete(&format!("node/{node}"));
     on.wait_gone(&format!("node/{node}"));
+    // Nobody else ends a pod whose kubelet is silent for 40 seconds.
+    let lost = first["metadata"]["name"].as_str().expect("because it has one");
+    let lost = format!("pod/{lost}");
+    on.cluster.kubectl(&["delete", &lost, "-n", &on.name, "--force", "--grace-period=0"]);
     let next = || {
         let pods = on.cluster.list(&on.name, "pods");
         let next = pods.iter().find(|it| {

@@ -24,9 +24,10 @@ fn secret_removed() {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": "csi-controller", "namespace": "csi-secret-csi-example"}],
     }));
-    on.create(&json!({
+    let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "admin-key"}, "stringData": {"key": "secret"},
-    }));
+    });
+    on.create(&secret);
     let class = on.named("class");
     on.create(&json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": class},
@@ -56,6 +57,31 @@ fn secret_removed() {
 
     let audit = screen(&on, INCIDENT, &[&["audit"][..], &SOON].concat());
     let explain = screen(&on, INCIDENT, &[&["explain", &object][..], &SOON].concat());
-    audit.says(&["provided secret is empty"]);
-    explain.says(&["provided secret is empty"]);
+    let create = format!("create Secret {}/admin-key again", on.name);
+    audit.says(&[
+        "pv-released-delete-stuck: Released with policy Delete, but not reclaimed: last attempt failed: InvalidArgument: \
+         provided secret is empty",
+        &create,
+        &format!("kubectl storage retain {object}"),
+        &format!("pv-deletion-secret-missing: deletion Secret {}/admin-key does not exist", on.name),
+    ]);
+    // Its log says no more, and a restart changes nothing.
+    audit.never_says(&["restart it", "is absent"]);
+    explain.says(&[
+        "Released for",
+        "reclaimed by csi-provisioner of secret.csi.example",
+        "Error: rpc error: code = InvalidArgument desc = provided secret is empty (",
+        "times, first 20",
+        "of secret.csi.example is running",
+        &format!("Next: {create}"),
+        &format!("kubectl storage retain {object}"),
+        &format!("Deletion Secret {}/admin-key does not exist", on.name),
+        "If deleted: destroyed later",
+    ]);
+    explain.never_says(&["restart it", "No findings"]);
+
+    // What is advised helps.
+    driver.fault(&json!({}));
+    on.create(&secret);
+    on.wait_gone(&object);
 }
