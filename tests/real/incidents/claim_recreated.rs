@@ -35,6 +35,35 @@ fn claim_recreated() {
     let audit = screen(&on, INCIDENT, &[&["audit"][..], &SOON].concat());
     let explain =
         screen(&on, INCIDENT, &[&["explain", "pvc/orders", "-n", &on.name][..], &SOON].concat());
-    audit.says(&[&volume]);
-    explain.says(&[&volume]);
+    audit.says(&[
+        &format!("{object} pv-released-claim-recreated: its claim was recreated: the new claim does not have the data"),
+        "also pv-referenced-by-other-pvc (same object)",
+        &format!("and pvc/{}/orders that waits for it", on.name),
+        "Next: decide whether this claim may read the old data; then clear spec.claimRef.uid (`kubectl storage explain",
+        &format!("{object}` shows the command)"),
+    ]);
+    assert_eq!(audit.lines_with("Next:"), 1, "{}", audit.0);
+    explain.says(&[
+        "Pending for",
+        &format!("volume {volume} (Released, policy Retain)"),
+        &format!("{object} pv-released-claim-recreated"),
+        "still has the uid of an earlier claim of this name in spec.claimRef",
+        &format!("Error: volume \"{volume}\" already bound to a different claim."),
+        "decide whether this claim may read the old data",
+        &format!("po/{}/orders: references it, Pending", on.name),
+        "If deleted:",
+        &format!("{object} no change"),
+    ]);
+    for screen in [&audit, &explain] {
+        screen.never_says(&["No findings", "destroyed", "(leak)"]);
+    }
+
+    // The command stands there to be copied.
+    let command = explain.0.lines().map(str::trim).find(|it| it.starts_with("kubectl patch"));
+    let command = command.expect("because it is shown on a line of its own");
+    let (words, patch) = command.split_once(" -p ").expect("because it is a patch");
+    let mut args: Vec<_> = words.split(' ').skip(1).collect();
+    args.extend(["-p", patch.trim_matches('\'')]);
+    on.cluster.kubectl(&args);
+    assert_eq!(on.bound("orders"), volume);
 }

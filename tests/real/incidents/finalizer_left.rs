@@ -22,6 +22,7 @@ fn finalizer_left() {
     on.create(&pod("orders", "orders"));
     let volume = on.bound("orders");
     let object = format!("pv/{volume}");
+    let handle = on.handle(&volume);
     let attachments = || on.cluster.list("", "volumeattachments");
     eventually("the volume is attached", || {
         attachments().iter().any(|it| it["status"]["attached"] == true)
@@ -48,6 +49,30 @@ fn finalizer_left() {
 
     let audit = screen(&on, INCIDENT, &[&["audit"][..], &SOON].concat());
     let explain = screen(&on, INCIDENT, &[&["explain", &object][..], &SOON].concat());
-    audit.says(&[&volume]);
-    explain.says(&[FINALIZER]);
+    audit.says(&[
+        &format!("pv/{volume} pv-stuck-attacher-finalizer: blocked by the external-attacher finalizer, although no attachment \
+                  references it"),
+        "Blocked: unknown whether external-attacher of left.csi.example is absent",
+        "if external-attacher is started again, it removes the finalizer",
+    ]);
+    explain.says(&[
+        "Released, Terminating for",
+        "claim finalizer-left/orders (does not exist)",
+        &format!("finalizers {FINALIZER}"),
+        "if the backend volume still exists, no controller deletes it after this finalizer is removed (leak)",
+        "external-attacher of left.csi.example; whether it runs is unknown",
+        &format!("it should remove {FINALIZER}"),
+        "if external-attacher is started again, it removes the finalizer",
+        "If deleted: no change; it is Terminating already",
+    ]);
+    // csi-provisioner has deleted it already: that it will be leaked would be false.
+    assert!(!driver.has(&handle));
+    for screen in [&audit, &explain] {
+        screen
+            .never_says(&["external-attacher of left.csi.example is running", "after its removal"]);
+    }
+
+    // What is advised helps.
+    cluster.start_component(&format!("{NAME}/attacher"));
+    on.wait_gone(&object);
 }

@@ -72,6 +72,25 @@ fn node_gone() {
     let object = format!("pod/{pod}");
     let explain =
         screen(&on, INCIDENT, &[&["explain", &object, "-n", &on.name][..], &soon].concat());
-    audit.says(&[&node]);
-    explain.says(&[&node]);
+    let name = attachment["metadata"]["name"].as_str().expect("because it has one");
+    audit.says(&[
+        &format!("va-node-missing: node {node} does not exist: the volume may still be attached to its machine"),
+        &format!("and po/{}/{pod} that waits for it", on.name),
+        "make sure that the machine is off:",
+        &format!("kubectl storage fix-finalizers \\ volumeattachment/{name}"),
+    ]);
+    explain.says(&[
+        "Pending for",
+        &format!("pv/{volume} is attached to node {node} (does not exist), where no pod uses it"),
+        &format!("volumeattachment/{name} va-node-missing"),
+        &format!("Error: Multi-Attach error for volume \"{volume}\""),
+        "Controller: kube-controller-manager is running",
+        "kube-controller-manager detaches it after six minutes",
+        "once the machine is known to be off",
+        &format!("kubectl storage fix-finalizers volumeattachment/{name}"),
+        &format!("If deleted: pvc/{}/orders kept", on.name),
+    ]);
+    for screen in [&audit, &explain] {
+        screen.never_says(&["No findings", "destroyed", "--force", &lost]);
+    }
 }
