@@ -1,12 +1,12 @@
 //! Why a volume that should be deleted is not deleted.
 
 use super::{
-    Defect, FAILED_DELETE, Owner, brief_error, claimed_versions, defect, deletes_static_volumes,
-    how_to_detach, in_tree_deletes, last_event, may_patch_volumes, node_gone, owner, provisioner,
-    unmigrated, unusable_host,
+    Defect, FAILED_DELETE, Owner, SecretState, brief_error, claimed_versions, defect,
+    deletes_static_volumes, deletion_secret, how_to_detach, in_tree_deletes, last_event,
+    may_patch_volumes, node_gone, owner, provisioner, unmigrated, unusable_host,
 };
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::model::{Liveness, ObjectRef, Text, Volume};
+use crate::model::{DeletionSecret, Liveness, ObjectRef, Text, Volume};
 
 /// A cause that prevents the deletion of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,12 +177,17 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
         None => brief,
     };
     let (brief, because, helps) = match obstacle(cx, volume) {
-        // Retries alone did not help.
-        Ok(Some(it @ Obstacle::AttemptFailed { .. })) if is_running => {
-            (it.brief(), it.describe(), ALIVE_AND_STUCK.to_owned())
-        }
         Ok(Some(it @ Obstacle::AttemptFailed { .. })) => {
-            (it.brief(), it.describe(), it.remedy(cx, volume))
+            let helps = match missing_secret(cx, volume) {
+                Some(DeletionSecret { namespace, name }) => format!(
+                    "create Secret {namespace}/{name} again: csi-provisioner calls the driver without its credentials, and \
+                     retries"
+                ),
+                // Retries alone did not help.
+                None if is_running => ALIVE_AND_STUCK.to_owned(),
+                None => it.remedy(cx, volume),
+            };
+            (it.brief(), it.describe(), helps)
         }
         Ok(Some(it)) => (also(it.brief()), it.describe(), it.remedy(cx, volume)),
         Ok(None) if is_running => (
@@ -190,11 +195,18 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
             "no cause found".to_owned(),
             ALIVE_AND_STUCK.to_owned(),
         ),
-        Ok(None) => (
-            "cause not found".to_owned(),
-            "no cause found, and unknown whether its controller is running".to_owned(),
-            "make sure that its controller is running".to_owned(),
-        ),
+        Ok(None) => match stopped_provisioner(cx, volume) {
+            Some((driver, stopped)) => (
+                format!("csi-provisioner of {driver} seems to have stopped ({stopped})"),
+                "no other cause found".to_owned(),
+                format!("start csi-provisioner of {driver} again"),
+            ),
+            None => (
+                "cause not found".to_owned(),
+                "no cause found, and unknown whether its controller is running".to_owned(),
+                "make sure that its controller is running".to_owned(),
+            ),
+        },
         Err(unseen) => {
             let helps = match is_running {
                 true => ALIVE_AND_STUCK,
@@ -205,6 +217,23 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
         }
     };
     Cause { brief, because, helps }
+}
+
+/// The driver of a volume whose csi-provisioner is not proven to run, and what was read that shows
+/// that it ended.
+fn stopped_provisioner(cx: &Cx, volume: &Volume) -> Option<(Text, String)> {
+    let owner = owner(volume);
+    let driver = owner.csi().filter(|_| unmigrated(volume, cx.server()).is_none())?;
+    let stopped = provisioner(cx, driver).stopped?;
+    Some((Text::clone(driver), stopped))
+}
+
+/// The Secret that its deletion needs, if that is known not to exist.
+fn missing_secret(cx: &Cx, volume: &Volume) -> Option<DeletionSecret> {
+    match deletion_secret(cx, volume, &owner(volume)) {
+        Ok(SecretState::Missing(secret)) => Some(secret),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Returns the first cause of F05 that prevents the deletion of a volume. `Ok(None)`

@@ -80,9 +80,9 @@ impl FindingText {
         }
     }
 
-    /// Stands for the object as a command names it.
-    pub fn on_command_line() -> String {
-        MARKS[1].to_string()
+    /// The object, or one of many, as commands name it.
+    pub fn named_on_command_line(&self, about: Option<(&str, &str)>) -> String {
+        self.spoken(&MARKS[1].to_string(), about)
     }
 
     /// A sentence about one object of a kind, or about many.

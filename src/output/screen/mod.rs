@@ -165,7 +165,7 @@ impl Page<'_> {
             let next = match split_command(&advice) {
                 // It would take the room of many findings.
                 (before, Some(_)) => {
-                    let object = text.spoken(&FindingText::on_command_line(), alone);
+                    let object = text.named_on_command_line(alone);
                     let before = before.trim_end_matches(':');
                     format!("{before} (`kubectl storage explain {object}` shows the command)")
                 }

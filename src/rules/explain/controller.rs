@@ -6,8 +6,8 @@ use crate::facts::{
     self, BlockingFinalizer, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, Owner, PVC_PROTECTION,
 };
 use crate::model::{
-    Attachment, Claim, ClaimPhase, ClaimedVersion, ControllerState, Liveness, Phase, ReclaimPolicy,
-    StorageClass, Text, Volume, migrated_driver,
+    Attachment, Claim, ClaimPhase, ClaimedVersion, ControllerState, Liveness, Phase, PodUse,
+    ReclaimPolicy, StorageClass, Text, Volume, migrated_driver,
 };
 
 /// Adds the controllers that have to act on a volume: those that reclaim it, and those that should
@@ -132,6 +132,21 @@ pub(super) fn of_attachment(cx: &Cx, attachment: &Attachment, draft: &mut Explan
     add(draft, describe(&name, &state), Some(&state));
 }
 
+/// Adds the controllers that have to move the volume of a claim to the node of a pod: who asks for
+/// it to be detached from another node, and who does so.
+pub(super) fn of_wanted_claim(cx: &Cx, pod: &PodUse, claim: &Claim, draft: &mut ExplanationDraft) {
+    let Some(name) = &claim.volume_name else { return };
+    for attachment in cx.attachments_of(name).unwrap_or_default() {
+        let elsewhere = pod.node.as_ref() != Some(&attachment.node);
+        if elsewhere && attachment.metadata.deleting.is_none() {
+            let state = facts::controller_manager(cx);
+            add(draft, describe("kube-controller-manager", &state), Some(&state));
+        } else {
+            of_attachment(cx, attachment, draft);
+        }
+    }
+}
+
 /// Adds the snapshot-controller.
 pub(super) fn of_snapshot(cx: &Cx, draft: &mut ExplanationDraft) {
     let state = facts::snapshotter(cx);
@@ -178,7 +193,12 @@ fn provisioner_name(cx: &Cx, driver: &Text) -> String {
 
 /// A controller, whether it runs, and what shows it.
 pub(super) fn describe(name: &str, state: &ControllerState) -> String {
-    let because = &state.because;
+    // A Lease that has not expired says so; of an act it matters when it was.
+    let act = state.latest.as_ref().filter(|_| state.because.starts_with("it wrote"));
+    let because = match act {
+        Some(act) => format!("{}: {act}", state.because),
+        None => state.because.clone(),
+    };
     match (state.liveness, &state.unseen) {
         (Liveness::Alive, _) => format!("{name} is running ({because})"),
         (Liveness::Absent, _) => format!("{name} is absent ({because})"),

@@ -1,7 +1,7 @@
 //! Explanation of a pod: the claims that it uses, and what happens to them with it.
 
 use super::draft::{ExplanationDraft, lasting};
-use super::{error, neighbours, set};
+use super::{controller, error, neighbours, set};
 use crate::cluster::Cx;
 use crate::facts::{
     self,
@@ -37,6 +37,9 @@ pub(super) fn explain(cx: &Cx, pod: &PodUse) -> ExplanationDraft {
     for inline in pod.inline.iter() {
         draft.show("inline volume", format!("{}: {}", inline.name, inline.backend));
         draft.field("inline volume", inline.backend.to_string());
+    }
+    for claim in claims.iter().filter(|_| pending && pod.node.is_some()) {
+        controller::of_wanted_claim(cx, pod, claim, &mut draft);
     }
     neighbours::around_pod(cx, pod, &mut draft);
     error::of_pod(cx, pod, &claims, &mut draft);

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
+    needs: facts::needs![controller: Node, VolumeAttachment, Secret, SubjectAccessReview],
     remedies: &[],
     title: "A volume is Terminating, and its finalizer remains until the backend volume is deleted",
     danger: "Every deletion looks like this for a moment, and a failing one for as long as it fails. Removing the \

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: Node, VolumeAttachment, SubjectAccessReview],
+    needs: facts::needs![controller: Node, VolumeAttachment, Secret, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
     title: "A Released volume with policy Delete is not reclaimed",
     danger: "The backend volume may still exist and be billed. Its deletion resumes as soon as the cause is fixed, \

@@ -2,7 +2,9 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER};
-use crate::model::{Age, Finding, Phase, ReclaimPolicy, Severity, Threshold, Volume};
+use crate::model::{
+    Age, Finding, Liveness, Phase, ReclaimPolicy, Severity, Threshold, VerdictState, Volume,
+};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -49,10 +51,12 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         }
     };
     if unguarded {
-        summary.push_str("; after its removal no controller deletes the backend volume (leak)");
+        summary.push_str("; if the backend volume still exists, no controller deletes it after this finalizer is removed (leak)");
     }
     let backend = match (unguarded, &volume.reclaim_policy) {
-        (true, _) => "leaked: no controller deletes it after this finalizer is removed",
+        (true, _) => {
+            "leaked, if it still exists: no controller deletes it after this finalizer is removed"
+        }
         (false, ReclaimPolicy::Delete) => "csi-provisioner deletes it",
         (false, _) => "kept by policy",
     };
@@ -61,6 +65,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .aged(age)
         .shows("finalizer of the attacher", &**finalizer)
         .shows("effect on the backend volume", backend);
+    let is_free = attachments.is_empty();
     for attachment in attachments {
         let shown = format!("{} on node {}", attachment.metadata.name, attachment.node);
         finding = finding.shows("attached by", shown).relates([attachment.object()]);
@@ -69,10 +74,19 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             finding = finding.shows_of(&object, "status.detachError.message", &**error);
         }
     }
-    if let Some(driver) = facts::attacher_of(volume) {
-        finding = finding.shows_controller(&facts::attacher(cx, &driver));
+    let state = facts::attacher_of(volume).map(|driver| facts::attacher(cx, &driver));
+    if let Some(state) = &state {
+        finding = finding.shows_controller(state);
     }
-    Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_ATTACHER_FINALIZER)))
+    let mut finding = finding.remedied_by(cx, volume, &remedies::REMOVE_ATTACHER_FINALIZER);
+    let may_return = state.is_some_and(|it| it.liveness == Liveness::Unknown);
+    if is_free && may_return && finding.verdict.state == VerdictState::Blocked {
+        finding
+            .verdict
+            .reason
+            .push_str("; if external-attacher is started again, it removes the finalizer");
+    }
+    Ok(Some(finding))
 }
 
 /// Since when it has been both Terminating and unbound: only then does the external-attacher remove

@@ -1,0 +1,69 @@
+//! A claim was deleted and created again from its own manifest, and does not get its volume back.
+
+use serde_json::json;
+
+use super::screen::screen;
+use crate::support::{Cluster, DriverOptions, Options, Scenario, claim, eventually, pod};
+
+const INCIDENT: &str = "05-claim-recreated";
+const SOON: [&str; 4] = ["--threshold", "pvc-pending=1s", "--threshold", "stuck=1s"];
+
+#[test]
+fn claim_recreated() {
+    let cluster = Cluster::start(Options { nodes: 1, ..Options::COMPLETE });
+    let on = Scenario::on(&cluster);
+    let driver = cluster.start_driver("kept.csi.example", &DriverOptions::default());
+    on.create(&claim("orders", &driver.class_retain));
+    let volume = on.bound("orders");
+    let object = format!("pv/{volume}");
+    on.delete("pvc/orders");
+    on.wait_gone("pvc/orders");
+    on.wait_phase(&object, "Released");
+
+    let mut again = claim("orders", &driver.class_retain);
+    again["spec"]["volumeName"] = json!(volume);
+    on.create(&again);
+    on.create(&pod("orders", "orders"));
+    let about = |name: &str, reason: &str| {
+        let events = on.cluster.list(&on.name, "events");
+        events.iter().any(|it| it["involvedObject"]["name"] == *name && it["reason"] == *reason)
+    };
+    eventually("the claim waits", || about("orders", "FailedBinding"));
+    eventually("the pod waits", || about("orders", "FailedScheduling"));
+    std::thread::sleep(std::time::Duration::from_secs(3));
+
+    let audit = screen(&on, INCIDENT, &[&["audit"][..], &SOON].concat());
+    let explain =
+        screen(&on, INCIDENT, &[&["explain", "pvc/orders", "-n", &on.name][..], &SOON].concat());
+    audit.says(&[
+        &format!("{object} pv-released-claim-recreated: its claim was recreated: the new claim does not have the data"),
+        "also pv-referenced-by-other-pvc (same object)",
+        &format!("and pvc/{}/orders that waits for it", on.name),
+        "Next: decide whether this claim may read the old data; then clear spec.claimRef.uid (`kubectl storage explain",
+        &format!("{object}` shows the command)"),
+    ]);
+    assert_eq!(audit.lines_with("Next:"), 1, "{}", audit.0);
+    explain.says(&[
+        "Pending for",
+        &format!("volume {volume} (Released, policy Retain)"),
+        &format!("{object} pv-released-claim-recreated"),
+        "still has the uid of an earlier claim of this name in spec.claimRef",
+        &format!("Error: volume \"{volume}\" already bound to a different claim."),
+        "decide whether this claim may read the old data",
+        &format!("po/{}/orders: references it, Pending", on.name),
+        "If deleted:",
+        &format!("{object} no change"),
+    ]);
+    for screen in [&audit, &explain] {
+        screen.never_says(&["No findings", "destroyed", "(leak)"]);
+    }
+
+    // The command stands there to be copied.
+    let command = explain.0.lines().map(str::trim).find(|it| it.starts_with("kubectl patch"));
+    let command = command.expect("because it is shown on a line of its own");
+    let (words, patch) = command.split_once(" -p ").expect("because it is a patch");
+    let mut args: Vec<_> = words.split(' ').skip(1).collect();
+    args.extend(["-p", patch.trim_matches('\'')]);
+    on.cluster.kubectl(&args);
+    assert_eq!(on.bound("orders"), volume);
+}
