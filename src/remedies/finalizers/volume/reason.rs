@@ -88,7 +88,7 @@ pub(super) fn reason(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason) -> Stri
                 "removal may leak the backend volume; requires --accept-leak or --reclaim"
             }
             VolumeFinalizerKind::Attacher | VolumeFinalizerKind::ThirdParty => {
-                "after its removal no controller deletes the backend volume (leak); requires --accept-leak or --reclaim"
+                "if the backend volume still exists, no controller deletes it after this finalizer is removed (leak); requires --accept-leak or --reclaim"
             }
         },
         VolumeReason::NeedsAcceptLeak => {
@@ -137,7 +137,7 @@ fn running(cx: &Cx, case: &VolumeFinalizer) -> String {
     };
     let leak = match case.inputs.kind {
         VolumeFinalizerKind::Attacher if finalizer::is_leaked_without(case) => {
-            "; after its removal no controller deletes the backend volume (leak)"
+            "; if the backend volume still exists, no controller deletes it after this finalizer is removed (leak)"
         }
         _ => "",
     };

@@ -132,7 +132,7 @@ fn the_rows_about_attachers() {
             &ATTACHER,
             attached.clone(),
             refuses(
-                "after its removal no controller deletes the backend volume (leak); requires --accept-leak or --reclaim",
+                "if the backend volume still exists, no controller deletes it after this finalizer is removed (leak); requires --accept-leak or --reclaim",
             ),
         ),
         (&ATTACHER, Case { accept_leak: true, ..attached.clone() }, Says::Plans),
