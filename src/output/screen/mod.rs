@@ -16,7 +16,9 @@ use self::{
 };
 use super::{
     cells::{age_cell, short_name},
-    lines::{LONGEST_NAME, Paint, bounded, broken, command_lines, shortened, split_command},
+    lines::{
+        LONGEST_NAME, Paint, bounded, broken, command_lines, shortened, split_command, wrapped,
+    },
     wire::{Finding, ObjectReference},
 };
 use crate::model::{Severity, escape_control};
@@ -156,7 +158,7 @@ impl Page<'_> {
         for cause in &entry.unfolded_causes {
             self.labelled("Cause:", cause)?;
         }
-        for line in self.followers(entry).iter().flat_map(|it| broken(it, width)) {
+        for line in self.followers(entry).iter().flat_map(|it| wrapped(it, width)) {
             writeln!(self.out, "    {line}")?;
         }
         if !text.next.is_empty() {
