@@ -8,7 +8,7 @@ use super::{
 use crate::cluster::Cx;
 use crate::model::{
     Attachment, Claim, ControllerState, Liveness, ManagedField, Metadata, Text, Volume,
-    migrated_driver,
+    migrated_driver, provisioning_driver,
 };
 
 /// A finalizer, the controller that should remove it, and the state of that controller.
@@ -59,7 +59,7 @@ pub fn copier_of(cx: &Cx, claim: &Claim) -> Option<Text> {
         return owner.csi().cloned();
     }
     let named = claim.provisioner.as_ref()?;
-    Some(migrated_driver(named).map_or_else(|| Text::clone(named), Text::from))
+    Some(provisioning_driver(named))
 }
 
 /// Returns the managers that set a finalizer, by `managedFields`, each once.

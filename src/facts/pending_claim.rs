@@ -3,7 +3,8 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EventSeries};
 use crate::model::{
-    Claim, ControllerState, Liveness, Phase, Severity, StorageClass, Text, Volume, migrated_driver,
+    Claim, ControllerState, Liveness, Phase, Severity, StorageClass, Text, Volume,
+    provisioning_driver,
 };
 
 /// Why a claim is Pending, and what to do.
@@ -174,7 +175,7 @@ fn of_class<'a>(
         return for_first_pod(cx, claim);
     }
     let named = claim.provisioner.as_ref().unwrap_or(&class.provisioner);
-    let provisioner = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let provisioner = provisioning_driver(named);
     let state = state(cx, &provisioner);
     let said = EventSeries::brief;
     let reason = match (failed, state.liveness) {

@@ -82,3 +82,9 @@ pub fn migrated_driver(in_tree: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// Returns the driver that provisions under a name: the name itself, or the CSI driver to which the
+/// in-tree plugin of that name was migrated.
+pub fn provisioning_driver(named: &Text) -> Text {
+    migrated_driver(named).map_or_else(|| Text::clone(named), Text::from)
+}

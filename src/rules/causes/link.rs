@@ -4,7 +4,7 @@ use crate::cluster::{Cx, Subject};
 use crate::facts::{self, Defect};
 use crate::model::{
     Attachment, AttachmentSource, Claim, ClaimKey, Kind, Liveness, ObjectKey, PodUse, Text, Volume,
-    migrated_driver,
+    provisioning_driver,
 };
 
 /// What leads from the object of an effect to the objects of its cause.
@@ -196,5 +196,5 @@ fn provisioner(cx: &Cx, claim: &Claim) -> Option<Text> {
     }
     let class = cx.claimed_class(claim.class.as_ref()?).ok().flatten()?;
     let named = claim.provisioner.as_ref().unwrap_or(&class.provisioner);
-    Some(migrated_driver(named).map_or_else(|| Text::clone(named), Text::from))
+    Some(provisioning_driver(named))
 }

@@ -6,7 +6,7 @@ use super::draft::ExplanationDraft;
 use super::{controller, neighbours};
 use crate::cluster::{Cx, Subject};
 use crate::drivers;
-use crate::model::{ClaimPhase, Kind, StorageClass, Text, migrated_driver};
+use crate::model::{ClaimPhase, Kind, StorageClass, provisioning_driver};
 
 const DELETED: &str = "it is deleted";
 /// The provisioner of classes that provision nothing.
@@ -82,7 +82,7 @@ pub(super) fn counted(groups: &BTreeMap<String, usize>, read: bool) -> String {
 
 fn deleted(class: &StorageClass, pending: usize, draft: &mut ExplanationDraft) {
     let named = &class.provisioner;
-    let driver = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let driver = provisioning_driver(named);
     let existing = match drivers::family(&driver).reads_class {
         true => format!(
             "{driver} reads it to delete volumes: without it, none of its volumes is reclaimed"

@@ -7,7 +7,7 @@ use crate::facts::{
 };
 use crate::model::{
     Attachment, Claim, ClaimPhase, ClaimedVersion, ControllerState, Liveness, Phase, PodUse,
-    ReclaimPolicy, StorageClass, Text, Volume, migrated_driver,
+    ReclaimPolicy, StorageClass, Text, Volume, provisioning_driver,
 };
 
 /// Adds the controllers that have to act on a volume: those that reclaim it, and those that should
@@ -109,7 +109,7 @@ pub(super) fn of_claim(
 
 /// Adds the provisioner of this name.
 pub(super) fn provisioner(cx: &Cx, named: &Text, draft: &mut ExplanationDraft) {
-    let driver = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let driver = provisioning_driver(named);
     let (name, state) = match () {
         () if driver.starts_with("kubernetes.io/") => {
             (format!("kube-controller-manager, plugin {driver}"), facts::controller_manager(cx))

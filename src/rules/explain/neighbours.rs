@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, Cx, Subject};
 use crate::facts;
 use crate::model::{
     AttachmentSource, Claim, ClaimKey, Kind, ObjectKey, PodUse, Text, Volume, migrated_driver,
+    provisioning_driver,
 };
 
 /// How many volumes that share storage count as neighbours.
@@ -56,9 +57,8 @@ pub(super) fn around_claim(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft)
     if let Some(volume) = volume {
         of_volume(cx, volume, draft);
     }
-    let named = |volume: &Volume| volume.claim_ref.as_ref().is_some_and(|it| it.key == claim.key());
-    let former = cluster.volumes().filter(|(_, volume)| named(volume));
-    draft.hangs_on(former.map(|(id, _)| Subject::Volume(id)));
+    let former = draft.seen(cx.volumes_of(&claim.key())).unwrap_or_default();
+    draft.hangs_on(former.into_iter().filter_map(|it| cluster.subject(&it.object().key)));
     if let Some(name) = &claim.class {
         draft.hangs_on(cluster_wide(cluster, Kind::StorageClass, name));
         let class = draft.seen(cx.claimed_class(name)).flatten();
@@ -101,6 +101,6 @@ pub(super) fn around_attachment(cx: &Cx, source: &AttachmentSource, draft: &mut 
 
 /// The driver that provisions under this name, if any object references it.
 pub(super) fn provisioner(cx: &Cx, named: &Text) -> Option<Subject> {
-    let driver = migrated_driver(named).map_or_else(|| Text::clone(named), Text::from);
+    let driver = provisioning_driver(named);
     cx.cluster().drivers().contains(&driver).then_some(Subject::Driver(driver))
 }
