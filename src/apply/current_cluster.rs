@@ -2,6 +2,7 @@
 //! the objects that are read again for each step.
 
 mod answered;
+mod bound;
 mod expired_leases;
 mod references;
 

@@ -34,6 +34,7 @@ pub(super) fn request(
             ("StorageReclaimed", change.proposal.effect.what.clone())
         }
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
+        Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
         Action::ReserveVolume { .. }
         | Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }

@@ -78,6 +78,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::AddFinalizer { object, finalizer } => add_finalizer(object, finalizer, live),
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
+        Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }
@@ -155,6 +156,15 @@ fn delete(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject>
         )));
     }
     Ok(request)
+}
+
+/// P-DELETE of a claim, only if it is not Terminating: its deletion would change nothing.
+fn delete_claim(claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
+    let request = delete_as_read(claim, live)?;
+    match live["metadata"]["deletionTimestamp"].is_null() {
+        true => Ok(request),
+        false => Err(UnfitObject("it is Terminating already".to_owned())),
+    }
 }
 
 /// P-DELETE of the object that was just read: its uid and resourceVersion are preconditions.

@@ -1,5 +1,6 @@
 //! Verifies the effect of a write: no change counts as done before its effect was read.
 
+mod claim;
 mod created;
 mod deletion;
 mod removal;
@@ -62,6 +63,9 @@ pub(super) async fn verify(
         Action::DeleteAttachment { .. } => {
             let gone = "the VolumeAttachment is deleted: its attacher has detached the volume";
             until_gone(cluster, &change.object, wait, gone, false).await
+        }
+        Action::DeleteClaim { claim, volume } => {
+            claim::until_gone_with(cluster, claim, volume, wait).await
         }
         Action::RemoveFinalizer { object, finalizer, .. } => {
             let following = change.proposal.steps.get(done + 1..).unwrap_or_default();

@@ -13,8 +13,8 @@ use super::{
     rbac::RbacArgs,
     version::VersionArgs,
     writing::{
-        Interrupt, apply::ApplyArgs, fix_finalizers::FixFinalizersArgs, gc::GcArgs,
-        journal::JournalArgs, orphan::OrphanArgs, retain::RetainArgs, undo::UndoArgs,
+        Interrupt, apply::ApplyArgs, delete::DeleteArgs, fix_finalizers::FixFinalizersArgs,
+        gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs, retain::RetainArgs, undo::UndoArgs,
     },
 };
 
@@ -41,6 +41,8 @@ pub enum Command {
     FixFinalizers(Box<FixFinalizersArgs>),
     /// Set the reclaim policy to Retain, to stop deletion of the backend volume
     Retain(Box<RetainArgs>),
+    /// Delete claims that nothing uses, after the decision about their data
+    Delete(Box<DeleteArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
     /// Have a driver delete a backend volume that no PersistentVolume references
@@ -85,6 +87,7 @@ impl Cli {
             Command::Gc(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::FixFinalizers(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Delete(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,

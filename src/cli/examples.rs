@@ -14,6 +14,26 @@ pub(super) const FIRST_STEPS: &[Example] = &[
     ("Show what would be reclaimed, and what not, and why", "gc --older-than 30d --dry-run"),
 ];
 
+/// Examples of `delete`.
+const DELETE: &[Example] = &[
+    (
+        "Show what uses a claim, and what would become of its data",
+        "delete pvc data -n shop --dry-run",
+    ),
+    (
+        "Delete a claim; its volume is set to Retain first and keeps the data",
+        "delete pvc data -n shop --keep-data",
+    ),
+    (
+        "Delete all claims of a namespace that nothing uses, and keep their data",
+        "delete pvc --all -n shop --keep-data",
+    ),
+    (
+        "Delete a claim, and have its driver destroy the data",
+        "delete pvc data -n shop --destroy-data",
+    ),
+];
+
 /// Returns the examples of a command.
 pub(super) fn examples(command: &str) -> &'static [Example] {
     match command {
@@ -66,6 +86,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "retain pvc/data -n shop",
             ),
         ],
+        "delete" => DELETE,
         "apply" => &[
             ("Save a plan", "gc --older-than 30d --plan-out plan.yaml"),
             (

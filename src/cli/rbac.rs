@@ -51,6 +51,8 @@ enum RoleFor {
     Gc,
     /// What `fix-finalizers` reads, watches and writes
     FixFinalizers,
+    /// What `delete` reads, watches and writes
+    Delete,
     /// What `retain` reads and writes
     Retain,
     /// What carrying out any saved plan needs
@@ -67,6 +69,7 @@ impl RoleFor {
             Self::Audit => "audit",
             Self::Gc => "gc",
             Self::FixFinalizers => "fix-finalizers",
+            Self::Delete => "delete",
             Self::Retain => "retain",
             Self::Apply => "apply",
             Self::Undo => "undo",
@@ -76,7 +79,7 @@ impl RoleFor {
 
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{CONDEMN, KEEP_BACKEND, RECLAIM, RETAIN};
+        use remedies::{CONDEMN, DELETE_CLAIM, KEEP_BACKEND, RECLAIM, RETAIN};
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
@@ -92,11 +95,14 @@ impl RoleFor {
         match self {
             Self::Audit => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
+            Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::FixFinalizers => finalizers.to_vec(),
-            Self::Apply => {
-                [of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN]), finalizers.to_vec()].concat()
-            }
+            Self::Apply => [
+                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM]),
+                finalizers.to_vec(),
+            ]
+            .concat(),
             Self::Undo => vec![volumes("create"), volumes("patch")],
             Self::DestroyOrphan => vec![volumes("create")],
         }
@@ -156,6 +162,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         RoleFor::Retain => Vec::new(),
         RoleFor::Audit
         | RoleFor::Gc
+        | RoleFor::Delete
         | RoleFor::FixFinalizers
         | RoleFor::Apply
         | RoleFor::Undo
@@ -209,7 +216,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if command != RoleFor::Retain {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !matches!(command, RoleFor::Audit | RoleFor::Retain) {
+    if !matches!(command, RoleFor::Audit | RoleFor::Retain | RoleFor::Delete) {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {

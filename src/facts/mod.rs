@@ -63,10 +63,11 @@ pub(crate) use finalizer::{
 };
 pub(crate) use finalizer_controller::FinalizerController;
 pub(crate) use in_use::{
-    ClaimDataEffect, PodUsage, PodUser, Unsafe, UnsafeReason, checked_kinds, conflicting_pods,
-    data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete, upstream_in_use,
+    ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
+    conflicting_pods, data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete,
+    upstream_in_use,
 };
-pub(crate) use lost_claim::lost_cause;
+pub(crate) use lost_claim::{LostCause, lost_cause};
 pub(crate) use node::{names_hosts, node_gone, node_problem, unready_host, unusable_host};
 pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
@@ -89,7 +90,7 @@ pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use storage::{
-    Nearness, UNIDENTIFIED, destruction, is_static, marks_of_others, neighbours,
+    Nearness, UNIDENTIFIED, destruction, is_static, keeper_of, marks_of_others, neighbours,
     provisioning_family, undecided_identity, wishes_for,
 };
 

@@ -54,6 +54,23 @@ pub enum Action {
     ReclaimBackend { tombstone: ObjectRef, of: ObjectRef },
     /// P-DELETE of an attachment: its attacher detaches the volume and removes its finalizer.
     DeleteAttachment { attachment: ObjectRef },
+    /// P-DELETE of a claim that nothing uses.
+    DeleteClaim {
+        claim: ObjectRef,
+        /// What becomes of its volume.
+        volume: ClaimVolumeEnd,
+    },
+}
+
+/// What becomes of the volume of a claim that is deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimVolumeEnd {
+    /// No volume is bound to the claim.
+    None,
+    /// Its policy is Retain: it becomes Released with its data.
+    Kept(ObjectRef),
+    /// Its policy is Delete: its controller deletes the backend volume, then the object.
+    Destroyed(ObjectRef),
 }
 
 impl Action {
@@ -69,6 +86,7 @@ impl Action {
             Self::CreateVolume { .. } => "create-volume",
             Self::ReclaimBackend { .. } => "reclaim-backend",
             Self::DeleteAttachment { .. } => "delete-attachment",
+            Self::DeleteClaim { .. } => "delete-claim",
         }
     }
 
@@ -105,6 +123,7 @@ impl Action {
             | Self::CreateVolume { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
             Self::DeleteAttachment { attachment } => attachment,
+            Self::DeleteClaim { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
         }
     }
@@ -153,6 +172,8 @@ pub enum Undo {
     Revert,
     /// The object is recreated from what was saved of it, and references the same backend volume.
     Recreate,
+    /// The claim is recreated, and bound to the volume that was kept.
+    Rebind,
     /// Never, and why.
     Never(&'static str),
 }

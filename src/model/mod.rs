@@ -37,7 +37,7 @@ mod uid;
 mod volume;
 mod workload;
 
-pub use action::{Action, FinalizerEdit};
+pub use action::{Action, ClaimVolumeEnd, FinalizerEdit};
 pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
 pub(crate) use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};

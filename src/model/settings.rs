@@ -45,6 +45,8 @@ pub struct Settings {
     /// Keeping the data of a claim whose last finalizer is removed, whatever the policy of its
     /// volume.
     pub keep_data: bool,
+    /// Deleting a claim that the user names although its set retains it out of range.
+    pub delete_leftovers: bool,
     /// The one third-party finalizer that is to be removed.
     pub remove_finalizer: Option<Text>,
     /// What the user asserted about the Secret for `DeleteVolume`.

@@ -3,6 +3,7 @@
 //! Proposals are made by [`Purpose::propose`], which is called again for every change before the
 //! write: only the identical proposal is carried out.
 
+mod delete;
 mod fix_finalizers;
 mod gc;
 mod orphan;
@@ -19,6 +20,7 @@ use crate::model::{
     Time, Volume, VolumeColumns,
 };
 
+pub(crate) use delete::{ClaimSelection, delete};
 pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
 pub(crate) use gc::{GcSelection, gc};
 pub(crate) use orphan::{OrphanSource, orphan};

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Threshold, Trust, Uid, Volume,
+    ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Threshold, Trust, Uid, Volume,
     format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
@@ -20,6 +20,8 @@ pub enum Purpose {
     Condemn,
     /// `retain`: keep its backend volume.
     Retain,
+    /// `delete pvc`: delete a claim that nothing uses.
+    DeleteClaim,
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -41,6 +43,7 @@ impl Purpose {
             Self::KeepBackend,
             Self::Condemn,
             Self::Retain,
+            Self::DeleteClaim,
             Self::FixFinalizers(Box::new(request)),
         ];
         all.into_iter().find(|purpose| purpose.id() == id)
@@ -53,6 +56,7 @@ impl Purpose {
             Self::KeepBackend => remedies::KEEP_BACKEND.id,
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
+            Self::DeleteClaim => remedies::DELETE_CLAIM.id,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -81,6 +85,7 @@ impl Purpose {
             | Self::KeepBackend
             | Self::Condemn
             | Self::Retain
+            | Self::DeleteClaim
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -114,6 +119,14 @@ impl Purpose {
     pub fn listed_again(&self, object: &ObjectRef) -> Vec<Reach> {
         let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
         match (self, object.key.kind) {
+            // What can use a claim, or is copied from it.
+            (Self::DeleteClaim, _) => {
+                [Kind::Pod, Kind::PersistentVolumeClaim, Kind::VolumeSnapshot]
+                    .into_iter()
+                    .chain(Kind::WORKLOADS)
+                    .map(within)
+                    .collect()
+            }
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
                     within(Kind::Pod),
@@ -145,6 +158,7 @@ impl Purpose {
             Self::FixFinalizers(request) if object.key.kind != Kind::PersistentVolume => {
                 return fix_finalizers(cx, object, request);
             }
+            Self::DeleteClaim => return delete_claim(cx, object),
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -161,11 +175,22 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => (remedies::RETAIN.propose)(cx, volume),
+            Self::DeleteClaim => Ok(Err(refusal("it is no claim"))),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
             Self::Recreate(it) => remedies::recreate::propose(cx, it),
             Self::DestroyOrphan(it) => remedies::placeholder::propose(cx, it),
         }
+    }
+}
+
+/// Proposes or refuses the deletion of a claim.
+fn delete_claim(cx: &Cx, object: &ObjectRef) -> Seen<Result<Proposal, Refusal>> {
+    let Some(namespace) = &object.key.namespace else { return Ok(Err(missing())) };
+    let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
+    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
+        Ok(claim) => (remedies::DELETE_CLAIM.propose)(cx, claim),
+        Err(refusal) => Ok(Err(refusal)),
     }
 }
 

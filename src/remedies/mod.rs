@@ -6,7 +6,9 @@
 //! refusal.
 
 mod checks;
+mod claim_uses;
 mod condemn;
+mod delete_claim;
 mod deletion_protection;
 mod exclusive;
 pub(crate) mod finalizers;
@@ -27,6 +29,7 @@ use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
 pub(crate) use condemn::REMEDY as CONDEMN;
+pub(crate) use delete_claim::REMEDY as DELETE_CLAIM;
 pub(crate) use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,

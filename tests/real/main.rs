@@ -15,6 +15,7 @@ mod claims;
 mod claims_made;
 mod connection;
 mod coverage;
+mod delete;
 mod deletion_order;
 mod drivers;
 mod dump;

@@ -1,6 +1,6 @@
 //! Compares a proposal with the confirmed one.
 
-use crate::model::Proposal;
+use crate::model::{Action, Proposal};
 
 /// Whether a proposal made after `done` steps is the rest of the confirmed one.
 pub(super) fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
@@ -15,6 +15,9 @@ pub(super) fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool
 /// Describes how a proposal differs from the confirmed one.
 pub(super) fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
     let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
+    if let Some(reverted) = reverted(confirmed, done, now) {
+        return reverted;
+    }
     if confirmed.steps.get(done..) != Some(&now.steps) {
         return "the change that would be made now differs from the confirmed one".to_owned();
     }
@@ -22,4 +25,18 @@ pub(super) fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> S
         Some(notice) => format!("new since it was confirmed: {notice}"),
         None => "its effect now differs from the confirmed one".to_owned(),
     }
+}
+
+/// Describes that the step before would be needed again: another client has reverted it.
+fn reverted(confirmed: &Proposal, done: usize, now: &Proposal) -> Option<String> {
+    let before = confirmed.steps.get(done.checked_sub(1)?..)?;
+    if *before != *now.steps {
+        return None;
+    }
+    let [Action::SetReclaimPolicy { volume, from, .. }, next, ..] = before else { return None };
+    let left = match next {
+        Action::DeleteClaim { claim, .. } => format!("; {claim} is not deleted"),
+        _ => String::new(),
+    };
+    Some(format!("another client has set the policy of {volume} back to {from}{left}"))
 }

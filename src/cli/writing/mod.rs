@@ -2,6 +2,7 @@
 
 pub(super) mod apply;
 mod confirm;
+pub(super) mod delete;
 pub(super) mod fix_finalizers;
 pub(super) mod gc;
 mod interrupt;

@@ -4,7 +4,7 @@ use super::{ClaimDataEffect, PodUsage, PodUser, data_effect, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
     Ownership, PVC_PROTECTION, controller_of, ownership,
-    retention::{TemplateClaim, membership},
+    retention::{Ordinals, TemplateClaim, membership},
 };
 use crate::model::{
     Attachment, Claim, ClaimCondition, ClaimPhase, Kind, ObjectRef, OwnerReference, ReclaimPolicy,
@@ -47,6 +47,32 @@ pub struct SetTemplate<'a> {
     pub set: &'a StatefulSet,
     /// The template's name.
     pub template: &'a Text,
+    /// The ordinal of the claim.
+    pub ordinal: i32,
+    /// Whether it is known that the claim belongs to this set: by its name alone, several can match.
+    pub decided: bool,
+}
+
+impl SetTemplate<'_> {
+    /// Whether the set has a pod of this ordinal, or creates it.
+    pub fn is_in_range(&self) -> bool {
+        Ordinals::of(self.set).contains(self.ordinal)
+    }
+
+    /// Where the ordinal lies, if the set has no pod of it.
+    fn beyond(&self) -> String {
+        match (self.is_in_range(), self.set.replicas) {
+            (true, _) => String::new(),
+            (false, Some(0)) => " (replicas: 0)".to_owned(),
+            (false, replicas) => {
+                format!(
+                    " (ordinal {}, beyond its {} replicas)",
+                    self.ordinal,
+                    replicas.unwrap_or(1)
+                )
+            }
+        }
+    }
 }
 
 /// The reasons not to delete a claim.
@@ -116,9 +142,12 @@ impl UnsafeReason<'_> {
                 };
                 format!("the template of {} references it{state}", workload.object())
             }
-            Self::Template(SetTemplate { set, template }) => {
-                format!("it is a claim of template {template} of {}", set.object())
-            }
+            Self::Template(it) => format!(
+                "it is a claim of template {} of {}{}",
+                it.template,
+                it.set.object(),
+                it.beyond()
+            ),
             Self::Clone(claim) => format!("{} is being cloned from it", claim.object()),
             Self::Snapshot(snapshot) => format!("{} of it is not ready", snapshot.object()),
             Self::Attached(attachment) => {
@@ -148,11 +177,21 @@ impl UnsafeReason<'_> {
                 }
                 Some(_) | None => "delete that pod".to_owned(),
             },
+            // It is a revision to which its Deployment can be rolled back.
+            Self::Workload(workload)
+                if workload.kind == Kind::ReplicaSet && workload.controller.is_some() =>
+            {
+                format!("delete {}, an old revision, unless its pods are needed", workload.object())
+            }
             // The template of a Job cannot be changed.
             Self::Workload(workload) if workload.finished || workload.kind == Kind::Job => {
                 format!("delete {}", workload.object())
             }
             Self::Workload(_) => "remove the claim from its template".to_owned(),
+            Self::Template(it) if !it.is_in_range() => format!(
+                "a scale-up uses its data again: delete {} first, if it is not needed",
+                it.set.object()
+            ),
             Self::Template(SetTemplate { set, .. }) => format!(
                 "the set recreates the claim: delete {} first, if it is not needed",
                 set.object()
@@ -164,7 +203,9 @@ impl UnsafeReason<'_> {
             }
             Self::Attached(attachment) => format!("wait until {} is deleted", attachment.object()),
             Self::Owned(owner) => format!("delete {} {}", owner.kind, owner.name),
-            Self::Unprotected => "let kube-controller-manager add the finalizer".to_owned(),
+            Self::Unprotected => "let kube-controller-manager add the finalizer, or add it with \
+                 `kubectl storage fix-finalizers`"
+                .to_owned(),
             Self::DataLost(volume) => format!("`kubectl storage retain {}`", volume.object()),
             Self::Changing(_) => "wait until the change is complete".to_owned(),
         }
@@ -192,7 +233,7 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
             cx.attachments_of(volume).map(|rows| rows.into_iter().filter(|row| row.attached));
         reasons.extend(Unsafe::take(&mut unseen, attached, UnsafeReason::Attached));
     }
-    if let Some(owner) = controller_of(&claim.metadata) {
+    if let Some(owner) = controller_of(&claim.metadata).filter(|it| !is_its_set(cx, claim, it)) {
         match ownership(cx, claim, owner) {
             Ok(Ownership::Solid) => reasons.push(UnsafeReason::Owned(owner.clone())),
             Ok(Ownership::Dangling) => {}
@@ -221,19 +262,36 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     Unsafe { reasons, unseen }
 }
 
+/// Whether an owner is the `StatefulSet` whose claim it is: whether the set wants the claim, its
+/// ordinal tells, and the reference stays on claims without pods (R-1847-8).
+fn is_its_set(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> bool {
+    // What was not read is reported with the template.
+    let set = membership(cx, claim).ok().and_then(|it| it.decided);
+    set.is_some_and(|it| it.owner().is_named_by(owner))
+}
+
 /// Returns the templates of `StatefulSet`s that use the claim, or retain it although its ordinal is
-/// out of range now. If the `StatefulSet` of the claim is ambiguous, all of them (R-PVCP-9 c,
-/// R-1847-4).
+/// out of range now, or are paused at replicas 0. If the `StatefulSet` of the claim is ambiguous, all
+/// of them (R-PVCP-9 c, R-1847-4).
 fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
     let found = membership(cx, claim)?;
     let leaves = |it: &TemplateClaim| {
-        !it.is_wanted() && it.set.retention.as_ref().is_some_and(|it| it.when_scaled.deletes())
+        !it.is_wanted()
+            && it.set.replicas != Some(0)
+            && it.set.retention.as_ref().is_some_and(|it| it.when_scaled.deletes())
     };
     if found.decided.as_ref().is_some_and(leaves) {
         return Ok(Vec::new());
     }
+    let decided = found.decided.is_some();
     let pairs = found.decided.map_or(found.pairs, |it| vec![it]);
-    Ok(pairs.iter().map(|it| SetTemplate { set: it.set, template: it.template }).collect())
+    let of = |it: &TemplateClaim<'a>| SetTemplate {
+        set: it.set,
+        template: it.template,
+        ordinal: it.ordinal,
+        decided,
+    };
+    Ok(pairs.iter().map(of).collect())
 }
 
 /// Returns the templates of `StatefulSet`s that match the name of a claim: in range or not,
@@ -245,7 +303,9 @@ fn template_wanting<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>
 /// # Errors
 /// When sets of its namespace were not read.
 pub fn template_of<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<SetTemplate<'a>>> {
-    let Some((stem, _)) = split_ordinal(&claim.metadata.name) else { return Ok(Vec::new()) };
+    let Some((stem, ordinal)) = split_ordinal(&claim.metadata.name) else { return Ok(Vec::new()) };
     let sets = cx.sets_of_stem(&claim.namespace, stem)?;
-    Ok(sets.into_iter().map(|(set, template)| SetTemplate { set, template }).collect())
+    let decided = sets.len() == 1;
+    let of = |(set, template)| SetTemplate { set, template, ordinal, decided };
+    Ok(sets.into_iter().map(of).collect())
 }

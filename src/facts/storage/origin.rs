@@ -1,6 +1,6 @@
 //! Who made a volume, and who else may change it (R-DRV-9, R-DRV-10).
 
-use crate::model::{Volume, VolumeSource};
+use crate::model::{Metadata, Volume, VolumeSource};
 
 /// Whether a CSI volume was made by hand: csi-provisioner of its driver did not write its identity
 /// into it, or did so for another volume that was copied. Of sources other than CSI only the
@@ -39,12 +39,15 @@ pub struct Marks {
 /// Returns the marks of others on a volume.
 pub fn marks_of_others(volume: &Volume) -> Marks {
     let metadata = &volume.metadata;
+    let owner = metadata.owners.first().map(|it| format!("{} {}", it.kind, it.name));
+    Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper_of(metadata).or(owner) }
+}
+
+/// Returns the tool that keeps an object as it was written down, by its labels and annotations.
+pub fn keeper_of(metadata: &Metadata) -> Option<String> {
     let keeper = KEEPERS.iter().find_map(|(label, tool)| {
         let value = metadata.label(label)?;
         Some(if tool.is_empty() { value.to_owned() } else { (*tool).to_owned() })
     });
-    let tracked = metadata.is_tracked_by_argo_cd().then(|| "Argo CD".to_owned());
-    let keeper = keeper.or(tracked);
-    let owner = metadata.owners.first().map(|it| format!("{} {}", it.kind, it.name));
-    Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper.or(owner) }
+    keeper.or_else(|| metadata.is_tracked_by_argo_cd().then(|| "Argo CD".to_owned()))
 }

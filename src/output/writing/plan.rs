@@ -91,6 +91,9 @@ pub struct SavedSettings {
     /// `--keep-data`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_data: bool,
+    /// `--delete-leftovers`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete_leftovers: bool,
     /// `--remove-finalizer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove_finalizer: Option<String>,
@@ -264,6 +267,7 @@ fn settings(settings: &Settings) -> SavedSettings {
         rolled_back: settings.rolled_back,
         reclaim: settings.reclaim,
         keep_data: settings.keep_data,
+        delete_leftovers: settings.delete_leftovers,
         remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
         secret: match &settings.secret {
             SecretAssertion::Unsaid => None,
@@ -338,6 +342,9 @@ pub(super) fn undo(undo: Undo) -> String {
     match undo {
         Undo::Revert => "kubectl storage undo, as long as no controller can have acted".to_owned(),
         Undo::Recreate => "kubectl storage undo creates the object again".to_owned(),
+        Undo::Rebind => {
+            "kubectl storage undo recreates the claim and binds it to its volume".to_owned()
+        }
         Undo::Never(why) => format!("never: {why}"),
     }
 }

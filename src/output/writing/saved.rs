@@ -73,6 +73,7 @@ impl SavedSettings {
             rolled_back: self.rolled_back,
             reclaim: self.reclaim,
             keep_data: self.keep_data,
+            delete_leftovers: self.delete_leftovers,
             remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
             secret: self.secret()?,
             recording: Recording {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, FinalizerEdit, Guard, ReclaimPolicy};
+use crate::model::{Action, ClaimVolumeEnd, FinalizerEdit, Guard, ReclaimPolicy};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,16 @@ pub(super) fn step(action: &Action) -> PlannedStep {
             Vec::new(),
         ),
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
+        Action::DeleteClaim { volume, .. } => {
+            let mut tests = vec![
+                "metadata.deletionTimestamp was just read as absent".to_owned(),
+                "no pod of the namespace was just listed that references the claim".to_owned(),
+            ];
+            if let ClaimVolumeEnd::Kept(volume) = volume {
+                tests.push(format!("the policy of {volume} was just read as Retain"));
+            }
+            ("delete the claim".to_owned(), tests)
+        }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
 }

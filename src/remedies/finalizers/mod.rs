@@ -70,7 +70,7 @@ fn add_flags(cx: &Cx, command: &mut String, relies_on: &[&'static str], absent: 
 }
 
 /// Describes who should remove a third-party finalizer.
-fn describe_third_party(metadata: &Metadata, finalizer: &str) -> String {
+pub(super) fn describe_third_party(metadata: &Metadata, finalizer: &str) -> String {
     let managers = facts::managers_of(metadata, finalizer);
     let set_by = match managers.is_empty() {
         true => String::new(),

@@ -8,7 +8,7 @@ mod deletion;
 mod finalizer;
 mod table;
 
-use super::super::{Remedy, checks};
+use super::super::{Remedy, checks, claim_uses};
 use super::FinalizerRequest;
 use super::decision::FinalizerDecision;
 use crate::cluster::{Cx, Seen};
@@ -82,7 +82,9 @@ pub fn propose(
     if let Err(reason) = checks::not_exempt(cx, &claim.metadata) {
         return refuse(reason);
     }
-    let Unsafe { reasons, unseen } = in_use(cx, claim);
+    let Unsafe { mut reasons, unseen } = claim_uses::of(cx, claim);
+    // It concerns claims that are not Terminating.
+    reasons.retain(|it| *it != UnsafeReason::Unprotected);
     let used = !reasons.is_empty();
     if let Some(unseen) = unseen.into_iter().next().filter(|_| !used) {
         return Err(unseen);
@@ -98,7 +100,7 @@ pub fn propose(
         }
     }
     if used {
-        why.insert(0, users(&reasons));
+        why.insert(0, claim_uses::in_words(&reasons, NAMED, UnsafeReason::ended_by));
         return refuse(why.join("; "));
     }
     if finalizers.is_empty() {
@@ -152,32 +154,6 @@ fn proposal(
         relies_on,
         keeps_backend: false,
     }
-}
-
-/// Returns the uses of a claim: R-PVCP-9 without its last two, of which one is the choice of the
-/// user and the other concerns claims that are not Terminating. An attachment counts by its
-/// finalizer too (R-SUP-1).
-fn in_use<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
-    let mut found = facts::unsafe_to_delete(cx, claim);
-    found.reasons.retain(|it| !it.is_lifted_by_choice() && *it != UnsafeReason::Unprotected);
-    let attached = claim.volume_name.as_deref().map_or(Ok(Vec::new()), |it| cx.attachments_of(it));
-    // What was not read is reported by `unsafe_to_delete` already.
-    for row in attached.unwrap_or_default() {
-        let reason = UnsafeReason::Attached(row);
-        if facts::may_be_attached(row) && !found.reasons.contains(&reason) {
-            found.reasons.push(reason);
-        }
-    }
-    found
-}
-
-fn users(reasons: &[UnsafeReason]) -> String {
-    let named = reasons.iter().take(NAMED).map(|it| format!("{} ({})", it.words(), it.ended_by()));
-    let named: Vec<_> = named.collect();
-    let others = reasons.len().saturating_sub(NAMED);
-    let others = if others == 0 { String::new() } else { format!(" and {others} more") };
-    let named = named.join(", ");
-    format!("in use, and no flag overrides this; end these uses first: {named}{others}")
 }
 
 /// Proposes kubernetes.io/pvc-protection (P-FIN-ADD, F42), whether or not the claim is in use.

@@ -1,0 +1,227 @@
+//! What forbids the deletion of a claim whatever becomes of its data: its users, its owners, and
+//! whatever would leave it Terminating.
+
+use super::super::checks::{self, Checked, ReliedFlags};
+use super::super::claim_uses;
+use super::outcome::DataOutcome;
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::facts::{
+    self, FinalizerController, FinalizerOwner, Ownership, PVC_PROTECTION, SetTemplate, Unsafe,
+    UnsafeReason,
+};
+use crate::model::{Claim, ControllerRole, Kind, Liveness, ReclaimPolicy};
+
+/// How many users of a claim a reason names at most.
+const NAMED: usize = 20;
+/// How many finalizers and pods a reason names of a Terminating claim.
+const FEW: usize = 3;
+
+/// The flag that allows the deletion of a claim that its set retains out of range.
+const LEFTOVERS: &str = "--delete-leftovers";
+
+/// Refuses a claim that is Terminating already: nothing reverts that, but its data can be kept.
+pub(super) fn not_terminating(cx: &Cx, claim: &Claim) -> Checked {
+    if claim.metadata.deleting.is_none() {
+        return Ok(());
+    }
+    let pods = facts::upstream_in_use(cx, claim).unwrap_or_default();
+    let finalizers = facts::finalizers_of_claim(cx, claim);
+    let others = finalizers.iter().filter(|it| &*it.finalizer != PVC_PROTECTION || pods.is_empty());
+    let pods = pods.iter().map(|it| it.pod.object().to_string());
+    let others = others.map(|it| format!("finalizer {} ({})", it.finalizer, it.by));
+    let blocking: Vec<_> = pods.chain(others).collect();
+    let more = blocking.len().saturating_sub(FEW);
+    let named = blocking.into_iter().take(FEW).collect::<Vec<_>>().join(", ");
+    let blocked = match (named.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!("; {named} blocks its deletion"),
+        (false, more) => format!("; {named} and {more} more block its deletion"),
+    };
+    let (namespace, name) = (&claim.namespace, &claim.metadata.name);
+    Err(format!(
+        "it is Terminating already, which cannot be reverted{blocked}; `kubectl storage retain \
+         pvc/{name} -n {namespace}` keeps its data"
+    ))
+}
+
+/// Refuses where anything uses the claim, or will use it, or would block its deletion. The claim of a
+/// set that retains it out of range is allowed by a flag that requires its name (I.6).
+pub(super) fn not_used(
+    cx: &Cx,
+    claim: &Claim,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let Unsafe { mut reasons, unseen } = claim_uses::of(cx, claim);
+    if cx.settings().delete_leftovers {
+        let count = reasons.len();
+        reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(it).is_err()));
+        if reasons.len() < count {
+            checks::rely(relies_on, LEFTOVERS);
+        }
+    }
+    if !reasons.is_empty() {
+        return Ok(Err(claim_uses::in_words(&reasons, NAMED, |it| ended_by(cx, it))));
+    }
+    if let Some(unseen) = unseen.into_iter().next() {
+        return Err(unseen);
+    }
+    for it in facts::template_of(cx, claim)? {
+        notice_scale_up(cx, &it, notices);
+    }
+    Ok(Ok(()))
+}
+
+/// The template of a set that retains the claim although it has no pod of its ordinal now.
+fn leftover_of<'a, 'b>(reason: &'b UnsafeReason<'a>) -> Option<&'b SetTemplate<'a>> {
+    match reason {
+        UnsafeReason::Template(it) if it.decided && !it.is_in_range() => Some(it),
+        _ => None,
+    }
+}
+
+/// Refuses while the set is being scaled or deleted: what its range is, its controller has not seen.
+fn settled(it: &SetTemplate) -> Checked {
+    let set = it.set;
+    if set.metadata.deleting.is_some() {
+        return Err("the set is Terminating".to_owned());
+    }
+    if set.observed_generation < set.generation || set.pods > set.replicas.unwrap_or(1) {
+        return Err("wait until the StatefulSet controller has scaled the set".to_owned());
+    }
+    Ok(())
+}
+
+/// What ends a use, or which flag allows it.
+fn ended_by(cx: &Cx, reason: &UnsafeReason) -> String {
+    let Some(leftover) = leftover_of(reason) else { return reason.ended_by() };
+    match settled(leftover) {
+        Err(reason) => reason,
+        Ok(()) if cx.settings().delete_leftovers => reason.ended_by(),
+        Ok(()) => format!(
+            "a scale-up uses its data again; if it is not needed, {LEFTOVERS} allows its deletion \
+             by name"
+        ),
+    }
+}
+
+/// Tells that a set can want the claim again, and who may scale it.
+fn notice_scale_up(cx: &Cx, it: &SetTemplate, notices: &mut Vec<String>) {
+    let (set, template) = (it.set.object(), it.template);
+    notices.push(format!(
+        "a scale-up of {set} creates a new, empty claim of this name by template {template}"
+    ));
+    match cx.autoscalers_of(&it.set.namespace, &it.set.metadata.name) {
+        Ok(scalers) => notices.extend(
+            scalers.iter().map(|it| format!("HorizontalPodAutoscaler {} scales {set}", it.name)),
+        ),
+        Err(unseen) => notices.push(format!(
+            "unknown whether a HorizontalPodAutoscaler scales {set}: {}",
+            unseen.reason
+        )),
+    }
+}
+
+/// Refuses where an object owns the claim without controlling it: it may use the claim, or create it
+/// again. A set and its pods use their claims by their names, which are compared.
+pub(super) fn not_owned(cx: &Cx, claim: &Claim) -> Seen<Checked> {
+    let member = facts::retention::membership(cx, claim)?.decided;
+    for owner in claim.metadata.owners.iter().filter(|it| !it.controller) {
+        if member.is_some_and(|it| it.owner().is_named_by(owner)) {
+            continue;
+        }
+        if facts::ownership(cx, claim, owner)? == Ownership::Solid {
+            let (kind, name) = (&owner.kind, &owner.name);
+            return Ok(Err(format!(
+                "{kind} {name} owns it (metadata.ownerReferences), and may use or recreate it; \
+                 delete {kind} {name}, or remove the reference"
+            )));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Refuses where a finalizer would leave the claim Terminating.
+pub(super) fn no_finalizer_blocks(cx: &Cx, claim: &Claim) -> Seen<Checked> {
+    for finalizer in claim.metadata.finalizers.iter().filter(|it| &***it != PVC_PROTECTION) {
+        let by = match facts::owner_of(finalizer) {
+            // csi-provisioner removes it from Terminating claims only (`clone_controller.go`,
+            // `enqueueClaimUpdate`): every claim that was cloned has it for ever.
+            FinalizerOwner::Cloning => {
+                let driver = facts::copier_of(cx, claim);
+                let controller = driver.map(|it| FinalizerController::provisioner(cx, &it));
+                match controller {
+                    Some(it) if it.liveness() == Liveness::Alive => continue,
+                    Some(it) => {
+                        it.was_seen()?;
+                        it.describe()
+                    }
+                    None => "csi-provisioner of an unknown driver should remove it".to_owned(),
+                }
+            }
+            FinalizerOwner::Snapshotter => {
+                "snapshot-controller removes it when no snapshot of the claim is being taken; wait"
+                    .to_owned()
+            }
+            FinalizerOwner::GarbageCollector => "the garbage collector removes it".to_owned(),
+            FinalizerOwner::Provisioner
+            | FinalizerOwner::ControllerManager
+            | FinalizerOwner::Attacher(_)
+            | FinalizerOwner::Unknown => {
+                super::super::finalizers::describe_third_party(&claim.metadata, finalizer)
+            }
+        };
+        return Ok(Err(format!(
+            "it would only become Terminating, which cannot be reverted: finalizer {finalizer} \
+             blocks its deletion ({by})"
+        )));
+    }
+    Ok(Ok(()))
+}
+
+/// Refuses unless kube-controller-manager runs: nothing else removes kubernetes.io/pvc-protection.
+pub(super) fn protection_is_removed(cx: &Cx, relies_on: &mut ReliedFlags) -> Seen<Checked> {
+    let name = ControllerRole::ControllerManager.name();
+    let state = facts::controller_manager(cx);
+    let needed = checks::Needed { who: name.to_owned(), name, state };
+    let mut word = Vec::new();
+    let checked = checks::alive(cx, &needed, Some(&mut word))?;
+    for flag in word {
+        checks::rely(relies_on, flag);
+    }
+    Ok(checked.map_err(|reason| {
+        format!("it would only become Terminating, which cannot be reverted: {reason}")
+    }))
+}
+
+/// Tells which tools may revert what is done.
+pub(super) fn notice_keepers(claim: &Claim, outcome: &DataOutcome, notices: &mut Vec<String>) {
+    if let Some(keeper) = facts::keeper_of(&claim.metadata) {
+        notices.push(format!("{keeper} manages the claim, and may recreate it, empty"));
+    }
+    if let DataOutcome::Kept(volume) = outcome
+        && volume.reclaim_policy != ReclaimPolicy::Retain
+        && let Some(keeper) = facts::keeper_of(&volume.metadata)
+    {
+        let pv = volume.object();
+        notices.push(format!("{keeper} manages {pv}, and may revert its policy"));
+    }
+}
+
+/// Says what is unknown because something was not read.
+pub(super) fn with_consequence(unseen: Unseen) -> Unseen {
+    let unknown = match unseen.kind {
+        Kind::PersistentVolume => "what happens to its data",
+        Kind::Secret | Kind::SubjectAccessReview | Kind::Lease | Kind::Event => {
+            return unseen;
+        }
+        _ => "what uses it",
+    };
+    let help = match unseen.reason.contains("forbidden") {
+        true => "; `kubectl storage rbac delete` prints a ClusterRole with this right",
+        false => "",
+    };
+    let (what, why) = (unseen.kind.plural(), &unseen.reason);
+    let reason = format!("{what} not read ({why}), so {unknown} is unknown{help}");
+    Unseen { reason, ..unseen }
+}
