@@ -244,6 +244,9 @@ impl CurrentCluster {
         let mut rounds = ROUNDS;
         loop {
             self.ask_again(purpose, object).await?;
+            if let Some(key) = purpose.read_before() {
+                self.read_with_references(&ObjectRef { key, uid: None }, &[]).await?;
+            }
             let objects = if let Some(subject) = purpose.subject(object) {
                 self.read_with_references(subject, &lists).await?
             } else {

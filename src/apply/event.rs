@@ -24,6 +24,12 @@ pub(super) fn request(
         _ if matches!(change.purpose, Purpose::Revert(_) | Purpose::Recreate(_)) => {
             ("StorageUndone", change.proposal.effect.what.clone())
         }
+        Action::ReserveVolume { claim, .. } => {
+            ("StorageReserved", format!("the volume was reserved for claim {claim}"))
+        }
+        Action::BindVolume { .. } | Action::CreateClaim { .. } => {
+            ("StorageRebound", change.proposal.effect.what.clone())
+        }
         Action::SetReclaimPolicy { to: ReclaimPolicy::Retain, .. } => {
             ("StorageRetained", "the reclaim policy was set to Retain".to_owned())
         }
@@ -35,8 +41,7 @@ pub(super) fn request(
         }
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
-        Action::ReserveVolume { .. }
-        | Action::RemoveFinalizer { .. }
+        Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };

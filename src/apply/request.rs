@@ -6,7 +6,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, FinalizerEdit, Guard, Kind, ObjectKey, ObjectRef, ReclaimPolicy, Text};
+use crate::model::{
+    Action, ClaimKey, FinalizerEdit, Guard, Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text,
+};
 
 /// A request that writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +73,14 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
             patch.edit_protection(*finalizer)?;
             Ok(patch.request())
         }
-        Action::ReserveVolume { volume } => reserve(volume, live),
+        Action::ReserveVolume { volume, from, claim } => reserve(volume, from, claim, live),
+        Action::BindVolume { volume, claim } => bind(volume, claim, live),
+        Action::CreateClaim { claim, manifest } => Ok(WriteRequest {
+            method: Method::POST,
+            path: collection(&claim.key),
+            content_type: JSON,
+            body: manifest.clone(),
+        }),
         Action::RemoveFinalizer { object, finalizer, guards } => {
             remove_finalizer(object, finalizer, guards, live)
         }
@@ -91,14 +100,28 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
     }
 }
 
+/// The volume controller set claimRef, and may clear it.
+const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+
 /// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
 /// whole claimRef (`pv_controller.go`, `unbindVolume`).
-fn reserve(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
-    const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+fn reserve(
+    volume: &ObjectRef,
+    from: &Phase,
+    claim: &ClaimKey,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
     let mut patch = Patch::on(volume, live)?;
     patch.tests_as_seen("/spec/claimRef/uid")?;
-    patch.tests("/status/phase", &json!("Released"))?;
+    patch.tests("/status/phase", &json!(from.to_string()))?;
     patch.tests("/spec/persistentVolumeReclaimPolicy", &json!("Retain"))?;
+    for (field, wanted) in [("namespace", &*claim.namespace), ("name", &*claim.name)] {
+        let at = format!("/spec/claimRef/{field}");
+        if live.pointer(&at).and_then(Value::as_str) != Some(wanted) {
+            patch.tests_as_seen(&at)?;
+            patch.push(json!({"op": "replace", "path": at, "value": wanted}));
+        }
+    }
     patch.push(json!({"op": "remove", "path": "/spec/claimRef/uid"}));
     if live.pointer("/spec/claimRef/resourceVersion").is_some() {
         patch.push(json!({"op": "remove", "path": "/spec/claimRef/resourceVersion"}));
@@ -106,6 +129,27 @@ fn reserve(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject
     if live["metadata"]["annotations"].get(BOUND_BY_CONTROLLER).is_some() {
         let annotation = format!("/metadata/annotations/{}", escaped(BOUND_BY_CONTROLLER));
         patch.push(json!({"op": "remove", "path": annotation}));
+    }
+    Ok(patch.request())
+}
+
+/// Writes the uid of the claim that claimRef names into it.
+fn bind(volume: &ObjectRef, claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
+    let Some(uid) = &claim.uid else {
+        return Err(UnfitObject("the uid of the claim is unknown".to_owned()));
+    };
+    let mut patch = Patch::on(volume, live)?;
+    let namespace = claim.key.namespace.as_deref().unwrap_or_default();
+    patch.tests("/spec/claimRef/namespace", &json!(namespace))?;
+    patch.tests("/spec/claimRef/name", &json!(&*claim.key.name))?;
+    patch.tests("/spec/persistentVolumeReclaimPolicy", &json!("Retain"))?;
+    let at = "/spec/claimRef/uid";
+    if live.pointer(at).is_some() {
+        patch.tests_as_seen(at)?;
+    }
+    patch.push(json!({"op": "add", "path": at, "value": uid.to_string()}));
+    if live.pointer("/spec/claimRef/resourceVersion").is_some() {
+        patch.push(json!({"op": "remove", "path": "/spec/claimRef/resourceVersion"}));
     }
     Ok(patch.request())
 }
@@ -307,6 +351,12 @@ pub fn path(key: &ObjectKey) -> String {
         key.kind.plural(),
         &key.name,
     )
+}
+
+/// Returns the path of all objects of the kind and the namespace of one.
+fn collection(key: &ObjectKey) -> String {
+    let path = path(key);
+    path.rsplit_once('/').map_or_else(String::new, |(all, _)| all.to_owned())
 }
 
 /// Escapes a key for a JSON pointer (RFC 6901).

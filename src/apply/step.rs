@@ -1,5 +1,6 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
+mod binding;
 mod proposal;
 mod reclaim;
 mod record;
@@ -18,7 +19,7 @@ use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
 use crate::model::{Action, ObjectRef, Uid, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
-use proposal::{difference, is_rest};
+use proposal::{difference, is_fulfilled, is_rest};
 
 /// How often an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -50,6 +51,9 @@ impl ChangeExecutor<'_> {
     pub(super) async fn carry_out(&self, change: &ProposedChange) -> ChangeEnd {
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
+        if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
+            return self.wait_for_binding(change).await;
+        }
         for done in 0..count {
             let ended = match &change.proposal.steps[done] {
                 Action::ReclaimBackend { .. } => self.reclaim(change, &last).await,
@@ -81,7 +85,9 @@ impl ChangeExecutor<'_> {
         done: usize,
     ) -> Result<ChangeEnd, ChangeEnd> {
         let action = &change.proposal.steps[done];
-        let live = self.read_and_propose_again(change, done).await?;
+        let Some(live) = self.read_and_propose_again(change, done).await? else {
+            return Ok(self.wait_for_binding(change).await);
+        };
         let request = request::request(action, &live)
             .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
         self.send_dry_run(&change.purpose, &request).await?;
@@ -143,28 +149,35 @@ impl ChangeExecutor<'_> {
 
     /// Reads the object again and proposes again: only the identical proposal is carried out.
     ///
-    /// What a watch lost is listed again soon, and is waited for until then.
+    /// What a watch lost is listed again soon, and is waited for until then. `None` where another
+    /// client has created meanwhile what the rest would create.
     async fn read_and_propose_again(
         &self,
         change: &ProposedChange,
         done: usize,
-    ) -> Result<Value, ChangeEnd> {
+    ) -> Result<Option<Value>, ChangeEnd> {
         let began = Instant::now();
         let confirmed = &change.proposal;
-        let key = &change.proposal.steps[done].object().key;
+        let (step, volume) = (&change.proposal.steps[done], &change.object);
+        let key = &step.object().key;
         loop {
             let judged = self.cluster.propose_again(&change.purpose, &change.object).await;
             let (objects, proposed) = judged.map_err(|error| ChangeEnd::unread(&error))?;
-            let Some(live) = objects.object_of(&change.object.key, key) else {
+            let live = match step.creates() && *key != volume.key {
+                true => Some(Value::Null),
+                false => objects.object_of(&volume.key, key),
+            };
+            let Some(live) = live else {
                 return Err(ChangeEnd::new(Outcome::Stale, "it does not exist"));
             };
             match proposed {
                 Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => {
                     match self.cluster.unconfirmed_leases(&change.purpose, &change.object) {
-                        None => return Ok(live),
+                        None => return Ok(Some(live)),
                         Some(leases) => self.read_leases_again(leases).await?,
                     }
                 }
+                Ok(Ok(proposal)) if is_fulfilled(confirmed, done, &proposal) => return Ok(None),
                 Ok(Ok(proposal)) => {
                     let detail = difference(confirmed, done, &proposal);
                     return Err(ChangeEnd::new(Outcome::Stale, detail));
@@ -246,6 +259,7 @@ impl ChangeExecutor<'_> {
             }
             let object = &action.object().key;
             let read = match *object == first.object().key {
+                _ if action.creates() => Some(Value::Null),
                 true => Some(live.clone()),
                 false => self.cluster.get(&request::path(object)).await.map_err(|error| {
                     ChangeEnd::new(Outcome::Failed, format!("{object} was not read: {error}"))
@@ -291,7 +305,8 @@ impl ChangeExecutor<'_> {
             keeps: keeps(change, done),
             adds_finalizer: action.added_finalizer().map(str::to_owned),
             removes_finalizer: action.removed_finalizer().map(str::to_owned),
-            undoes: change.purpose.undoes(),
+            // What is half done is not undone.
+            undoes: change.purpose.undoes().filter(|_| done + 1 == change.proposal.steps.len()),
         };
         self.log.begin(self.run, self.cluster.clock(), &intent).map_err(|error| {
             let detail = error.with_cause();

@@ -1,6 +1,7 @@
 //! Verifies the effect of a write: no change counts as done before its effect was read.
 
 mod claim;
+mod bound;
 mod created;
 mod deletion;
 mod removal;
@@ -13,6 +14,7 @@ use super::Outcome;
 use super::current_cluster::CurrentCluster;
 use crate::model::{Action, ReclaimPolicy};
 use crate::plan::{ProposedChange, Purpose};
+pub(super) use bound::until_bound;
 use deletion::until_gone;
 
 /// The object was held by the deletion-protection finalizer until its driver had answered.
@@ -80,7 +82,16 @@ pub(super) async fn verify(
             removal.verify(cluster, written, wait.filter(|_| last)).await
         }
         Action::AddFinalizer { finalizer, .. } => removal::added(finalizer, written),
-        Action::ReserveVolume { .. } | Action::ReclaimBackend { .. } => {
+        Action::ReserveVolume { claim, .. } if done + 1 < change.proposal.steps.len() => {
+            bound::reserved(claim, written)
+        }
+        Action::ReserveVolume { claim, .. } => {
+            bound::until_bound(cluster, &change.object, claim, wait).await
+        }
+        Action::BindVolume { claim, .. } | Action::CreateClaim { claim, .. } => {
+            bound::until_bound(cluster, &change.object, &bound::key(claim), wait).await
+        }
+        Action::ReclaimBackend { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())
         }
     }

@@ -14,7 +14,8 @@ use super::{
     version::VersionArgs,
     writing::{
         Interrupt, apply::ApplyArgs, delete::DeleteArgs, fix_finalizers::FixFinalizersArgs,
-        gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs, retain::RetainArgs, undo::UndoArgs,
+        gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs, rebind::RebindArgs,
+        retain::RetainArgs, undo::UndoArgs,
     },
 };
 
@@ -43,6 +44,8 @@ pub enum Command {
     Retain(Box<RetainArgs>),
     /// Delete claims that nothing uses, after the decision about their data
     Delete(Box<DeleteArgs>),
+    /// Give a Released volume back to a claim, with its data
+    Rebind(Box<RebindArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
     /// Have a driver delete a backend volume that no PersistentVolume references
@@ -88,6 +91,7 @@ impl Cli {
             Command::FixFinalizers(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Delete(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Rebind(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,

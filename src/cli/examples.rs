@@ -87,6 +87,14 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ),
         ],
         "delete" => DELETE,
+        "rebind" => &[
+            ("Give a Released volume back to the claim that it was bound to", "rebind pv/NAME"),
+            ("Give it to another claim, which is created", "rebind pv/NAME --to shop/data-copy"),
+            (
+                "Recreate the volume of a Lost claim from a saved manifest",
+                "rebind pv/NAME --from backup.yaml",
+            ),
+        ],
         "apply" => &[
             ("Save a plan", "gc --older-than 30d --plan-out plan.yaml"),
             (

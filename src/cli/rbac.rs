@@ -55,6 +55,8 @@ enum RoleFor {
     Delete,
     /// What `retain` reads and writes
     Retain,
+    /// What `rebind` reads, watches and writes
+    Rebind,
     /// What carrying out any saved plan needs
     Apply,
     /// What `undo` reads, watches and writes
@@ -71,6 +73,7 @@ impl RoleFor {
             Self::FixFinalizers => "fix-finalizers",
             Self::Delete => "delete",
             Self::Retain => "retain",
+            Self::Rebind => "rebind",
             Self::Apply => "apply",
             Self::Undo => "undo",
             Self::DestroyOrphan => "destroy-orphan",
@@ -79,7 +82,7 @@ impl RoleFor {
 
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{CONDEMN, DELETE_CLAIM, KEEP_BACKEND, RECLAIM, RETAIN};
+        use remedies::{CONDEMN, DELETE_CLAIM, KEEP_BACKEND, REBIND, RECLAIM, RETAIN};
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
@@ -99,11 +102,13 @@ impl RoleFor {
             Self::Retain => of(&[&RETAIN]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
-                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM]),
+                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND]),
                 finalizers.to_vec(),
             ]
             .concat(),
-            Self::Undo => vec![volumes("create"), volumes("patch")],
+            // A Lost claim may need its volume recreated.
+            Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
+            Self::Undo => [of(&[&REBIND]), vec![volumes("create"), volumes("patch")]].concat(),
             Self::DestroyOrphan => vec![volumes("create")],
         }
     }
@@ -164,6 +169,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         | RoleFor::Gc
         | RoleFor::Delete
         | RoleFor::FixFinalizers
+        | RoleFor::Rebind
         | RoleFor::Apply
         | RoleFor::Undo
         | RoleFor::DestroyOrphan => collect::kinds(),

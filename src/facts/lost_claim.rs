@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Claim, ClaimPhase, ClaimRef, ReclaimPolicy, Severity, Volume};
+use crate::model::{Claim, ClaimPhase, ClaimRef, Kind, ObjectKey, ObjectRef, Severity, Volume};
 
 /// Why a claim is Lost, or is about to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,12 @@ impl<'a> LostCause<'a> {
             ),
             Self::Missing => format!(
                 "keep the claim, and recreate PersistentVolume {name} from its manifest, with policy Retain and this \
-                 claim's uid in spec.claimRef"
+                 claim's uid in spec.claimRef: `kubectl storage rebind {}` does so from the journal, or with \
+                 --from FILE",
+                facts::on_command_line(&ObjectRef {
+                    key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
+                    uid: None,
+                })
             ),
             Self::Unread(_) => format!("read PersistentVolume {name} before any change"),
             Self::OfAnother(..) => {
@@ -150,18 +155,12 @@ impl<'a> LostCause<'a> {
                 )
             }
             Self::OfEarlier(volume) => {
-                let first = match volume.reclaim_policy {
-                    ReclaimPolicy::Retain => String::new(),
-                    ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
-                        format!(
-                            "run `kubectl storage retain {}` first; ",
-                            facts::on_command_line(&volume.object())
-                        )
-                    }
-                };
-                format!("{first}if this claim may read the data, {}", repair(cx, claim, volume))
+                let first = facts::retained_first(volume);
+                format!("{first}if this claim may read the data, {}", repair(cx, volume))
             }
-            Self::WithoutUid(volume) => repair(cx, claim, volume),
+            Self::WithoutUid(volume) => {
+                format!("{}{}", facts::retained_first(volume), repair(cx, volume))
+            }
             Self::Unbound(_) | Self::Bound(_) => {
                 "wait: kube-controller-manager binds both again within seconds; if \
                  it does not, look at its log"
@@ -174,27 +173,18 @@ impl<'a> LostCause<'a> {
 /// The label of objects that Velero restored.
 const VELERO: &str = "velero.io/restore-name";
 
-/// The manual repair: writes the claim's uid into the claimRef, testing everything that could have
-/// changed. What a patch of the volume cannot test is looked at first.
-fn repair(cx: &Cx, claim: &Claim, volume: &Volume) -> String {
-    let command = claim.metadata.uid.as_ref().and_then(|uid| {
-        let (namespace, name, pv) = (&*claim.namespace, &*claim.metadata.name, volume.name());
-        let uid = uid.to_string();
-        let patch = facts::claim_ref_patch(volume, Some(&uid))?;
-        Some(format!(
-            "check that `kubectl get pvc {name} -n {namespace} -o jsonpath='{{.metadata.uid}} {{.spec.volumeName}}'` \
-             prints `{uid} {pv}`, then run `{patch}`"
-        ))
-    });
+/// The repair: the claim's uid is written into the claimRef.
+fn repair(cx: &Cx, volume: &Volume) -> String {
     let first = match cx.claims_naming(volume.name()) {
         Ok(claims) if claims.len() > 1 => {
-            "find out which of the claims with this spec.volumeName owns the data; then "
+            "find out which of the claims with this spec.volumeName owns the data, and delete the \
+             others; then "
         }
         Ok(_) => "",
         Err(_) => "see that no other claim has this spec.volumeName; then ",
     };
-    match command {
-        Some(command) => format!("{first}{command}"),
-        None => format!("{first}add this claim's uid to spec.claimRef of {}", volume.object()),
-    }
+    format!(
+        "{first}run {}, which writes this claim's uid into spec.claimRef",
+        facts::rebind_command(volume)
+    )
 }

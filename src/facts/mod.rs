@@ -2,7 +2,6 @@
 
 mod age;
 mod attachment;
-mod claim_ref_patch;
 mod columns;
 mod deletion_effect;
 mod controller;
@@ -21,6 +20,7 @@ mod pending_claim;
 mod pod_wait;
 mod protection;
 mod provisioner;
+mod rebinding;
 mod released;
 mod selected_node;
 mod sharing;
@@ -39,7 +39,6 @@ pub(crate) use blocking_finalizer::{
     BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
     finalizers_of_volume, managers_of,
 };
-pub(crate) use claim_ref_patch::{claim_ref_patch, rebinding_advice};
 pub(crate) use columns::columns;
 pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, deletes_since_its_start, is_absent, is_csi,
@@ -85,6 +84,7 @@ pub(crate) use provisioner::{
     finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen,
     surely_deletes_static_volumes,
 };
+pub(crate) use rebinding::{CLEAR_THE_UID, rebind_command, rebinding_advice, retained_first};
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};

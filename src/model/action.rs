@@ -1,7 +1,7 @@
 //! Actions (planned writes), proposals and refusals, as plain data. Only `apply` makes requests of
 //! them.
 
-use super::{ObjectRef, Phase, ReclaimPolicy, Text, Uid};
+use super::{ClaimKey, ObjectRef, Phase, ReclaimPolicy, Text, Uid};
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
 /// P-TOMBSTONE).
@@ -24,8 +24,18 @@ pub enum Action {
         /// What the same patch does about the deletion-protection finalizer.
         finalizer: FinalizerEdit,
     },
-    /// P-RESERVE: drops the dead uid from claimRef and keeps the claim's name.
-    ReserveVolume { volume: ObjectRef },
+    /// P-RESERVE: drops the dead uid from claimRef, which keeps the claim's name, or gets that of
+    /// another claim.
+    ReserveVolume {
+        volume: ObjectRef,
+        /// Its phase, which the patch tests.
+        from: Phase,
+        claim: ClaimKey,
+    },
+    /// Writes the uid of a claim that is Lost into claimRef, which has its name.
+    BindVolume { volume: ObjectRef, claim: ObjectRef },
+    /// Creates a claim that references a volume that is reserved for it.
+    CreateClaim { claim: ObjectRef, manifest: serde_json::Value },
     /// P-FIN-DEL: removes one finalizer, by its position and name.
     RemoveFinalizer {
         object: ObjectRef,
@@ -79,6 +89,8 @@ impl Action {
         match self {
             Self::SetReclaimPolicy { .. } => "set-reclaim-policy",
             Self::ReserveVolume { .. } => "reserve-volume",
+            Self::BindVolume { .. } => "bind-volume",
+            Self::CreateClaim { .. } => "create-claim",
             Self::RemoveFinalizer { .. } => "remove-finalizer",
             Self::AddFinalizer { .. } => "add-finalizer",
             Self::DeleteVolume { .. } => "delete-volume",
@@ -113,15 +125,22 @@ impl Action {
         }
     }
 
+    /// Whether its object does not exist before.
+    pub const fn creates(&self) -> bool {
+        matches!(self, Self::CreateVolume { .. } | Self::CreateClaim { .. })
+    }
+
     /// The object that it is about.
     pub const fn object(&self) -> &ObjectRef {
         match self {
             Self::SetReclaimPolicy { volume, .. }
-            | Self::ReserveVolume { volume }
+            | Self::ReserveVolume { volume, .. }
+            | Self::BindVolume { volume, .. }
             | Self::DeleteVolume { volume }
             | Self::CondemnVolume { volume, .. }
             | Self::CreateVolume { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
+            Self::CreateClaim { claim, .. } => claim,
             Self::DeleteAttachment { attachment } => attachment,
             Self::DeleteClaim { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,

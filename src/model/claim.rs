@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Bytes, ClaimKey, Metadata, ObjectRef, Text, Time};
+use super::{Access, Bytes, ClaimKey, Metadata, ObjectRef, Selector, Text, Time};
 
 /// A `PersistentVolumeClaim`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct Claim {
     pub volume_name: Option<Box<str>>,
     /// `spec.storageClassName`; `None` when absent, empty when it asks for no class.
     pub class: Option<Text>,
+    /// `spec.accessModes` and `spec.volumeMode`.
+    pub access: Access,
+    /// `spec.selector`: the labels of the volumes that it asks for.
+    pub selector: Option<Box<Selector>>,
     /// Annotation `pv.kubernetes.io/bind-completed` is present.
     pub bind_completed: bool,
     /// `spec.resources.requests.storage`.

@@ -4,6 +4,7 @@
 //! Nothing here does I/O or reads a clock. Only parsers can fail: they return `None` or an error
 //! and never guess.
 
+mod access;
 mod action;
 mod age;
 mod attachment;
@@ -37,6 +38,7 @@ mod uid;
 mod volume;
 mod workload;
 
+pub use access::{Access, AccessModes};
 pub use action::{Action, ClaimVolumeEnd, FinalizerEdit};
 pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
 pub(crate) use age::{Age, Trust};
@@ -69,8 +71,9 @@ pub use row::Row;
 pub(crate) use row::for_each_row;
 pub(crate) use row::{NamedRow, ObjectId};
 pub use server::Server;
+pub use settings::Selector;
 pub use settings::Settings;
-pub(crate) use settings::{Recording, Scope, SecretAssertion, Selector};
+pub(crate) use settings::{Recording, Scope, SecretAssertion};
 pub use sidecar::{REGISTRAR, SidecarContainer, Sidecars};
 pub use snapshot::{SnapshotContent, SnapshotSource, VolumeSnapshot};
 pub(crate) use statefulset::split_ordinal;

@@ -1,6 +1,6 @@
 //! Settings: thresholds, scope and accepted risks.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use super::{Labels, Text, Thresholds};
 
@@ -118,6 +118,8 @@ enum Test {
     NotIn(Vec<String>),
     Exists,
     Absent,
+    /// An operator that this version does not know: nothing matches.
+    Unknown(String),
 }
 
 /// Why a selector does not parse.
@@ -144,6 +146,30 @@ impl Selector {
                 .push(Requirement::parse(part).ok_or_else(|| SelectorError(part.to_owned()))?);
         }
         Ok(Self { requirements })
+    }
+
+    /// Returns the selector of an object, which has all of these labels and matches all of these
+    /// expressions.
+    pub fn of<'a>(
+        labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+        expressions: impl IntoIterator<Item = (&'a str, &'a str, &'a [String])>,
+    ) -> Self {
+        let has = |(key, value): (&str, &str)| Requirement {
+            key: key.to_owned(),
+            test: Test::In(vec![value.to_owned()]),
+        };
+        let matches = |(key, operator, values): (&str, &str, &[String])| Requirement {
+            key: key.to_owned(),
+            test: match operator {
+                "In" => Test::In(values.to_vec()),
+                "NotIn" => Test::NotIn(values.to_vec()),
+                "Exists" => Test::Exists,
+                "DoesNotExist" => Test::Absent,
+                other => Test::Unknown(other.to_owned()),
+            },
+        };
+        let labels = labels.into_iter().map(has);
+        Self { requirements: labels.chain(expressions.into_iter().map(matches)).collect() }
     }
 
     /// Whether it selects everything.
@@ -192,8 +218,27 @@ impl Requirement {
             (Test::In(values), Some(value)) => values.iter().any(|known| known == value),
             (Test::NotIn(values), Some(value)) => !values.iter().any(|known| known == value),
             (Test::Exists, Some(_)) | (Test::NotIn(_) | Test::Absent, None) => true,
-            (Test::In(_) | Test::Exists, None) | (Test::Absent, Some(_)) => false,
+            (Test::In(_) | Test::Exists, None)
+            | (Test::Absent, Some(_))
+            | (Test::Unknown(_), _) => false,
         }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Requirement { key, test }) in self.requirements.iter().enumerate() {
+            f.write_str(if index == 0 { "" } else { "," })?;
+            match test {
+                Test::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0]),
+                Test::In(values) => write!(f, "{key} in ({})", values.join(",")),
+                Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(",")),
+                Test::Exists => f.write_str(key),
+                Test::Absent => write!(f, "!{key}"),
+                Test::Unknown(operator) => write!(f, "{key} {operator}"),
+            }?;
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Attributes, BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid,
+    Access, Attributes, BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid,
     backend::migrated_driver,
 };
 
@@ -31,6 +31,8 @@ pub struct Volume {
     pub backend: Option<BackendKey>,
     /// The `volumeAttributes` that decide what it names, where its handle alone does not.
     pub attributes: Attributes,
+    /// `spec.accessModes` and `spec.volumeMode`.
+    pub access: Access,
     /// Whether it is a file system that several nodes may mount at once: `spec.accessModes` has
     /// `ReadWriteMany` or `ReadOnlyMany`, and `spec.volumeMode` is not `Block`.
     pub is_shared: bool,

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{
-    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, meta,
+    FieldProblem, Folded, Folder, ManagedMeta, SlimObject,
+    label_selector::LabelSelector,
+    meta,
     scalar::{Quantity, Timestamp, storage},
     slim::slim,
     unshared,
 };
-use crate::model::{Claim, ClaimCondition, ClaimPhase, DataSource, Row};
+use crate::model::{Access, AccessModes, Claim, ClaimCondition, ClaimPhase, DataSource, Row};
 
 slim! {
     /// A `PersistentVolumeClaim`.
@@ -26,12 +28,21 @@ slim! {
 
     /// `spec` of a claim.
     pub struct PersistentVolumeClaimSpec {
+        /// How it is to be mounted.
+        #[prost(string, repeated, tag = "1")]
+        pub access_modes: Vec<String>,
         /// The requested size.
         #[prost(message, required, tag = "2")]
         pub resources: VolumeResourceRequirements,
         /// The volume that it is bound to.
         #[prost(string, tag = "3")]
         pub volume_name: String,
+        /// The labels of the volumes that it asks for.
+        #[prost(message, optional, tag = "4")]
+        pub selector: Option<LabelSelector>,
+        /// `Filesystem` or `Block`.
+        #[prost(string, optional, tag = "6")]
+        pub volume_mode: Option<String>,
         /// The requested StorageClass; empty is not the same as absent.
         #[prost(string, optional, tag = "5")]
         pub storage_class_name: Option<String>,
@@ -143,6 +154,11 @@ impl SlimObject for PersistentVolumeClaim {
             },
             volume_name: unshared(&spec.volume_name),
             class: spec.storage_class_name.as_ref().map(|class| folder.text(class)),
+            access: Access {
+                modes: AccessModes::of(&spec.access_modes),
+                is_block: spec.volume_mode.as_deref() == Some("Block"),
+            },
+            selector: spec.selector.as_ref().map(|it| Box::new(it.fold())),
             bind_completed: metadata.annotation(meta::BIND_COMPLETED).is_some(),
             requested: storage(&spec.resources.requests, "spec.resources.requests.storage")?,
             capacity: storage(&status.capacity, "status.capacity.storage")?,

@@ -23,6 +23,7 @@ mod driver;
 mod entries;
 mod environment;
 mod event;
+mod label_selector;
 mod lease;
 mod managed;
 mod meta;

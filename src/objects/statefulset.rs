@@ -1,14 +1,9 @@
 //! `StatefulSet`.
 
-use std::collections::BTreeMap;
-
 use super::{
     BriefMeta, FieldProblem, Folded, Folder, ManagedMeta, SlimObject,
-    claim::PersistentVolumeClaimSpec,
-    meta,
-    scalar::storage,
-    slim::{Present, slim},
-    workload::PodTemplateSpec,
+    claim::PersistentVolumeClaimSpec, label_selector::LabelSelector, meta, scalar::storage,
+    slim::slim, workload::PodTemplateSpec,
 };
 use crate::model::{self, ClaimTemplate, Kind, Retention, RetentionPolicy, Row, Uid, Workload};
 
@@ -49,16 +44,6 @@ slim! {
         /// The ordinals of its pods.
         #[prost(message, required, tag = "11")]
         pub ordinals: StatefulSetOrdinals,
-    }
-
-    /// A selector of objects.
-    pub struct LabelSelector {
-        /// The labels that an object must have.
-        #[prost(btree_map = "string, string", tag = "1")]
-        pub match_labels: BTreeMap<String, String>,
-        /// The expressions that an object must match.
-        #[prost(message, repeated, tag = "2")]
-        pub match_expressions: Vec<Present>,
     }
 
     /// The template of a claim that is created for each pod.

@@ -10,8 +10,8 @@ use super::{
     volume_source::{PersistentVolumeSource, PersistentVolumeSpec},
 };
 use crate::model::{
-    Attributes, BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text, Time, Volume,
-    VolumeSource,
+    Access, AccessModes, Attributes, BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text,
+    Time, Volume, VolumeSource,
 };
 
 slim! {
@@ -70,6 +70,10 @@ impl SlimObject for PersistentVolume {
             claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold_claim(folder)),
             backend,
             attributes,
+            access: Access {
+                modes: AccessModes::of(&spec.access_modes),
+                is_block: spec.volume_mode.as_deref() == Some("Block"),
+            },
             is_shared: spec.volume_mode.as_deref() != Some("Block")
                 && spec.access_modes.iter().any(|it| it == "ReadWriteMany" || it == "ReadOnlyMany"),
             source,

@@ -8,6 +8,7 @@ mod fix_finalizers;
 mod gc;
 mod orphan;
 mod purpose;
+mod rebind;
 mod retain;
 mod undo;
 
@@ -25,6 +26,7 @@ pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
 pub(crate) use gc::{GcSelection, gc};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
+pub(crate) use rebind::{RebindRequest, rebind};
 pub(crate) use retain::retain;
 pub(crate) use undo::{undo, undoable};
 

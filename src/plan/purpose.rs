@@ -7,7 +7,7 @@ use crate::model::{
     format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
-use crate::remedies::{self, Orphan, Recreation, Reversal};
+use crate::remedies::{self, Orphan, Rebinding, Recreation, Reversal};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Purpose {
     Revert(Box<Reversal>),
     /// `destroy-orphan`: have a driver delete a backend volume that no volume references.
     DestroyOrphan(Box<Orphan>),
+    /// `rebind`, `undo`: give a volume back to a claim.
+    Rebind(Box<Rebinding>),
 }
 
 impl Purpose {
@@ -45,6 +47,7 @@ impl Purpose {
             Self::Retain,
             Self::DeleteClaim,
             Self::FixFinalizers(Box::new(request)),
+            Self::Rebind(Box::default()),
         ];
         all.into_iter().find(|purpose| purpose.id() == id)
     }
@@ -61,6 +64,24 @@ impl Purpose {
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
             Self::DestroyOrphan(_) => remedies::placeholder::ID,
+            Self::Rebind(_) => remedies::REBIND.id,
+        }
+    }
+
+    /// Names the claim to which a saved plan gives a volume.
+    #[must_use]
+    pub fn given_to(self, claim: Option<ClaimKey>) -> Self {
+        match self {
+            Self::Rebind(it) => Self::Rebind(Box::new(Rebinding { to: claim, ..*it })),
+            other => other,
+        }
+    }
+
+    /// Whether it rests on what only this machine has: its journal, or a file.
+    pub fn rests_on_this_machine(&self) -> bool {
+        match self {
+            Self::Rebind(it) => it.former.is_some() || it.undoes.is_some(),
+            other => Self::parse(other.id()).is_none(),
         }
     }
 
@@ -81,6 +102,7 @@ impl Purpose {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
+            Self::Rebind(it) => it.undoes,
             Self::Reclaim
             | Self::KeepBackend
             | Self::Condemn
@@ -95,6 +117,18 @@ impl Purpose {
         match self {
             Self::Recreate(_) | Self::DestroyOrphan(_) => None,
             _ => Some(object),
+        }
+    }
+
+    /// Returns what is read again before its object, which does not reference it.
+    pub fn read_before(&self) -> Option<ObjectKey> {
+        match self {
+            Self::Rebind(it) => it.to.as_ref().map(|claim| ObjectKey {
+                kind: Kind::PersistentVolumeClaim,
+                namespace: Some(claim.namespace.clone()),
+                name: claim.name.clone(),
+            }),
+            _ => None,
         }
     }
 
@@ -142,9 +176,9 @@ impl Purpose {
     }
 
     /// Whether an existing object of that name is the one that would be created: an earlier run has
-    /// created it.
+    /// created it, or another client a claim of that name, for which the volume is reserved.
     pub const fn resumes(&self) -> bool {
-        matches!(self, Self::DestroyOrphan(_))
+        matches!(self, Self::DestroyOrphan(_) | Self::Rebind(_))
     }
 
     /// Proposes or refuses it for an object as it was last read.
@@ -180,6 +214,7 @@ impl Purpose {
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
             Self::Recreate(it) => remedies::recreate::propose(cx, it),
             Self::DestroyOrphan(it) => remedies::placeholder::propose(cx, it),
+            Self::Rebind(it) => remedies::rebind::propose(cx, volume, it),
         }
     }
 }

@@ -177,6 +177,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     let asks_secret = matches!(against, A::SecretMissing | A::SecretForbidden);
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),

@@ -1,10 +1,14 @@
 //! `undo`: plans to revert the change of a journal entry.
 
+use serde_json::Value;
+
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
-use crate::journal::{Entry, History, Outcome};
+use crate::journal::{Entry, History, Intent, Outcome};
+use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
 use crate::remedies::{
-    DELETED_AT_ONCE, Recreation, Reversal, finalizers, placeholder, recreate, revert,
+    DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, finalizers, placeholder,
+    recreate, revert,
 };
 
 /// The entry that `undo` without a number undoes.
@@ -51,6 +55,13 @@ pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
             let object = recreation.volume().object();
             plan.take_proposed(cx, purpose, object, about, true);
         }
+        Purpose::Rebind(_) => {
+            // The entry is about the claim, and the volume is what is changed.
+            let saved = entry.intent.pre_image.as_ref();
+            let name = saved.and_then(|it| it["spec"]["volumeName"].as_str()).unwrap_or_default();
+            let key = ObjectKey::cluster_wide(Kind::PersistentVolume, name);
+            plan.take_object(cx, purpose, &ObjectRef { key, uid: None }, |_| Ok(()));
+        }
         _ => plan.take_object(cx, purpose, object, |_| Ok(())),
     }
     plan
@@ -83,7 +94,8 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             let recreation = Recreation::of(saved?, Some(entry.sequence))?;
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
-        ("set-reclaim-policy", "retain" | finalizers::ID) => {
+        (DELETE_CLAIM, _) => rebinding(intent, saved?, entry.sequence),
+        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM) => {
             Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
         }
         ("set-reclaim-policy", revert::ID) => {
@@ -97,9 +109,34 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("`gc --keep-backend` deletes a Released PersistentVolume again".to_owned())
         }
         ("reserve-volume", _) => Err("a claim may have bound the volume".to_owned()),
+        ("create-claim" | "bind-volume", _) => {
+            Err("`delete pvc NAME --keep-data` releases the volume again".to_owned())
+        }
         ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),
         (action, _) => Err(format!("nothing undoes {action}")),
     }
+}
+
+/// The name of the deletion of a claim, as an action and as a purpose.
+const DELETE_CLAIM: &str = "delete-claim";
+
+/// Returns the purpose that recreates a claim, and binds its volume to it.
+fn rebinding(intent: &Intent, saved: &Value, undoes: u64) -> Result<Purpose, String> {
+    let ObjectKey { namespace, name, .. } = &intent.object.key;
+    if saved["spec"]["volumeName"].as_str().is_none_or(str::is_empty) {
+        return Err(format!(
+            "the claim had no volume; `kubectl storage journal {undoes} -o yaml` shows its manifest"
+        ));
+    }
+    let uid = saved["metadata"]["uid"].as_str().and_then(Uid::parse);
+    let uid = uid.ok_or("the journal does not contain the uid of the claim")?;
+    let namespace = namespace.clone().ok_or("the journal does not contain its namespace")?;
+    Ok(Purpose::Rebind(Box::new(Rebinding {
+        to: Some(ClaimKey { namespace, name: name.clone() }),
+        former: Some(FormerClaim::of(saved)),
+        of: Some(uid),
+        undoes: Some(undoes),
+    })))
 }
 
 /// Whether the reclaiming controller may have begun to delete the backend volume: not before the

@@ -15,6 +15,7 @@ pub(crate) mod finalizers;
 mod keep_backend;
 mod manifest;
 pub(crate) mod placeholder;
+pub(crate) mod rebind;
 mod reclaim;
 pub(crate) mod recreate;
 mod released;
@@ -37,10 +38,10 @@ pub(crate) use finalizers::{
 pub(crate) use keep_backend::REMEDY as KEEP_BACKEND;
 pub(crate) use manifest::Manifest;
 pub(crate) use placeholder::Orphan;
+pub(crate) use rebind::{FormerClaim, REMEDY as REBIND, Rebinding};
 pub(crate) use reclaim::DELETED_AT_ONCE;
 pub use reclaim::REMEDY as RECLAIM;
 pub(crate) use recreate::Recreation;
-pub(crate) use reserve::REMEDY as RESERVE;
 pub(crate) use retain::REMEDY as RETAIN;
 pub(crate) use revert::Reversal;
 
@@ -96,7 +97,7 @@ pub static REMEDIES: [&Remedy; 10] = [
     &KEEP_BACKEND,
     &CONDEMN,
     &RETAIN,
-    &RESERVE,
+    &REBIND,
     &ADD_PROTECTION,
     &REMOVE_EXTERNAL_FINALIZER,
     &REMOVE_IN_TREE_FINALIZER,

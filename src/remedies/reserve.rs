@@ -1,74 +1,123 @@
-//! Reserves a volume for one claim: P-RESERVE.
+//! Whether a volume may be given to a claim again: what P-RESERVE rests on.
 
-use super::{Remedy, checks};
-use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimState};
-use crate::model::{
-    Action, ClaimPhase, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
-};
+use super::checks::{self, Checked, ReliedFlags};
+use super::released;
+use crate::cluster::{Cx, Placed as _, Seen};
+use crate::drivers::{Extent, Overlap, Place};
+use crate::facts;
+use crate::model::{ClaimKey, Phase, ReclaimPolicy, Volume};
 
-/// P-RESERVE: removes the uid of the deleted claim from claimRef, so that only a claim of that name
-/// can bind.
-pub static REMEDY: Remedy = Remedy {
-    id: "reserve",
-    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim],
-    writes: &[("patch", "persistentvolumes")],
-    command: |_, _| None,
-    propose,
-};
+/// What lifts a doubt about the backend volume.
+const BACKEND_VERIFIED: &str = "--backend-verified";
+/// How many volumes a notice names at most.
+const NAMED: usize = 5;
 
-fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
-    let effect = || Effect {
-        what: "reserves the volume for the claim in spec.claimRef, which must reference it in \
-               spec.volumeName"
-            .to_owned(),
-        risk: "pods that use such a claim read the old data".to_owned(),
-    };
-    let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect() }));
+/// Whether the volume is reserved for a claim: claimRef has its name and no uid.
+pub(super) fn is_reserved_for(volume: &Volume, claim: &ClaimKey) -> bool {
+    volume.claim_ref.as_ref().is_some_and(|it| it.uid.is_none() && it.key == *claim)
+}
+
+/// Refuses unless a volume may be reserved for a claim, or is: Released with policy Retain, intact as
+/// far as is known, and its storage used by no other volume.
+///
+/// # Errors
+/// When an object was not read on which this rests.
+pub(super) fn is_free(
+    cx: &Cx,
+    volume: &Volume,
+    claim: &ClaimKey,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    checks::all!(
+        is_kept(volume),
+        in_phase(cx, volume, is_reserved_for(volume, claim), relies_on),
+        checks::not_exempt(cx, &volume.metadata),
+        released::backend_state_known(cx, volume, relies_on),
+        shares_by_design(cx, volume, notices)?,
+    );
+    Ok(Ok(()))
+}
+
+/// Refuses unless the object stays, and its policy keeps the backend volume.
+pub(super) fn is_kept(volume: &Volume) -> Checked {
+    let named = facts::on_command_line(&volume.object());
     if volume.metadata.deleting.is_some() {
-        return refuse("it is Terminating".to_owned());
-    }
-    if volume.phase != Phase::Released {
-        return refuse(format!("its phase is {}, not Released", volume.phase));
-    }
-    if volume.reclaim_policy != ReclaimPolicy::Retain {
-        return refuse(format!(
-            "its policy is {}, not Retain: retain it first",
-            volume.reclaim_policy
+        let first = match volume.reclaim_policy {
+            ReclaimPolicy::Retain => String::new(),
+            _ => format!(
+                "run `kubectl storage retain {named}`, which keeps the backend volume, and "
+            ),
+        };
+        return Err(format!(
+            "it is Terminating, which nothing reverts: no claim is bound to it again; {first}save \
+             its manifest"
         ));
     }
-    if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
-        return refuse(reason);
-    }
-    if let Some(state) = &volume.backend_state {
-        return refuse(checks::backend_in_doubt(state));
-    }
-    if let Err(reason) = checks::backend_is_its_own(cx, volume)? {
-        return refuse(reason);
-    }
-    match facts::claim_state(cx, volume)? {
-        ClaimState::Absent => {}
-        ClaimState::Recreated(claim) => {
-            // A Pending claim with this volume in spec.volumeName is the purpose of reserving.
-            let elsewhere = claim.volume_name.as_deref().is_some_and(|it| it != volume.name());
-            if claim.phase != ClaimPhase::Pending || elsewhere {
-                return refuse(format!(
-                    "{} is not Pending, or references another volume",
-                    claim.object()
-                ));
-            }
+    match &volume.reclaim_policy {
+        ReclaimPolicy::Retain => Ok(()),
+        ReclaimPolicy::Delete if matches!(volume.phase, Phase::Released | Phase::Failed) => {
+            Err(format!(
+                "its policy is Delete, not Retain: its controller deletes the backend volume; \
+                 `kubectl storage retain {named}` stops that and saves what is left, then verify \
+                 the backend volume and pass {BACKEND_VERIFIED}"
+            ))
         }
-        ClaimState::None | ClaimState::Reserved => {
-            return refuse(checks::UNBOUND.to_owned());
-        }
-        ClaimState::Live(claim) => return refuse(format!("{} still exists", claim.object())),
+        policy => Err(format!(
+            "its policy is {policy}, not Retain; run `kubectl storage retain {named}` first, which \
+             keeps the backend volume"
+        )),
     }
-    Ok(Ok(Proposal {
-        steps: vec![Action::ReserveVolume { volume: volume.object() }],
-        effect: effect(),
-        undo: Undo::Never("a claim may have bound it"),
-        notices: Vec::new(),
-        relies_on: Vec::new(),
-        keeps_backend: false,
-    }))
+}
+
+/// Refuses unless its phase is one in which no claim has it. A volume that is Failed may be partly
+/// deleted, or its controller could never delete it.
+fn in_phase(cx: &Cx, volume: &Volume, reserved: bool, relies_on: &mut ReliedFlags) -> Checked {
+    match &volume.phase {
+        Phase::Released => Ok(()),
+        // The volume controller has not looked at the reservation yet, or has.
+        Phase::Available | Phase::Pending if reserved => Ok(()),
+        Phase::Failed if cx.settings().backend_verified => {
+            checks::rely(relies_on, BACKEND_VERIFIED);
+            Ok(())
+        }
+        Phase::Failed => Err(format!(
+            "its phase is Failed, not Released: its deletion failed, and the backend volume may be \
+             partly deleted; verify it, then pass {BACKEND_VERIFIED}"
+        )),
+        phase => Err(format!("its phase is {phase}, not Released")),
+    }
+}
+
+/// Refuses where another volume uses its storage, unless it is a statically provisioned file system
+/// that several nodes mount: these share directories by design.
+///
+/// # Errors
+/// When volumes were not read.
+pub(super) fn shares_by_design(
+    cx: &Cx,
+    volume: &Volume,
+    notices: &mut Vec<String>,
+) -> Seen<Checked> {
+    let is_device = |place: &Place<'_>| matches!(place.extent, Extent::Device(_));
+    let shared = facts::is_static(volume)
+        && volume.is_shared
+        && !volume.places().is_empty()
+        && !volume.places().iter().any(is_device);
+    if !shared {
+        return checks::backend_is_its_own(cx, volume);
+    }
+    let others = facts::sharing(cx, volume)?;
+    let told = |(other, overlap): &(&Volume, Overlap)| {
+        let destroys = match facts::may_destroy(other) {
+            true => format!(", and its policy {} can destroy the data", other.reclaim_policy),
+            false => String::new(),
+        };
+        format!("{} {}{destroys}", other.object(), facts::lies(overlap))
+    };
+    notices.extend(others.iter().take(NAMED).map(told));
+    if let Some(more) = others.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        notices.push(format!("{more} more volumes share its storage"));
+    }
+    Ok(Ok(()))
 }

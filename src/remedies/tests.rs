@@ -1,4 +1,4 @@
-//! What `retain`, `reserve` and `add-protection` propose and refuse.
+//! What `retain` and `add-protection` propose and refuse, and what exempts a volume from `rebind`.
 
 use std::cell::RefCell;
 
@@ -6,8 +6,8 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::facts::{EXTERNAL_PROVISIONER, PV_PROTECTION};
 use crate::model::{
-    Action, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, FinalizerEdit, Metadata, Phase,
-    ReclaimPolicy, Row, Settings, Time, Uid, Undo, VolumeSource,
+    Action, BackendKey, ClaimKey, ClaimRef, FinalizerEdit, Metadata, Phase, ReclaimPolicy, Row,
+    Settings, Time, Uid, Undo, VolumeSource,
 };
 
 fn now() -> Time {
@@ -19,6 +19,7 @@ fn volume() -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "orders".into() };
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
@@ -47,25 +48,6 @@ fn volume() -> Volume {
         deletion_secret: None,
         backend_state: None,
     }
-}
-
-fn claim(uid: &str, phase: ClaimPhase, volume: Option<&str>) -> Row {
-    Row::Claim(Box::new(Claim {
-        attributes_class: None,
-        capacity: None,
-        conditions: Box::default(),
-        provisioner: None,
-        resize_status: None,
-        selected_node: None,
-        source: None,
-        metadata: Metadata { name: "orders".into(), uid: Uid::parse(uid), ..Metadata::default() },
-        namespace: "shop".into(),
-        phase,
-        volume_name: volume.map(Into::into),
-        class: None,
-        bind_completed: false,
-        requested: None,
-    }))
 }
 
 fn ask(remedy: &Remedy, volume: &Volume, rows: Vec<Row>) -> Result<Proposal, String> {
@@ -170,60 +152,10 @@ fn a_stop_removes_a_finalizer_of_ours_and_no_other() {
 }
 
 #[test]
-fn a_volume_is_reserved_for_nobody_else() {
-    let with = |change: fn(&mut Volume)| {
-        let mut volume = volume();
-        change(&mut volume);
-        volume
-    };
-    let twin = with(|it| it.metadata.name = "pv-2".into());
-    let pending = |volume| claim("new", ClaimPhase::Pending, volume);
-    for (volume, rows, expected) in [
-        (volume(), vec![], None),
-        (volume(), vec![pending(None)], None),
-        (volume(), vec![pending(Some("pv-1"))], None),
-        (with(|it| it.metadata.deleting = Some(now())), vec![], Some("it is Terminating")),
-        (with(|it| it.phase = Phase::Bound), vec![], Some("its phase is Bound, not Released")),
-        (
-            with(|it| it.reclaim_policy = ReclaimPolicy::Delete),
-            vec![],
-            Some("its policy is Delete, not Retain: retain it first"),
-        ),
-        (
-            with(|it| it.backend_state = Some("unknown".into())),
-            vec![],
-            Some(
-                "an earlier deletion was stopped (annotation storage.kubectl.dev/backend-state: unknown): verify the backend volume",
-            ),
-        ),
-        (
-            volume(),
-            vec![Row::Volume(Box::new(twin))],
-            Some("pv/pv-2 references the same backend volume"),
-        ),
-        (
-            volume(),
-            vec![pending(Some("pv-9"))],
-            Some("pvc/shop/orders is not Pending, or references another volume"),
-        ),
-        (
-            volume(),
-            vec![claim("new", ClaimPhase::Bound, None)],
-            Some("pvc/shop/orders is not Pending, or references another volume"),
-        ),
-        (
-            volume(),
-            vec![claim("gone", ClaimPhase::Bound, Some("pv-1"))],
-            Some("pvc/shop/orders still exists"),
-        ),
-        (with(|it| it.claim_ref = None), vec![], Some("spec.claimRef is empty or has no uid")),
-    ] {
-        let said = ask(&RESERVE, &volume, rows).err();
-        assert_eq!(said.as_deref(), expected);
-    }
+fn a_volume_that_is_exempt_is_given_to_no_claim() {
     for (metadata, reason) in exempted() {
         let volume = Volume { metadata, ..volume() };
-        assert_eq!(ask(&RESERVE, &volume, vec![]), Err(reason.to_owned()));
+        assert_eq!(ask(&REBIND, &volume, vec![]), Err(reason.to_owned()));
     }
 }
 

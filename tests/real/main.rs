@@ -32,6 +32,7 @@ mod last_phase_transition;
 mod leaky;
 mod published;
 mod race;
+mod rebind;
 mod released;
 mod retention;
 mod support;

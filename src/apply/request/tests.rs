@@ -208,9 +208,15 @@ fn the_finalizer_comes_and_goes_in_the_patch_of_the_policy() {
     assert_eq!(operations[operations.len() - 2..], [alive(), appended]);
 }
 
+/// Reserves the volume for a claim of its namespace.
+fn reserving(name: &str) -> Action {
+    let claim = ClaimKey { namespace: "shop".into(), name: name.into() };
+    Action::ReserveVolume { volume: volume(), from: Phase::Released, claim }
+}
+
 #[test]
 fn reserving_drops_the_dead_uid_and_everything_that_belongs_to_it() {
-    let reserve = Action::ReserveVolume { volume: volume() };
+    let reserve = reserving("orders");
     let beginning = || {
         vec![
             test("/spec/claimRef/uid", CLAIM),
@@ -360,7 +366,7 @@ fn a_volume_is_created_as_it_was_written_down() {
 fn nothing_is_sent_to_an_object_that_is_not_the_one() {
     let all = || {
         let free = condemn(ReclaimPolicy::Retain);
-        let reserve = Action::ReserveVolume { volume: volume() };
+        let reserve = reserving("orders");
         let add = Action::AddFinalizer { object: volume(), finalizer: "example.com/new".into() };
         let delete = Action::DeleteVolume { volume: volume() };
         [reclaim(), free, reserve, remove("example.com/own", vec![]), add, delete]
@@ -385,7 +391,7 @@ fn nothing_is_sent_to_an_object_that_is_not_the_one() {
 fn nothing_is_sent_where_what_the_decision_rested_on_has_changed() {
     let policy = |policy: &str| with(&[(POLICY, json!(policy))]);
     let phase = |phase: &str| with(&[("/status/phase", json!(phase))]);
-    let reserve = || Action::ReserveVolume { volume: volume() };
+    let reserve = || reserving("orders");
     let free = || with(&[("/status/phase", json!("Available")), ("/spec/claimRef", Value::Null)]);
     let own = |guard: Guard| remove("example.com/own", vec![guard]);
     let terminating = with(&[("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"))]);

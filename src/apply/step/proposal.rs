@@ -12,6 +12,17 @@ pub(super) fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool
         && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
 }
 
+/// Whether what is left of the confirmed proposal would create objects that exist meanwhile, and
+/// that fit.
+pub(super) fn is_fulfilled(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
+    let rest = confirmed.steps.get(done..).unwrap_or_default();
+    let new = |it: &&String| !confirmed.notices.contains(*it);
+    now.steps.is_empty()
+        && rest.iter().all(|it| matches!(it, Action::CreateClaim { .. }))
+        && now.notices.iter().filter(new).count() == 0
+        && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
+}
+
 /// Describes how a proposal differs from the confirmed one.
 pub(super) fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
     let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();

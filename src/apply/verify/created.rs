@@ -110,6 +110,6 @@ pub(super) async fn until_reclaimed(
     }
 }
 
-fn unwaited() -> (Outcome, String) {
+pub(super) fn unwaited() -> (Outcome, String) {
     (Outcome::Pending, "not verified: --wait=false".to_owned())
 }

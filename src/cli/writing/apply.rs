@@ -11,7 +11,9 @@ use crate::cli::{
     collect::{ClusterSource, Collected, collect},
 };
 use crate::cluster::Cx;
-use crate::model::{Kind, ObjectKey, ObjectRef, Settings, Time, Uid, format_age, format_duration};
+use crate::model::{
+    ClaimKey, Kind, ObjectKey, ObjectRef, Settings, Time, Uid, format_age, format_duration,
+};
 use crate::output::writing::{self, Plan as SavedPlan, PlannedChange};
 use crate::plan::{Plan, Purpose};
 
@@ -106,14 +108,15 @@ impl ApplyArgs {
 
 /// Makes the plan again from what is seen now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
-    let command = ["gc", "retain", "delete", "fix-finalizers"]
+    let command = ["gc", "retain", "delete", "fix-finalizers", "rebind"]
         .into_iter()
         .find(|it| *it == saved.metadata.command);
     let mut plan = Plan::new(command.unwrap_or("apply"), cx);
     plan.settings = settings.clone();
     for change in &saved.changes {
         let (object, because) = (object(change), &change.because);
-        match (object, Purpose::parse(because)) {
+        let purpose = Purpose::parse(because).map(|it| it.given_to(given_to(change)));
+        match (object, purpose) {
             (Some(object), Some(purpose)) => {
                 plan.take_object(cx, purpose, &object, |fresh| same(change, fresh));
             }
@@ -131,6 +134,12 @@ fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
         }
     }
     plan
+}
+
+/// The claim to which a volume is given, where the plan names one.
+fn given_to(change: &PlannedChange) -> Option<ClaimKey> {
+    let to = change.to.as_ref()?;
+    Some(ClaimKey { namespace: to.namespace.as_deref()?.into(), name: to.name.as_str().into() })
 }
 
 fn object(change: &PlannedChange) -> Option<ObjectRef> {

@@ -10,6 +10,7 @@ pub(super) mod journal;
 pub(super) mod orphan;
 mod outcome;
 mod perform;
+pub(super) mod rebind;
 pub(super) mod retain;
 pub(super) mod undo;
 mod unfinished;

@@ -28,7 +28,7 @@ use crate::output::{
     list,
     writing::{self, ReceiptContext},
 };
-use crate::plan::{Plan, Purpose};
+use crate::plan::Plan;
 use crate::sources::answers;
 
 /// Makes a plan, asking whatever it needs to know.
@@ -236,7 +236,7 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
 
 /// Whoever carries out a plan makes it again, which nobody can from the journal of another machine.
 fn can_be_saved(plan: &Plan) -> Result<(), Failure> {
-    let bound = plan.changes.iter().find(|it| Purpose::parse(it.purpose.id()).is_none());
+    let bound = plan.changes.iter().find(|it| it.purpose.rests_on_this_machine());
     match bound {
         None => Ok(()),
         Some(change) => Err(Failure::usage(format!(

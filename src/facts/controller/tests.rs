@@ -36,6 +36,7 @@ fn metadata(name: &str) -> Metadata {
 fn volume(driver: &str, source: VolumeSource) -> Volume {
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         attributes_class: None,
         metadata: metadata("pv-1"),
         phase: Phase::Bound,

@@ -17,6 +17,7 @@ fn volume(
 ) -> Volume {
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         metadata: Metadata {
             name: "v".into(),
             finalizers: finalizers.iter().map(|it| Text::from(*it)).collect(),

@@ -9,6 +9,12 @@ use crate::model::{
     PodPhase, PodUse, ReclaimPolicy, Sidecars, Uid, Volume, VolumeSource,
 };
 
+/// `ReadWriteOnce`, `Filesystem`.
+fn once() -> crate::model::Access {
+    let modes = crate::model::AccessModes::of(&["ReadWriteOnce"]);
+    crate::model::Access { modes, is_block: false }
+}
+
 #[test]
 fn volumes() {
     let requirement = |key: &str, values: &[&str]| NodeRequirement {
@@ -19,6 +25,7 @@ fn volumes() {
     let created = "2026-01-02T03:04:05Z";
     let expected = Volume {
         is_shared: false,
+        access: once(),
         attributes_class: None,
         metadata: Metadata {
             resource_version: "42".into(),
@@ -103,6 +110,7 @@ fn volumes() {
 fn volumes_that_are_nearly_empty() {
     let expected = Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         attributes_class: None,
         metadata: metadata("static", ""),
         phase: Phase::Available,
@@ -166,6 +174,8 @@ fn claims() {
         volume_name: Some("pvc-1".into()),
         class: Some("".into()),
         bind_completed: true,
+        access: once(),
+        selector: None,
         requested: Some(10 << 30),
     };
     assert_eq!(

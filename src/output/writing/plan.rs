@@ -9,7 +9,7 @@ use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Too
 use super::step::{PlannedStep, step};
 use crate::cluster::Cluster;
 use crate::facts::BlockingFinalizer;
-use crate::model::{SecretAssertion, Settings, Time, Undo, format_bytes, format_time};
+use crate::model::{ObjectRef, SecretAssertion, Settings, Time, Undo, format_bytes, format_time};
 use crate::plan::{self as inner, ObjectDetails};
 
 /// What would be changed, and what would not, and why.
@@ -142,6 +142,9 @@ pub struct PlannedChange {
     /// Who holds it by a finalizer, where that is what the change is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldFinalizer>,
+    /// The claim to which a volume is given, where that is not the one that it was bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<ObjectReference>,
     /// What is written, in this order.
     pub steps: Vec<PlannedStep>,
     /// What that does.
@@ -290,6 +293,7 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         volume: change.about.volume.clone().map(volume),
         backend: backend(&change.about),
         held: change.about.held.iter().map(held).collect(),
+        to: change.purpose.read_before().map(|key| reference(&ObjectRef { key, uid: None })),
         steps: proposal.steps.iter().map(step).collect(),
         effect: proposal.effect.what.clone(),
         risk: proposal.effect.risk.clone(),

@@ -54,11 +54,23 @@ pub(super) fn step(action: &Action) -> PlannedStep {
             "delete the object".to_owned(),
             vec!["spec.persistentVolumeReclaimPolicy was just read as Retain".to_owned()],
         ),
-        Action::ReserveVolume { .. } => {
-            let tests = ["spec.claimRef.uid is the one just read", "status.phase is Released"];
-            let mut tests: Vec<_> = tests.map(str::to_owned).into();
+        Action::ReserveVolume { from, claim, .. } => {
+            let mut tests = vec![
+                "spec.claimRef.uid is the one just read".to_owned(),
+                format!("status.phase is {from}"),
+            ];
             tests.push(policy(&ReclaimPolicy::Retain));
-            ("patch the dead uid out of claimRef".to_owned(), tests)
+            (format!("patch the dead uid out of claimRef, which is {claim} then"), tests)
+        }
+        Action::BindVolume { claim, .. } => {
+            let tests = vec![
+                "spec.claimRef is the one just read".to_owned(),
+                policy(&ReclaimPolicy::Retain),
+            ];
+            (format!("patch the uid of {claim} into claimRef"), tests)
+        }
+        Action::CreateClaim { claim, .. } => {
+            (format!("create {claim}, which references the volume"), Vec::new())
         }
         Action::RemoveFinalizer { finalizer, guards, .. } => (
             format!("patch finalizer {finalizer} out"),

@@ -10,6 +10,8 @@ pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<Str
         phase: ClaimPhase::Pending,
         volume_name: volume.map(Into::into),
         bind_completed: false,
+        access: crate::model::Access::default(),
+        selector: None,
         class: None,
         attributes_class: None,
         capacity: None,

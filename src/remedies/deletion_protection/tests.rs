@@ -152,6 +152,7 @@ fn volume(source: Source, driver: &str) -> Volume {
         attributes_class: None,
         attributes: crate::model::Attributes::default(),
         is_shared: false,
+        access: crate::model::Access::default(),
         capacity: None,
         node_affinity: None,
         provisioned_by,

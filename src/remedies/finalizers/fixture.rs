@@ -39,6 +39,8 @@ pub(super) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
         volume_name: Some("pv-1".into()),
         class: None,
         bind_completed: true,
+        access: crate::model::Access::default(),
+        selector: None,
         requested: None,
         capacity: None,
         selected_node: None,
@@ -55,6 +57,7 @@ pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         metadata: metadata("pv-1", &[facts::PV_PROTECTION, facts::EXTERNAL_PROVISIONER], None),
         phase: Phase::Bound,
         message: None,

@@ -26,6 +26,7 @@ fn metadata(name: &str) -> Metadata {
 fn volume() -> Volume {
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         attributes_class: None,
         metadata: Metadata {
             managers: [FieldOwner {
@@ -155,6 +156,8 @@ fn claim() -> Row {
         volume_name: Some("pv-2".into()),
         class: None,
         bind_completed: true,
+        access: crate::model::Access::default(),
+        selector: None,
         requested: None,
     }))
 }

@@ -14,10 +14,10 @@ pub(super) static RULE: Rule = Rule {
     title: "A claim has lost its volume: it does not exist, or is not bound to this claim",
     danger: "Running pods may continue; new pods cannot start. The backend volume probably still exists. Deleting \
              the claim may remove its last record.",
-    remedy: "The tool changes nothing here. If the volume exists and its spec.claimRef lacks only the uid, the \
-             finding contains the command that adds it. If the volume does not exist, recreate it from a manifest \
-             (a backup, an earlier dump) under the same name, with policy Retain and with this claim's uid in \
-             spec.claimRef. A wrong volume handle gives the claim the data of another user.",
+    remedy: "`kubectl storage rebind` of the volume repairs it: if the volume exists and only the uid in its \
+             spec.claimRef is missing or an earlier one, it writes this claim's uid; if the volume does not exist, it \
+             recreates it under the same name, with policy Retain, from the journal or from a manifest (a backup, \
+             an earlier dump) that --from names. A wrong volume handle gives the claim the data of another user.",
     source: "pv_controller.go, syncBoundClaim (ClaimLost)",
     judge: &[Judge::Claim(judge)],
 };

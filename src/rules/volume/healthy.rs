@@ -20,6 +20,7 @@ fn volume(name: &str, by: Option<&str>, finalizers: &[&str], source: VolumeSourc
     };
     Row::Volume(Box::new(Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         attributes_class: None,
         metadata: Metadata {
             name: name.into(),
@@ -69,6 +70,8 @@ fn claim(name: &str) -> Row {
         volume_name: Some(name.into()),
         class: Some("standard".into()),
         bind_completed: true,
+        access: crate::model::Access::default(),
+        selector: None,
         requested: Some(1 << 30),
     }))
 }

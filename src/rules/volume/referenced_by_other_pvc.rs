@@ -70,6 +70,7 @@ mod tests {
         });
         Volume {
             is_shared: false,
+            access: crate::model::Access::default(),
             attributes: crate::model::Attributes::default(),
             attributes_class: None,
             metadata: Metadata { name: "data".into(), ..Metadata::default() },
@@ -108,6 +109,8 @@ mod tests {
             volume_name: Some("data".into()),
             class: None,
             bind_completed: false,
+            access: crate::model::Access::default(),
+            selector: None,
             requested: None,
         };
         for (claim_ref, stranger) in [

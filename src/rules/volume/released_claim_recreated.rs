@@ -14,21 +14,17 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
-    remedies: &[&remedies::RESERVE],
+    remedies: &[&remedies::REBIND],
     title: "A volume was bound to a claim that was deleted and recreated under the same name",
     danger: "The new claim looks like the old one, so its users believe that it has the old data. It does not: it \
              cannot bind this volume again, and gets another one, usually an empty one. Reclaiming the Released \
              volume then destroys the only copy.",
-    remedy: "Reserving the volume lets the claim of that name bind it, as long as that claim is not bound to another \
-             volume; otherwise recreate the claim with spec.volumeName. Reclaiming such a volume requires \
+    remedy: "`kubectl storage rebind` gives the volume to the claim of that name, as long as that claim is not bound \
+             to another volume, or with --to to a claim of another name. Reclaiming such a volume requires \
              --include-recreated, which asserts that the new claim does not need its data.",
     source: "pv_controller.go, isVolumeReleased and syncVolume",
     judge: &[Judge::Volume(judge)],
 };
-
-/// A claim that references no volume binds any that matches, or is provisioned one.
-const NOT_REFERENCED: &str = "if the new claim needs this data, recreate it with spec.volumeName of this volume; \
-                              `kubectl storage explain` of that claim then shows how to let it bind";
 
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !matches!(volume.phase, Phase::Released | Phase::Bound) {
@@ -55,13 +51,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .relates([object])
         .relates_pods_of(cx, claim);
     if released {
-        let mut finding = finding.remedied_by(cx, volume, &remedies::RESERVE);
-        let binds = claim.volume_name.as_deref() == Some(volume.name());
+        let mut finding = finding.remedied_by(cx, volume, &remedies::REBIND);
         if finding.verdict.state == VerdictState::Fixable {
-            finding.verdict.reason = match binds {
-                true => facts::rebinding_advice(volume),
-                false => NOT_REFERENCED.to_owned(),
-            };
+            facts::CLEAR_THE_UID.clone_into(&mut finding.verdict.reason);
         }
         return Ok(Some(finding));
     }

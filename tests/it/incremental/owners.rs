@@ -48,6 +48,8 @@ pub(super) fn claim(dice: &mut Dice) -> Claim {
         volume_name: dice.some(|dice| dice.pick(&VOLUMES).into()),
         class: dice.some(|dice| dice.text(&CLASSES)),
         bind_completed: dice.chance(2),
+        access: kubectl_storage::model::Access::default(),
+        selector: None,
         requested: Some(1 << 30),
         capacity: Some(1 << 30),
         selected_node: dice.chance(3).then(|| dice.text(&NODES)),

@@ -348,6 +348,7 @@ fn volume(dice: &mut Dice) -> Volume {
     let provisioners = ["d.example", "d.example", "", in_tree, "rancher.io/local-path"];
     Volume {
         is_shared: false,
+        access: kubectl_storage::model::Access::default(),
         attributes: kubectl_storage::model::Attributes::default(),
         attributes_class: dice.chance(6).then(|| "gold".into()),
         metadata: Metadata {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kubectl_storage::apply::request::request;
-use kubectl_storage::model::{Action, Kind, ObjectKey, ObjectRef, Uid};
+use kubectl_storage::model::{Action, ClaimKey, Kind, ObjectKey, ObjectRef, Phase, Uid};
 
 use crate::support::{PersistentVolume, Scenario, claim, never, shared};
 
@@ -27,7 +27,12 @@ fn d_32_a_reserved_volume_is_for_its_claim_alone() {
     let live = on.read(&object);
     let uid = live["metadata"]["uid"].as_str().and_then(Uid::parse);
     let key = ObjectKey::cluster_wide(Kind::PersistentVolume, &name);
-    let reserve = Action::ReserveVolume { volume: ObjectRef { key, uid } };
+    let claimed = ClaimKey { namespace: on.name.as_str().into(), name: "data".into() };
+    let reserve = Action::ReserveVolume {
+        volume: ObjectRef { key, uid },
+        from: Phase::Released,
+        claim: claimed,
+    };
     let patch = request(&reserve, &live).expect("it fits").body.to_string();
     on.cluster.kubectl(&["patch", &object, "--type=json", "-p", &patch]);
     on.wait_phase(&object, "Available");

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::copied;
 use super::screen::screen;
 use crate::support::{Cluster, DriverOptions, Options, Scenario, claim, eventually, pod};
 
@@ -39,8 +40,8 @@ fn claim_recreated() {
         &format!("{object} pv-released-claim-recreated: its claim was recreated: the new claim does not have the data"),
         "also pv-referenced-by-other-pvc (same object)",
         &format!("and pvc/{}/orders that waits for it", on.name),
-        "Next: decide whether this claim may read the old data; then clear spec.claimRef.uid (`kubectl storage explain",
-        &format!("{object}` shows the command)"),
+        "Next: decide whether this claim may read the old data; then clear spec.claimRef.uid:",
+        &format!("kubectl storage rebind {object}"),
     ]);
     assert_eq!(audit.lines_with("Next:"), 1, "{}", audit.0);
     explain.says(&[
@@ -59,11 +60,7 @@ fn claim_recreated() {
     }
 
     // The command stands there to be copied.
-    let command = explain.0.lines().map(str::trim).find(|it| it.starts_with("kubectl patch"));
-    let command = command.expect("because it is shown on a line of its own");
-    let (words, patch) = command.split_once(" -p ").expect("because it is a patch");
-    let mut args: Vec<_> = words.split(' ').skip(1).collect();
-    args.extend(["-p", patch.trim_matches('\'')]);
-    on.cluster.kubectl(&args);
+    let command = copied::command(&explain, "kubectl storage rebind");
+    copied::run(&cluster, &format!("{command} --yes"));
     assert_eq!(on.bound("orders"), volume);
 }

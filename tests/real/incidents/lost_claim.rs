@@ -61,10 +61,11 @@ fn i_09_lost_claim() {
     let explained = screen(&on, &incident, &explain);
     explained.says(&[
         &format!("spec.claimRef of PersistentVolume {volume} has this claim's name, but no uid"),
-        "kubectl patch pv",
+        &format!("kubectl storage rebind {object}"),
     ]);
     explained.never_says(&["does not exist"]);
-    copied::run(&cluster, &copied::command(&explained, "kubectl patch pv"));
+    let command = copied::command(&explained, "kubectl storage rebind");
+    copied::run(&cluster, &format!("{command} --yes"));
     on.wait_phase("pvc/data", "Bound");
     assert!(driver.has(&handle) && driver.delete_calls(&handle) == 0);
 }

@@ -42,6 +42,8 @@ pub(super) fn claim(name: &str, owners: &[OwnerReference]) -> Claim {
         volume_name: Some("pv".into()),
         class: None,
         bind_completed: true,
+        access: crate::model::Access::default(),
+        selector: None,
         requested: None,
         capacity: None,
         selected_node: None,
@@ -89,6 +91,7 @@ pub(super) fn shut_down(pod: PodUse) -> PodUse {
 pub(super) fn volume(policy: ReclaimPolicy, claim: &str, uid: Option<&str>) -> Row {
     Row::Volume(Box::new(Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         metadata: Metadata { name: "pv".into(), ..Metadata::default() },
         phase: Phase::Bound,
         message: None,

@@ -101,6 +101,7 @@ fn volume(case: &Case) -> Volume {
     let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
     Volume {
         is_shared: false,
+        access: crate::model::Access::default(),
         attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),

@@ -1,0 +1,142 @@
+//! `kubectl storage rebind`: gives a Released volume back to a claim, data intact.
+
+use std::{io::Read as _, path::PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{Interrupt, SavedArgs, WriteArgs, journal, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{ConnectionArgs, object_name},
+    collect::collect,
+    terminal,
+};
+use crate::model::{ClaimKey, Kind, escape_control};
+use crate::plan::{self, RebindRequest};
+
+/// Arguments of `rebind`.
+#[derive(Debug, Args)]
+pub struct RebindArgs {
+    /// Give this volume to a claim: pv/NAME or NAME
+    #[arg(value_name = "PV")]
+    volume: String,
+    /// Give it to this claim, which is created if it does not exist [default: the claim that it was bound to]
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    to: Option<String>,
+    /// Find the claim of --to in this namespace [default: that of the context]
+    #[arg(short, long, value_name = "NAMESPACE", requires = "to")]
+    namespace: Option<String>,
+    /// Recreate the volume, which a Lost claim references, from the manifest in this file; - for stdin
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    from: Option<PathBuf>,
+    /// Assert that a backend volume whose deletion was stopped, or failed, is intact
+    #[arg(long)]
+    backend_verified: bool,
+    #[command(flatten)]
+    saved: SavedArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+/// A claim as the user names it, with or without its namespace.
+struct NamedClaim {
+    namespace: Option<String>,
+    name: String,
+}
+
+impl RebindArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format()?;
+        let volume = object_name(&self.volume, Kind::PersistentVolume)?;
+        let to = self.target()?;
+        if self.from.is_some() {
+            self.write.rests_on("rebind --from", "a file of this machine")?;
+        }
+        let from = self.manifest()?;
+        let mut settings = self.write.settings();
+        settings.backend_verified = self.backend_verified;
+        let source = self.saved.or_watched(connection, None)?;
+        let mut collected = collect(source, &settings, None).await?;
+        // A plan that rests on the journal cannot be saved, and of a dump nothing is known of what
+        // was done.
+        let portable = self.saved.is_given() || self.write.plan_out.is_some();
+        let history = match portable {
+            true => None,
+            false => Some(journal::recall(&collected)?),
+        };
+        let current = collected.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let request = RebindRequest {
+            volume: volume.into(),
+            to: to.map(|it| it.key(self.namespace.as_deref().unwrap_or(&current))),
+            from,
+            history: history.as_ref(),
+        };
+        let make = |cx: &crate::cluster::Cx| plan::rebind(cx, &request).0;
+        let plan = perform::plan(&mut collected, &settings, make).await?;
+        if plan.changes.is_empty() && plan.refusals.is_empty() {
+            let cx = collected.assessor.cx(&collected.intake.cluster, &settings);
+            let (_, told) = plan::rebind(&cx, &request);
+            terminal::note(&escape_control(&told.unwrap_or_default()));
+        }
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+
+    /// The claim that is named.
+    fn target(&self) -> Result<Option<NamedClaim>, Failure> {
+        let Some(text) = &self.to else { return Ok(None) };
+        // `pvc/NAME` is what other commands call a claim.
+        let (namespace, name) = match text.split_once('/') {
+            Some((kind, name))
+                if Kind::parse_resource(kind) == Some(Kind::PersistentVolumeClaim) =>
+            {
+                (None, name)
+            }
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, text.as_str()),
+        };
+        let plain = |word: &str| object_name(word, Kind::PersistentVolumeClaim).is_ok();
+        if !plain(name) || name.contains('/') || !namespace.is_none_or(plain) {
+            let shown = escape_control(text);
+            return Err(Failure::usage(format!("\"{shown}\" is not a valid claim"))
+                .hint(Some("expected NAMESPACE/NAME or NAME")));
+        }
+        if let (Some(one), Some(other)) = (namespace, self.namespace.as_deref())
+            && one != other
+        {
+            return Err(Failure::usage(format!(
+                "--to names namespace {}, and -n names {}",
+                escape_control(one),
+                escape_control(other)
+            )));
+        }
+        Ok(Some(NamedClaim { namespace: namespace.map(str::to_owned), name: name.to_owned() }))
+    }
+
+    /// Reads `--from`.
+    fn manifest(&self) -> Result<Option<Value>, Failure> {
+        let Some(path) = &self.from else { return Ok(None) };
+        let mut text = String::new();
+        let read = if path.as_os_str() == "-" {
+            std::io::stdin().lock().read_to_string(&mut text).map(drop)
+        } else {
+            std::fs::read_to_string(path).map(|it| text = it)
+        };
+        let failed = |error: anyhow::Error| {
+            Failure::error(error.context(format!("failed to read {}", path.display())))
+        };
+        read.map_err(|error| failed(error.into()))?;
+        serde_yaml::from_str(&text).map(Some).map_err(|error| failed(error.into()))
+    }
+}
+
+impl NamedClaim {
+    fn key(self, current: &str) -> ClaimKey {
+        let namespace = self.namespace.as_deref().unwrap_or(current).into();
+        ClaimKey { namespace, name: self.name.into() }
+    }
+}

@@ -1,0 +1,29 @@
+//! What lets a recreated claim bind the volume of its predecessor: the one advice of all findings
+//! about the two. Whoever runs the command decides who reads the data.
+
+use super::on_command_line;
+use crate::model::{ReclaimPolicy, Volume};
+
+/// What to do, without the command that does it.
+pub(crate) const CLEAR_THE_UID: &str =
+    "decide whether this claim may read the old data; then clear spec.claimRef.uid";
+
+/// What to do first, so that the backend volume is kept.
+pub(crate) fn retained_first(volume: &Volume) -> String {
+    match volume.reclaim_policy {
+        ReclaimPolicy::Retain => String::new(),
+        ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Other(_) => {
+            format!("run `kubectl storage retain {}` first; ", on_command_line(&volume.object()))
+        }
+    }
+}
+
+/// The command that gives a volume back to its claim.
+pub(crate) fn rebind_command(volume: &Volume) -> String {
+    format!("`kubectl storage rebind {}`", on_command_line(&volume.object()))
+}
+
+/// What to do, whole.
+pub(crate) fn rebinding_advice(volume: &Volume) -> String {
+    format!("{}{CLEAR_THE_UID}: {}", retained_first(volume), rebind_command(volume))
+}

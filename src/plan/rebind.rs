@@ -1,0 +1,211 @@
+//! `rebind`: plans to give a volume back to a claim, or to recreate the volume of a Lost claim.
+
+use serde_json::{Value, json};
+
+use super::{ObjectDetails, Plan, Purpose};
+use crate::cluster::{Cx, Seen};
+use crate::journal::{Entry, History};
+use crate::model::{
+    Claim, ClaimKey, ClaimPhase, ClaimRef, Kind, ObjectKey, ObjectRef, Uid, Volume,
+};
+use crate::remedies::{FormerClaim, REBIND, Rebinding, Recreation, rebind as remedy, recreate};
+
+/// Which volume is given to which claim, and with which manifests.
+#[derive(Debug, Default)]
+pub struct RebindRequest<'a> {
+    /// The volume.
+    pub volume: Box<str>,
+    /// The claim; `None` for the one that the volume was bound to.
+    pub to: Option<ClaimKey>,
+    /// The manifest of the volume (`--from`).
+    pub from: Option<Value>,
+    /// The journal, with what was deleted.
+    pub history: Option<&'a History>,
+}
+
+/// Plans to give a volume back to a claim. Without a change or a refusal it has it already, and the
+/// text says so.
+pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
+    let mut plan = Plan::new(REBIND.id, cx);
+    let key = ObjectKey::cluster_wide(Kind::PersistentVolume, &request.volume);
+    let object = ObjectRef { key, uid: None };
+    let volume = match cx.volume(&request.volume) {
+        Ok(Some(volume)) => volume,
+        Ok(None) => {
+            match recreation(cx, request) {
+                Ok(Ok(recreation)) => {
+                    let about = ObjectDetails::of_created(cx, recreation.volume());
+                    let object = recreation.volume().object();
+                    let purpose = Purpose::Recreate(Box::new(recreation));
+                    plan.take_proposed(cx, purpose, object, about, true);
+                }
+                Ok(Err(reason)) => plan.refuse(object, recreate::ID, reason, false),
+                Err(unseen) => plan.refuse(object, recreate::ID, unseen.reason, true),
+            }
+            return (plan, None);
+        }
+        Err(unseen) => {
+            plan.refuse(object, REBIND.id, unseen.reason, true);
+            return (plan, None);
+        }
+    };
+    if request.from.is_some() {
+        let reason = "it exists, so nothing is recreated: omit --from".to_owned();
+        plan.refuse(volume.object(), REBIND.id, reason, false);
+        return (plan, None);
+    }
+    match remedy::bound(cx, volume, request.to.as_ref()) {
+        Ok(Some(claim)) => {
+            let told = format!("{} is bound to {} already", volume.object(), claim.object());
+            return (plan, Some(told));
+        }
+        Ok(None) => {}
+        Err(unseen) => {
+            plan.refuse(volume.object(), REBIND.id, unseen.reason, true);
+            return (plan, None);
+        }
+    }
+    let rebinding = Rebinding {
+        to: request.to.clone(),
+        former: request.history.and_then(|it| former(it, volume, request.to.as_ref())),
+        ..Rebinding::default()
+    };
+    plan.take(cx, Purpose::Rebind(Box::new(rebinding)), volume, true);
+    (plan, None)
+}
+
+/// Returns the claim that a volume was bound to, as the journal has it from before its deletion.
+/// Another claim gets nothing of it.
+fn former(history: &History, volume: &Volume, to: Option<&ClaimKey>) -> Option<FormerClaim> {
+    let claim_ref = volume.claim_ref.as_ref()?;
+    if to.is_some_and(|it| *it != claim_ref.key) {
+        return None;
+    }
+    let saved = |entry: &&Entry| {
+        let key = &entry.intent.object.key;
+        key.kind == Kind::PersistentVolumeClaim
+            && key.namespace.as_ref() == Some(&claim_ref.key.namespace)
+            && key.name == claim_ref.key.name
+            && entry.intent.pre_image.as_ref().is_some_and(|it| was_bound_to(it, volume))
+    };
+    let entry = history.entries.iter().rev().find(saved)?;
+    entry.intent.pre_image.as_ref().map(FormerClaim::of)
+}
+
+/// Whether a claim, as it was, is the one that a volume was bound to.
+fn was_bound_to(saved: &Value, volume: &Volume) -> bool {
+    let uid = saved["metadata"]["uid"].as_str().and_then(Uid::parse);
+    let wanted = volume.claim_ref.as_ref().and_then(|it| it.uid.as_ref());
+    saved["spec"]["volumeName"].as_str() == Some(volume.name())
+        && wanted.is_none_or(|wanted| uid.as_ref() == Some(wanted))
+}
+
+/// Finds the manifest with which the volume of a Lost claim is recreated.
+fn recreation(cx: &Cx, request: &RebindRequest) -> Seen<Result<Recreation, String>> {
+    let name = &*request.volume;
+    let claims = cx.claims_naming(name)?;
+    let lost: Vec<&Claim> =
+        claims.into_iter().filter(|it| it.bind_completed || it.phase == ClaimPhase::Lost).collect();
+    let claim = match &lost[..] {
+        [] => return Ok(Err(unclaimed(request))),
+        [claim] => *claim,
+        [one, other, ..] => {
+            return Ok(Err(format!(
+                "there is no such volume, and {} and {} both reference it: find out whose data it is",
+                one.object(),
+                other.object()
+            )));
+        }
+    };
+    let object = claim.object();
+    if request.to.as_ref().is_some_and(|to| *to != claim.key()) {
+        return Ok(Err(format!(
+            "there is no such volume, and it can be recreated only for {object}, which references \
+             it: omit --to"
+        )));
+    }
+    if let Some(from) = &request.from {
+        return Ok(from_file(from, name, claim));
+    }
+    let Some(history) = request.history else {
+        return Ok(Err(format!(
+            "there is no such volume, and {object} is Lost; --from FILE recreates the volume from \
+             its manifest"
+        )));
+    };
+    let kept = history.entries.iter().rev().filter(|it| {
+        let key = &it.intent.object.key;
+        key.kind == Kind::PersistentVolume && *key.name == *name
+    });
+    let undone = history.undone();
+    let mut kept = kept.filter_map(|entry| {
+        let saved = entry.intent.pre_image.as_ref()?;
+        let open = entry.intent.keeps && !undone.contains(&entry.sequence);
+        let made = Recreation::of(saved, Some(entry.sequence).filter(|_| open)).ok()?;
+        let of_claim = made.volume().claim_ref.as_ref()?.uid == claim.metadata.uid;
+        of_claim.then_some(made)
+    });
+    Ok(kept.next().ok_or_else(|| {
+        format!(
+            "there is no such volume, and {object} is Lost; the journal of this machine does not \
+             contain the volume as it was bound to this claim: --from FILE recreates it from a \
+             manifest, of a backup or a dump"
+        )
+    }))
+}
+
+fn unclaimed(request: &RebindRequest) -> String {
+    let saved = request.history.and_then(|it| {
+        it.kept().into_iter().rev().find(|entry| {
+            let key = &entry.intent.object.key;
+            key.kind == Kind::PersistentVolume && key.name == request.volume
+        })
+    });
+    match saved {
+        Some(entry) => format!(
+            "there is no such volume; run `kubectl storage undo {}` first, which recreates it",
+            entry.sequence
+        ),
+        None => "there is no such volume, and no claim that was bound to it".to_owned(),
+    }
+}
+
+/// Reads the manifest in a file: a volume, or a list or a dump that contains it.
+fn from_file(from: &Value, name: &str, claim: &Claim) -> Result<Recreation, String> {
+    let is_it = |it: &&Value| it["kind"] == "PersistentVolume" && it["metadata"]["name"] == *name;
+    let items = from["items"].as_array().into_iter().flatten();
+    let found = std::iter::once(from).chain(items).find(is_it);
+    let found = found.ok_or_else(|| format!("--from contains no manifest of pv/{name}"))?;
+    let mut manifest = found.clone();
+    // Backup tools remove the uid: the claim that survived is the one that it was.
+    let claim_ref = manifest.pointer_mut("/spec/claimRef").and_then(Value::as_object_mut);
+    if let (Some(claim_ref), Some(uid)) = (claim_ref, &claim.metadata.uid)
+        && claim_ref.get("uid").and_then(Value::as_str).is_none_or(str::is_empty)
+        && claim_ref.get("namespace").and_then(Value::as_str) == Some(&claim.namespace)
+        && claim_ref.get("name").and_then(Value::as_str) == Some(&claim.metadata.name)
+    {
+        claim_ref.insert("uid".to_owned(), json!(uid.to_string()));
+    }
+    let made = Recreation::of(&manifest, None)?;
+    let wanted = ClaimRef { key: claim.key(), uid: claim.metadata.uid.clone() };
+    match &made.volume().claim_ref {
+        Some(found) if *found == wanted && wanted.uid.is_some() => Ok(made),
+        Some(found) => {
+            let uid =
+                |it: &ClaimRef| it.uid.as_ref().map_or("<none>".to_owned(), ToString::to_string);
+            Err(format!(
+                "spec.claimRef of the manifest is {} with uid {}, but the claim that references the \
+                 volume is {} with uid {}: it would be Released, or bound to a claim that did not \
+                 have this data",
+                found.key,
+                uid(found),
+                wanted.key,
+                uid(&wanted)
+            ))
+        }
+        None => {
+            Err("spec.claimRef of the manifest is empty, so whose data it is, is unknown"
+                .to_owned())
+        }
+    }
+}

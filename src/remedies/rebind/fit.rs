@@ -1,0 +1,174 @@
+//! Whether a claim that exists can be bound to a volume (`checkVolumeSatisfyClaim`,
+//! `FindMatchingVolume`), and which claim has its name.
+
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, ClaimState};
+use crate::model::{
+    Claim, ClaimKey, ClaimPhase, Selector, Text, Volume, escape_control, format_bytes,
+    parse_quantity,
+};
+
+/// Returns why another claim has the volume, or another volume the claim.
+pub(super) fn taken(cx: &Cx, volume: &Volume, target: &ClaimKey) -> Seen<Option<String>> {
+    let name = volume.name();
+    if let ClaimState::Live(claim) = facts::claim_state(cx, volume)? {
+        let object = claim.object();
+        return Ok(Some(match claim.volume_name.as_deref() {
+            Some(other) if *other != *name => format!(
+                "{object}, which its spec.claimRef references, still exists, and references \
+                 pv/{other}: kube-controller-manager unbinds one of both"
+            ),
+            Some(_) if claim.key() == *target && claim.phase == ClaimPhase::Bound => {
+                format!("{object} is bound to it already")
+            }
+            _ if claim.key() == *target => format!(
+                "{object} still exists, and is {}: kube-controller-manager binds both by itself",
+                claim.phase
+            ),
+            _ => format!(
+                "{object} still exists, and has it; `delete pvc {} -n {} --keep-data` \
+                 releases it first",
+                claim.metadata.name, claim.namespace
+            ),
+        }));
+    }
+    let Some(claim) = cx.claim(target)? else { return Ok(None) };
+    let object = claim.object();
+    Ok(match (&claim.phase, claim.volume_name.as_deref()) {
+        (ClaimPhase::Pending | ClaimPhase::Lost, _) => None,
+        (ClaimPhase::Bound, Some(other)) => Some(format!(
+            "the name is taken: {object} is Bound to pv/{other}; pass --to NAMESPACE/NAME, or release it first \
+             with `delete pvc {} -n {} --keep-data`",
+            claim.metadata.name, claim.namespace
+        )),
+        (phase, _) => Some(format!("{object} is {phase}, not Pending")),
+    })
+}
+
+/// Returns why a claim cannot be bound to a volume, with both values.
+pub(super) fn misfit(
+    cx: &Cx,
+    volume: &Volume,
+    claim: &Claim,
+    notices: &mut Vec<String>,
+) -> Seen<Option<String>> {
+    let object = claim.object();
+    if claim.metadata.deleting.is_some() {
+        return Ok(Some(format!("{object} is Terminating: it is deleted, not bound")));
+    }
+    let unequal = |what: &str, asks: &str, has: &str| {
+        format!("{object} requests {what} {asks}, but the volume has {has}")
+    };
+    let name = volume.name();
+    if let Some(other) = claim.volume_name.as_deref().filter(|it| **it != *name) {
+        return Ok(Some(unequal("spec.volumeName", other, name)));
+    }
+    if let Some(source) = &claim.source {
+        let (kind, from) = (escape_control(&source.kind), escape_control(&source.name));
+        return Ok(Some(format!(
+            "{object} is to be filled from {kind} {from}, which would replace the data, or would \
+             not happen; recreate it without spec.dataSourceRef"
+        )));
+    }
+    match (claim.requested, volume.capacity) {
+        (Some(asks), Some(has)) if asks <= has => {}
+        (Some(asks), Some(has)) => {
+            return Ok(Some(unequal("a size of", &exact(asks, has), &exact(has, asks))));
+        }
+        _ => return Ok(Some(format!("the size of {object}, or of the volume, is unknown"))),
+    }
+    if let Some(reason) = other_class(cx, volume, claim)? {
+        return Ok(Some(reason));
+    }
+    let (asks, has) = (claim.access, volume.access);
+    if asks.is_block != has.is_block {
+        return Ok(Some(unequal("spec.volumeMode", asks.volume_mode(), has.volume_mode())));
+    }
+    if !has.modes.contain(asks.modes) {
+        let (asks, has) = (asks.modes.to_string(), has.modes.to_string());
+        return Ok(Some(unequal("spec.accessModes", &asks, &has)));
+    }
+    let attributes = |class: &Option<Text>| class.as_deref().unwrap_or("<none>").to_owned();
+    if attributes(&claim.attributes_class) != attributes(&volume.attributes_class) {
+        let (asks, has) =
+            (attributes(&claim.attributes_class), attributes(&volume.attributes_class));
+        return Ok(Some(unequal("spec.volumeAttributesClassName", &asks, &has)));
+    }
+    if let Some(selector) = claim.selector.as_deref().filter(|it| !selects(it, volume)) {
+        let labels = volume.metadata.labels.iter();
+        let labels: Vec<_> = labels.map(|(key, value)| format!("{key}={value}")).collect();
+        let has = if labels.is_empty() { "no labels".to_owned() } else { labels.join(",") };
+        return Ok(Some(unequal("labels", &selector.to_string(), &has)));
+    }
+    note(claim, notices);
+    Ok(None)
+}
+
+fn selects(selector: &Selector, volume: &Volume) -> bool {
+    selector.matches(&volume.metadata.labels)
+}
+
+/// A size that can be told from another one.
+fn exact(bytes: u64, other: u64) -> String {
+    let is_exact = |bytes| parse_quantity(&format_bytes(bytes)) == Some(bytes);
+    match is_exact(bytes) && is_exact(other) {
+        true => format_bytes(bytes),
+        false => format!("{bytes} bytes"),
+    }
+}
+
+/// Compares classes. An absent one counts as none (`GetPersistentVolumeClaimClass`), unless the
+/// volume controller is about to write the default class (`assignDefaultStorageClass`).
+fn other_class(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Option<String>> {
+    let object = claim.object();
+    let has = volume.class.as_deref().unwrap_or_default();
+    let shown = |class: &str| if class.is_empty() { "\"\"".to_owned() } else { class.to_owned() };
+    let Some(class) = &claim.class else {
+        let default = cx.all_classes()?.into_iter().find(|it| it.is_default);
+        return Ok(match default {
+            None if has.is_empty() => None,
+            None => Some(format!(
+                "spec.storageClassName of {object} is not set, but the volume has {has}"
+            )),
+            Some(default) => Some(format!(
+                "spec.storageClassName of {object} is not set, so it becomes that of the default \
+                 class {}, but the volume has {}; recreate the claim with the class of the volume",
+                default.metadata.name,
+                shown(has)
+            )),
+        });
+    };
+    Ok((**class != *has).then(|| {
+        format!(
+            "{object} requests spec.storageClassName {}, but the volume has {}",
+            shown(class),
+            shown(has)
+        )
+    }))
+}
+
+/// What is worth knowing of a claim that fits.
+fn note(claim: &Claim, notices: &mut Vec<String>) {
+    let object = claim.object();
+    if claim.volume_name.is_none()
+        && let Some(provisioner) = &claim.provisioner
+    {
+        notices.push(format!(
+            "{provisioner} may be provisioning a volume for {object}: the one that is not bound to \
+             it is left over, or deleted"
+        ));
+    }
+    let third_party: Vec<_> = claim
+        .metadata
+        .finalizers
+        .iter()
+        .filter(|it| facts::owner_of(it) == facts::FinalizerOwner::Unknown)
+        .map(|it| &**it)
+        .collect();
+    if !third_party.is_empty() {
+        notices.push(format!(
+            "{object} has third-party finalizers, whose controllers may act on it: {}",
+            third_party.join(", ")
+        ));
+    }
+}
