@@ -141,6 +141,13 @@ impl CurrentCluster {
         look(self.state.borrow().intake.cluster.volume_named(name))
     }
 
+    /// Returns what becomes of a volume that is kept while its claim is Terminating.
+    pub(super) fn rescue(&self, volume: &str) -> Option<String> {
+        let state = self.state.borrow();
+        let volume = state.intake.cluster.volume_named(volume)?;
+        crate::facts::rescue(&state.cx(&self.settings), volume)
+    }
+
     /// Reads an object and the objects that it references again, and takes them in.
     pub(super) async fn read_again(
         &self,

@@ -37,7 +37,10 @@ pub(super) async fn verify(
         // No controller acts on it.
         Action::SetReclaimPolicy { to, .. } if only_written || *to == ReclaimPolicy::Retain => {
             if policy == to.to_string() {
-                return (Outcome::Done, format!("its policy is {to}"));
+                let told = cluster.rescue(&change.object.key.name);
+                let told = told.filter(|_| matches!(change.purpose, Purpose::Retain));
+                let and = told.map_or_else(String::new, |told| format!("; {told}"));
+                return (Outcome::Done, format!("its policy is {to}{and}"));
             }
             // A webhook has changed it.
             (Outcome::Pending, format!("the API server shows the policy {policy:?}"))

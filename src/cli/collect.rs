@@ -168,7 +168,22 @@ impl Collected {
             .filter_map(|(_, claim)| claim.volume_name.as_deref())
             .map(|name| Question::Exists(ObjectKey::cluster_wide(Kind::PersistentVolume, name)))
             .collect();
-        answers::ask(reader, volumes, &mut self.intake).await.map_err(dump_failure)
+        answers::ask(reader, volumes, &mut self.intake).await.map_err(dump_failure)?;
+        // Each is read again before a write as well.
+        let claims: Vec<_> = self
+            .intake
+            .cluster
+            .volumes()
+            .filter_map(|(_, volume)| volume.claim_ref.as_ref())
+            .map(|it| {
+                Question::Exists(ObjectKey {
+                    kind: Kind::PersistentVolumeClaim,
+                    namespace: Some(it.key.namespace.clone()),
+                    name: it.key.name.clone(),
+                })
+            })
+            .collect();
+        answers::ask(reader, claims, &mut self.intake).await.map_err(dump_failure)
     }
 
     fn server_url(&self) -> &str {

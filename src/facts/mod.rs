@@ -84,7 +84,9 @@ pub(crate) use provisioner::{
     finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen,
     surely_deletes_static_volumes,
 };
-pub(crate) use rebinding::{CLEAR_THE_UID, rebind_command, rebinding_advice, retained_first};
+pub(crate) use rebinding::{
+    CLEAR_THE_UID, rebind_command, rebinding_advice, rescue, retained_first,
+};
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};

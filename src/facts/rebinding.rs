@@ -2,6 +2,7 @@
 //! about the two. Whoever runs the command decides who reads the data.
 
 use super::on_command_line;
+use crate::cluster::Cx;
 use crate::model::{ReclaimPolicy, Volume};
 
 /// What to do, without the command that does it.
@@ -26,4 +27,20 @@ pub(crate) fn rebind_command(volume: &Volume) -> String {
 /// What to do, whole.
 pub(crate) fn rebinding_advice(volume: &Volume) -> String {
     format!("{}{CLEAR_THE_UID}: {}", retained_first(volume), rebind_command(volume))
+}
+
+/// What becomes of a volume whose claim is Terminating, if its policy is Retain, and how to go on.
+/// `None` where its claim is not known to be Terminating.
+pub(crate) fn rescue(cx: &Cx, volume: &Volume) -> Option<String> {
+    let claim_ref = volume.claim_ref.as_ref().filter(|it| it.uid.is_some())?;
+    let claim = cx.claim(&claim_ref.key).ok()??;
+    let terminating = claim.metadata.deleting.is_some() && claim.metadata.uid == claim_ref.uid;
+    terminating.then(|| {
+        format!(
+            "{} is Terminating: it is deleted when the last pod that uses it is deleted, and the \
+             volume is Released then, with its data; {} gives it back to a claim of this name",
+            claim.object(),
+            rebind_command(volume)
+        )
+    })
 }

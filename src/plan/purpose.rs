@@ -3,8 +3,8 @@
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Threshold, Trust, Uid, Volume,
-    format_duration,
+    ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal, Threshold,
+    Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{self, Orphan, Rebinding, Recreation, Reversal};
@@ -208,7 +208,7 @@ impl Purpose {
             Self::Reclaim => aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume)),
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
-            Self::Retain => (remedies::RETAIN.propose)(cx, volume),
+            Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
             Self::DeleteClaim => Ok(Err(refusal("it is no claim"))),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
@@ -268,6 +268,26 @@ fn same_object<'a, T>(
             Err(refusal("it was deleted and recreated under the same name"))
         }
         Some(it) => Ok(it),
+    }
+}
+
+/// Says what is saved where the claim is Terminating, and how to go on. Who uses the claim is not read:
+/// `retain` asks only for what it is told.
+fn rescued(
+    cx: &Cx,
+    volume: &Volume,
+    proposed: Result<Proposal, Refusal>,
+) -> Result<Proposal, Refusal> {
+    let Some(told) = facts::rescue(cx, volume) else { return proposed };
+    match proposed {
+        Ok(mut proposal) => {
+            proposal.notices.push(told);
+            Ok(proposal)
+        }
+        Err(refusal) if volume.reclaim_policy == ReclaimPolicy::Retain => {
+            Err(Refusal { reason: format!("{}; {told}", refusal.reason), ..refusal })
+        }
+        Err(refusal) => Err(refusal),
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
-use crate::journal::{Entry, History, Intent, Outcome};
+use crate::journal::{Entry, History, Outcome};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
 use crate::remedies::{
     DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, finalizers, placeholder,
@@ -94,7 +94,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             let recreation = Recreation::of(saved?, Some(entry.sequence))?;
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
-        (DELETE_CLAIM, _) => rebinding(intent, saved?, entry.sequence),
+        (DELETE_CLAIM, _) => rebinding(history, entry, saved?),
         ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM) => {
             Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
         }
@@ -121,11 +121,21 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
 const DELETE_CLAIM: &str = "delete-claim";
 
 /// Returns the purpose that recreates a claim, and binds its volume to it.
-fn rebinding(intent: &Intent, saved: &Value, undoes: u64) -> Result<Purpose, String> {
-    let ObjectKey { namespace, name, .. } = &intent.object.key;
-    if saved["spec"]["volumeName"].as_str().is_none_or(str::is_empty) {
-        return Err(format!(
+fn rebinding(history: &History, entry: &Entry, saved: &Value) -> Result<Purpose, String> {
+    let ObjectKey { namespace, name, .. } = &entry.intent.object.key;
+    let undoes = entry.sequence;
+    let volume = saved["spec"]["volumeName"].as_str().filter(|it| !it.is_empty());
+    let volume = volume.ok_or_else(|| {
+        format!(
             "the claim had no volume; `kubectl storage journal {undoes} -o yaml` shows its manifest"
+        )
+    })?;
+    if let Some(later) =
+        history.entries.iter().find(|it| it.sequence > undoes && reclaims(it, volume))
+    {
+        return Err(format!(
+            "entry {} had its volume reclaimed afterwards, which deletes the backend volume",
+            later.sequence
         ));
     }
     let uid = saved["metadata"]["uid"].as_str().and_then(Uid::parse);
@@ -137,6 +147,21 @@ fn rebinding(intent: &Intent, saved: &Value, undoes: u64) -> Result<Purpose, Str
         of: Some(uid),
         undoes: Some(undoes),
     })))
+}
+
+/// Whether an entry has, or may have, set the policy of a volume to Delete.
+fn reclaims(entry: &Entry, volume: &str) -> bool {
+    let key = &entry.intent.object.key;
+    let operations = entry.intent.request.body.as_array().into_iter().flatten();
+    let sets = |it: &Value| {
+        it["op"] == "replace"
+            && it["path"] == "/spec/persistentVolumeReclaimPolicy"
+            && it["value"] == "Delete"
+    };
+    key.kind == Kind::PersistentVolume
+        && *key.name == *volume
+        && entry.may_have_written()
+        && operations.into_iter().any(sets)
 }
 
 /// Whether the reclaiming controller may have begun to delete the backend volume: not before the
