@@ -2,7 +2,7 @@
 //! the objects that are read again for each step.
 
 mod answered;
-mod bound;
+mod claim_users;
 mod expired_leases;
 mod references;
 

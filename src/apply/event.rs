@@ -36,7 +36,8 @@ pub(super) fn request(
         Action::SetReclaimPolicy { .. }
         | Action::CondemnVolume { .. }
         | Action::CreateVolume { .. }
-        | Action::ReclaimBackend { .. } => {
+        | Action::ReclaimBackend { .. }
+        | Action::ReclaimReleased { .. } => {
             ("StorageReclaimed", change.proposal.effect.what.clone())
         }
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),

@@ -91,6 +91,9 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }
+        Action::ReclaimReleased { claim, .. } => {
+            Err(UnfitObject(format!("it is rendered after {claim} is deleted")))
+        }
         Action::CreateVolume { manifest, .. } => Ok(WriteRequest {
             method: Method::POST,
             path: "/api/v1/persistentvolumes".to_owned(),

@@ -4,6 +4,7 @@ mod binding;
 mod proposal;
 mod reclaim;
 mod record;
+mod released;
 
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,9 @@ impl ChangeExecutor<'_> {
         for done in 0..count {
             let ended = match &change.proposal.steps[done] {
                 Action::ReclaimBackend { .. } => self.reclaim(change, &last).await,
+                Action::ReclaimReleased { volume, claim } => {
+                    self.reclaim_released(change, volume, claim).await
+                }
                 _ => self.step(change, done).await,
             };
             let mut ended = match ended {
@@ -104,6 +108,7 @@ impl ChangeExecutor<'_> {
         if self.dry_run == DryRun::Server {
             return Ok(ChangeEnd::new(Outcome::Done, "the API server would accept it"));
         }
+        self.look_for_users(action).await?;
         let entry = self.begin(change, done, &request, live.clone())?;
         let kept = self.keep_record(record, entry).await.map_err(|mut ended| {
             ended.entry = Some(entry);
@@ -160,8 +165,9 @@ impl ChangeExecutor<'_> {
         let confirmed = &change.proposal;
         let (step, volume) = (&change.proposal.steps[done], &change.object);
         let key = &step.object().key;
+        let purpose = change.purpose.after(&confirmed.steps[..done]);
         loop {
-            let judged = self.cluster.propose_again(&change.purpose, &change.object).await;
+            let judged = self.cluster.propose_again(&purpose, &change.object).await;
             let (objects, proposed) = judged.map_err(|error| ChangeEnd::unread(&error))?;
             let live = match step.creates() && *key != volume.key {
                 true => Some(Value::Null),
@@ -172,7 +178,7 @@ impl ChangeExecutor<'_> {
             };
             match proposed {
                 Ok(Ok(proposal)) if is_rest(confirmed, done, &proposal) => {
-                    match self.cluster.unconfirmed_leases(&change.purpose, &change.object) {
+                    match self.cluster.unconfirmed_leases(&purpose, &change.object) {
                         None => return Ok(Some(live)),
                         Some(leases) => self.read_leases_again(leases).await?,
                     }
@@ -254,7 +260,7 @@ impl ChangeExecutor<'_> {
         let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
         for action in others {
             // Rendered only after its object is deleted.
-            if matches!(action, Action::ReclaimBackend { .. }) {
+            if matches!(action, Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. }) {
                 continue;
             }
             let object = &action.object().key;

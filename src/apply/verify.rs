@@ -69,8 +69,10 @@ pub(super) async fn verify(
             let gone = "the VolumeAttachment is deleted: its attacher has detached the volume";
             until_gone(cluster, &change.object, wait, gone, false).await
         }
-        Action::DeleteClaim { claim, volume } => {
-            claim::until_gone_with(cluster, claim, volume, wait).await
+        Action::DeleteClaim { claim, released } => {
+            let is_last = done + 1 == change.proposal.steps.len();
+            let deletion = claim::ClaimDeletion { claim, released: released.as_ref(), is_last };
+            deletion.verify(cluster, wait).await
         }
         Action::RemoveFinalizer { object, finalizer, .. } => {
             let following = change.proposal.steps.get(done + 1..).unwrap_or_default();
@@ -94,7 +96,7 @@ pub(super) async fn verify(
         Action::BindVolume { claim, .. } | Action::CreateClaim { claim, .. } => {
             bound::until_bound(cluster, &change.object, &bound::key(claim), wait).await
         }
-        Action::ReclaimBackend { .. } => {
+        Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())
         }
     }

@@ -67,20 +67,12 @@ pub enum Action {
     /// P-DELETE of a claim that nothing uses.
     DeleteClaim {
         claim: ObjectRef,
-        /// What becomes of its volume.
-        volume: ClaimVolumeEnd,
+        /// Its volume, which has policy Retain and becomes Released; `None` if it has none.
+        released: Option<ObjectRef>,
     },
-}
-
-/// What becomes of the volume of a claim that is deleted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClaimVolumeEnd {
-    /// No volume is bound to the claim.
-    None,
-    /// Its policy is Retain: it becomes Released with its data.
-    Kept(ObjectRef),
-    /// Its policy is Delete: its controller deletes the backend volume, then the object.
-    Destroyed(ObjectRef),
+    /// P-POLICY from Retain to Delete of the volume of a claim that an earlier step deleted: proposed
+    /// again by the remedy that reclaims Released volumes, with all its checks.
+    ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
 }
 
 impl Action {
@@ -99,6 +91,7 @@ impl Action {
             Self::ReclaimBackend { .. } => "reclaim-backend",
             Self::DeleteAttachment { .. } => "delete-attachment",
             Self::DeleteClaim { .. } => "delete-claim",
+            Self::ReclaimReleased { .. } => "reclaim-released",
         }
     }
 
@@ -138,7 +131,8 @@ impl Action {
             | Self::BindVolume { volume, .. }
             | Self::DeleteVolume { volume }
             | Self::CondemnVolume { volume, .. }
-            | Self::CreateVolume { volume, .. } => volume,
+            | Self::CreateVolume { volume, .. }
+            | Self::ReclaimReleased { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
             Self::CreateClaim { claim, .. } => claim,
             Self::DeleteAttachment { attachment } => attachment,

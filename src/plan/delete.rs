@@ -3,8 +3,11 @@
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::model::{Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Text};
+use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
 
+/// The name of the purpose.
+const ID: &str = remedies::DELETE_CLAIM.id;
 /// How many namespaces a refusal names that have a claim of the name.
 const NAMED: usize = 3;
 
@@ -28,8 +31,8 @@ pub fn delete(cx: &Cx, selection: &ClaimSelection) -> Plan {
         };
         match find(cx, &key) {
             Ok(Ok(claim)) => take(cx, &mut plan, claim, true),
-            Ok(Err(reason)) => plan.refuse(object, Purpose::DeleteClaim.id(), reason, false),
-            Err(unseen) => plan.refuse(object, Purpose::DeleteClaim.id(), unseen.reason, true),
+            Ok(Err(reason)) => plan.refuse(object, ID, reason, false),
+            Err(unseen) => plan.refuse(object, ID, unseen.reason, true),
         }
     }
     if selection.names.is_empty() {
@@ -47,7 +50,13 @@ pub fn delete(cx: &Cx, selection: &ClaimSelection) -> Plan {
 fn take(cx: &Cx, plan: &mut Plan, claim: &Claim, named: bool) {
     let object = claim.object();
     let about = ObjectDetails::of_object(cx, &object);
-    plan.take_proposed(cx, Purpose::DeleteClaim, object, about, named);
+    plan.take_proposed(
+        cx,
+        Purpose::DeleteClaim(ClaimDeletionProgress::default()),
+        object,
+        about,
+        named,
+    );
 }
 
 /// Finds a claim that the user names.

@@ -3,11 +3,11 @@
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal, Threshold,
-    Trust, Uid, Volume, format_duration,
+    Action, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal, Text,
+    Threshold, Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
-use crate::remedies::{self, Orphan, Rebinding, Recreation, Reversal};
+use crate::remedies::{self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,9 @@ pub enum Purpose {
     /// `retain`: keep its backend volume.
     Retain,
     /// `delete pvc`: delete a claim that nothing uses.
-    DeleteClaim,
+    DeleteClaim(ClaimDeletionProgress),
+    /// `delete pvc --destroy-data`: reclaim the volume of this claim after the claim is deleted.
+    ReclaimReleased(Box<ClaimKey>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -45,7 +47,7 @@ impl Purpose {
             Self::KeepBackend,
             Self::Condemn,
             Self::Retain,
-            Self::DeleteClaim,
+            Self::DeleteClaim(ClaimDeletionProgress::default()),
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
         ];
@@ -55,11 +57,11 @@ impl Purpose {
     /// Returns its name, which is that of the remedy.
     pub fn id(&self) -> &'static str {
         match self {
-            Self::Reclaim => remedies::RECLAIM.id,
+            Self::Reclaim | Self::ReclaimReleased(_) => remedies::RECLAIM.id,
             Self::KeepBackend => remedies::KEEP_BACKEND.id,
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
-            Self::DeleteClaim => remedies::DELETE_CLAIM.id,
+            Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -87,7 +89,10 @@ impl Purpose {
 
     /// Whether it destroys a backend volume.
     pub const fn destroys(&self) -> bool {
-        matches!(self, Self::Reclaim | Self::Condemn | Self::DestroyOrphan(_))
+        matches!(
+            self,
+            Self::Reclaim | Self::Condemn | Self::DestroyOrphan(_) | Self::ReclaimReleased(_)
+        )
     }
 
     /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume
@@ -107,7 +112,8 @@ impl Purpose {
             | Self::KeepBackend
             | Self::Condemn
             | Self::Retain
-            | Self::DeleteClaim
+            | Self::DeleteClaim(_)
+            | Self::ReclaimReleased(_)
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -154,13 +160,8 @@ impl Purpose {
         let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
-            (Self::DeleteClaim, _) => {
-                [Kind::Pod, Kind::PersistentVolumeClaim, Kind::VolumeSnapshot]
-                    .into_iter()
-                    .chain(Kind::WORKLOADS)
-                    .map(within)
-                    .collect()
-            }
+            (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
+            (Self::ReclaimReleased(claim), _) => users(Some(&claim.namespace)),
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
                     within(Kind::Pod),
@@ -172,6 +173,14 @@ impl Purpose {
                 vec![Reach::all(Kind::VolumeAttachment)]
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// Returns the purpose of the rest of a change of which these steps were carried out.
+    pub fn after(&self, done: &[Action]) -> Self {
+        match self {
+            Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
+            _ => self.clone(),
         }
     }
 
@@ -192,7 +201,7 @@ impl Purpose {
             Self::FixFinalizers(request) if object.key.kind != Kind::PersistentVolume => {
                 return fix_finalizers(cx, object, request);
             }
-            Self::DeleteClaim => return delete_claim(cx, object),
+            Self::DeleteClaim(progress) => return delete_claim(cx, object, *progress),
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -209,7 +218,8 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim => Ok(Err(refusal("it is no claim"))),
+            Self::DeleteClaim(_) => Ok(Err(refusal("it is no claim"))),
+            Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
             Self::Recreate(it) => remedies::recreate::propose(cx, it),
@@ -219,12 +229,24 @@ impl Purpose {
     }
 }
 
+/// Returns what can use claims of a namespace, or is copied from them.
+fn users(namespace: Option<&Text>) -> Vec<Reach> {
+    let within = |kind| Reach { kind, namespace: namespace.cloned() };
+    let copies = [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot];
+    // Pods last: they begin to use a claim without anybody's doing.
+    copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
+}
+
 /// Proposes or refuses the deletion of a claim.
-fn delete_claim(cx: &Cx, object: &ObjectRef) -> Seen<Result<Proposal, Refusal>> {
+fn delete_claim(
+    cx: &Cx,
+    object: &ObjectRef,
+    progress: ClaimDeletionProgress,
+) -> Seen<Result<Proposal, Refusal>> {
     let Some(namespace) = &object.key.namespace else { return Ok(Err(missing())) };
     let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
     match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
-        Ok(claim) => (remedies::DELETE_CLAIM.propose)(cx, claim),
+        Ok(claim) => remedies::delete_claim(cx, claim, progress),
         Err(refusal) => Ok(Err(refusal)),
     }
 }

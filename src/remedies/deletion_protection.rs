@@ -25,6 +25,16 @@ pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -
     }
 }
 
+/// Adds the notice of [`with_delete`] to a plan that sets the policy to Retain first: then
+/// csi-provisioner removes the finalizer that the volume has now.
+pub(super) fn with_delete_later(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) {
+    let mut released = volume.clone();
+    let finalizers = released.metadata.finalizers.iter();
+    released.metadata.finalizers =
+        finalizers.filter(|it| &***it != EXTERNAL_PROVISIONER).cloned().collect();
+    with_delete(cx, &released, notices);
+}
+
 /// Returns what a patch to another policy than Delete does about the finalizer: one that this tool
 /// has added is removed. On a Terminating volume it stays, and a notice names who removes it.
 pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {

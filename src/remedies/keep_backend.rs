@@ -1,7 +1,7 @@
 //! Deletes the object of a Released volume and keeps the backend volume: P-DELETE while the policy
 //! is Retain. Afterwards only the record of this tool references the backend volume.
 
-use super::{Remedy, checks, released};
+use super::{Remedy, checks, released, released::ReleaseDemand};
 use crate::cluster::{Cx, Seen};
 use crate::drivers::ObjectDropped;
 use crate::facts;
@@ -76,7 +76,7 @@ fn check(
         None => {}
     }
     checks::all!(
-        released::is_left_over(cx, volume, relies_on)?,
+        released::is_left_over(cx, volume, ReleaseDemand::Aged, relies_on)?,
         released::is_detached(cx, volume)?,
         checks::on_no_node(cx, volume)?,
         released::hosts_answer(cx, volume)?,

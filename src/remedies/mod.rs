@@ -30,7 +30,9 @@ use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
 pub(crate) use condemn::REMEDY as CONDEMN;
-pub(crate) use delete_claim::REMEDY as DELETE_CLAIM;
+pub(crate) use delete_claim::{
+    ClaimDeletionProgress, REMEDY as DELETE_CLAIM, propose as delete_claim,
+};
 pub(crate) use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,
@@ -39,8 +41,8 @@ pub(crate) use keep_backend::REMEDY as KEEP_BACKEND;
 pub(crate) use manifest::Manifest;
 pub(crate) use placeholder::Orphan;
 pub(crate) use rebind::{FormerClaim, REMEDY as REBIND, Rebinding};
-pub(crate) use reclaim::DELETED_AT_ONCE;
 pub use reclaim::REMEDY as RECLAIM;
+pub(crate) use reclaim::{DELETED_AT_ONCE, propose_released as reclaim_released};
 pub(crate) use recreate::Recreation;
 pub(crate) use retain::REMEDY as RETAIN;
 pub(crate) use revert::Reversal;

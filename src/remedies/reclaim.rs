@@ -1,7 +1,8 @@
 //! Reclaims a Released volume: sets its policy to Delete, so that its reclaiming controller deletes
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
-use super::{Remedy, checks, deletion_protection, exclusive, released, snapshots};
+use super::released::{self, ReleaseDemand};
+use super::{Remedy, checks, deletion_protection, exclusive, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner};
 use crate::model::{
@@ -25,6 +26,18 @@ pub static REMEDY: Remedy = Remedy {
 pub const DELETED_AT_ONCE: &str = "its controller deletes the backend volume immediately";
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    reclaim(cx, volume, ReleaseDemand::Aged)
+}
+
+/// The same for a volume whose claim this tool has just deleted, whatever its age.
+///
+/// # Errors
+/// When an object was not read on which the decision rests.
+pub fn propose_released(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    reclaim(cx, volume, ReleaseDemand::JustReleased)
+}
+
+fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
     let effect = |finalizer, what: &str| Effect {
@@ -42,7 +55,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         }))
     };
     let mut relies_on = Vec::new();
-    let what = match check(cx, volume, &owner, &mut notices, &mut relies_on)? {
+    let what = match check(cx, volume, (&owner, demand), &mut notices, &mut relies_on)? {
         Ok(what) => what,
         Err(reason) => return refuse(reason),
     };
@@ -69,12 +82,12 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
 fn check(
     cx: &Cx,
     volume: &Volume,
-    owner: &Owner,
+    (owner, demand): (&Owner, ReleaseDemand),
     notices: &mut Vec<String>,
     relies_on: &mut checks::ReliedFlags,
 ) -> Seen<Result<String, String>> {
     checks::all!(
-        released::is_left_over(cx, volume, relies_on)?,
+        released::is_left_over(cx, volume, demand, relies_on)?,
         released::backend_can_go(cx, volume)?,
         released::pods_are_gone(cx, volume)?,
         released::nobody_wants_its_claim(cx, volume, notices, relies_on)?,

@@ -6,18 +6,35 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
 use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
 
-/// Refuses unless it is Released with policy Retain, with a trusted age, and no claim references
-/// it.
+/// What is asked of a Released volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReleaseDemand {
+    /// That it was released at a time that can be trusted.
+    Aged,
+    /// Nothing of its age: this tool has just deleted its claim.
+    JustReleased,
+}
+
+/// Refuses unless it is Released with policy Retain, with a trusted age where that is demanded, and
+/// no claim references it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
-pub(super) fn is_left_over(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<Checked> {
+pub(super) fn is_left_over(
+    cx: &Cx,
+    volume: &Volume,
+    demand: ReleaseDemand,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
     checks::all!(
         is_released(volume),
         checks::not_exempt(cx, &volume.metadata),
         backend_state_known(cx, volume, relies_on),
         checks::backend_is_known(volume).map(drop),
-        age_is_trusted(cx, volume, relies_on),
+        match demand {
+            ReleaseDemand::Aged => age_is_trusted(cx, volume, relies_on),
+            ReleaseDemand::JustReleased => Ok(()),
+        },
         claim_is_gone(cx, volume, relies_on)?,
         checks::no_claim_names_it(cx, volume)?,
     );

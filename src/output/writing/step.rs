@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, ClaimVolumeEnd, FinalizerEdit, Guard, ReclaimPolicy};
+use crate::model::{Action, FinalizerEdit, Guard, ReclaimPolicy};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,16 +87,27 @@ pub(super) fn step(action: &Action) -> PlannedStep {
             Vec::new(),
         ),
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
-        Action::DeleteClaim { volume, .. } => {
+        Action::DeleteClaim { released, .. } => {
             let mut tests = vec![
                 "metadata.deletionTimestamp was just read as absent".to_owned(),
                 "no pod of the namespace was just listed that references the claim".to_owned(),
             ];
-            if let ClaimVolumeEnd::Kept(volume) = volume {
+            if let Some(volume) = released {
                 tests.push(format!("the policy of {volume} was just read as Retain"));
             }
             ("delete the claim".to_owned(), tests)
         }
+        Action::ReclaimReleased { volume, claim } => (
+            format!(
+                "once {claim} is deleted, patch the reclaim policy of {volume} from Retain to Delete"
+            ),
+            vec![
+                "everything that gc checks was just checked again".to_owned(),
+                "status.phase is Released".to_owned(),
+                "spec.claimRef.uid is the one just read".to_owned(),
+                policy(&ReclaimPolicy::Retain),
+            ],
+        ),
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
 }

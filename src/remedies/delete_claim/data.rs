@@ -6,13 +6,15 @@ use super::{destruction, unbound};
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, ClaimPhase, Phase, ReclaimPolicy, Volume};
 
-/// Decides what becomes of the data: `Err` refuses the deletion.
+/// Decides what becomes of the data: `Err` refuses the deletion. `retained`: an earlier step has set
+/// the volume to Retain.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
 pub(super) fn decide<'a>(
     cx: &Cx<'a>,
     claim: &Claim,
+    retained: bool,
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Result<DataOutcome<'a>, String>> {
@@ -39,7 +41,7 @@ pub(super) fn decide<'a>(
     let settings = cx.settings();
     match (&volume.reclaim_policy, settings.keep_data, settings.destroy_data) {
         (ReclaimPolicy::Retain, _, false) => Ok(Ok(DataOutcome::Kept(volume))),
-        (ReclaimPolicy::Retain, _, true) => Ok(Err(format!(
+        (ReclaimPolicy::Retain, _, true) if !retained => Ok(Err(format!(
             "{pv} has policy Retain, which keeps the data: delete the claim with --keep-data, then \
              reclaim the volume with `kubectl storage gc {pv} --older-than 1s`",
             pv = volume.object()

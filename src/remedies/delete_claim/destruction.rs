@@ -1,7 +1,7 @@
 //! Whether the driver of a claim's volume may be told to delete it: everything that `gc` checks.
 
 use super::super::checks::{self, ReliedFlags};
-use super::super::{exclusive, reclaim, released, snapshots};
+use super::super::{deletion_protection, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Claim, ReclaimPolicy, Volume};
@@ -20,8 +20,9 @@ pub(super) fn allowed(
 ) -> Seen<Result<String, String>> {
     let pv = volume.object();
     match &volume.reclaim_policy {
-        ReclaimPolicy::Delete => {}
-        ReclaimPolicy::Recycle | ReclaimPolicy::Retain => {
+        // An earlier step has set it to Retain.
+        ReclaimPolicy::Delete | ReclaimPolicy::Retain => {}
+        ReclaimPolicy::Recycle => {
             return Ok(Err(format!(
                 "the policy of {pv} is {}, which deletes no backend volume: keep the data, then \
                  reclaim the volume with `kubectl storage gc {pv}`",
@@ -56,6 +57,7 @@ pub(super) fn allowed(
         reclaim::owner_will_act(cx, volume, &owner, Some(&mut word))?,
         checks::secret_is_there(cx, volume, &owner)?,
     );
+    deletion_protection::with_delete_later(cx, volume, notices);
     reclaim::notice_word(&word, notices);
     for flag in word {
         checks::rely(relies_on, flag);

@@ -13,9 +13,7 @@ mod unbound;
 use super::{Remedy, checks, deletion_protection};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{
-    Action, Claim, ClaimVolumeEnd, Effect, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
-};
+use crate::model::{Action, Claim, Effect, Proposal, ReclaimPolicy, Refusal, Undo, Volume};
 use outcome::DataOutcome;
 
 /// P-DELETE of a claim, after P-POLICY of its volume where its data is kept.
@@ -24,16 +22,35 @@ pub static REMEDY: Remedy<Claim> = Remedy {
     needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshot, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, HorizontalPodAutoscaler, PartialObjectMetadata],
     writes: &[("patch", "persistentvolumes"), ("delete", "persistentvolumeclaims")],
     command: |_, claim| Some(format!("delete pvc/{} -n {}", claim.metadata.name, claim.namespace)),
-    propose,
+    propose: |cx, claim| propose(cx, claim, ClaimDeletionProgress::default()),
 };
 
-/// Proposes or refuses the deletion of a claim.
+/// How far the deletion of a claim is: what its earlier steps did is not refused as if another
+/// client had done it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClaimDeletionProgress {
+    /// Its volume was set to Retain.
+    pub retained: bool,
+}
+
+impl ClaimDeletionProgress {
+    /// Returns the progress after these steps.
+    pub fn after(done: &[Action]) -> Self {
+        Self { retained: done.iter().any(|it| matches!(it, Action::SetReclaimPolicy { .. })) }
+    }
+}
+
+/// Proposes or refuses the deletion of a claim, or the rest of it.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
-pub fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
+pub fn propose(
+    cx: &Cx,
+    claim: &Claim,
+    progress: ClaimDeletionProgress,
+) -> Seen<Result<Proposal, Refusal>> {
     let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
-    let decided = decide(cx, claim, &mut notices, &mut relies_on);
+    let decided = decide(cx, claim, progress, &mut notices, &mut relies_on);
     Ok(match decided.map_err(obstacles::with_consequence)? {
         Ok(outcome) => Ok(proposal(cx, claim, &outcome, notices, relies_on)),
         Err(reason) => Err(Refusal { reason, effect: effect(claim, None) }),
@@ -44,6 +61,7 @@ pub fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
 fn decide<'a>(
     cx: &Cx<'a>,
     claim: &Claim,
+    progress: ClaimDeletionProgress,
     notices: &mut Vec<String>,
     relies_on: &mut checks::ReliedFlags,
 ) -> Seen<Result<DataOutcome<'a>, String>> {
@@ -54,7 +72,7 @@ fn decide<'a>(
         obstacles::not_owned(cx, claim)?,
         obstacles::no_finalizer_blocks(cx, claim)?,
     );
-    let outcome = match data::decide(cx, claim, notices, relies_on)? {
+    let outcome = match data::decide(cx, claim, progress.retained, notices, relies_on)? {
         Ok(outcome) => outcome,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -71,22 +89,21 @@ fn proposal(
     relies_on: checks::ReliedFlags,
 ) -> Proposal {
     let mut steps = Vec::new();
-    let (volume, undo) = match outcome {
-        DataOutcome::NoVolume => {
-            (ClaimVolumeEnd::None, Undo::Never("a deleted claim cannot be restored"))
-        }
-        DataOutcome::Kept(volume) => {
-            if volume.reclaim_policy != ReclaimPolicy::Retain {
-                steps.push(retain(cx, volume, &mut notices));
-            }
-            (ClaimVolumeEnd::Kept(volume.object()), Undo::Rebind)
-        }
+    let volume = outcome.volume();
+    if let Some(volume) = volume.filter(|it| it.reclaim_policy != ReclaimPolicy::Retain) {
+        steps.push(retain(cx, volume, &mut notices));
+    }
+    let (claim_object, released) = (claim.object(), volume.map(Volume::object));
+    steps.push(Action::DeleteClaim { claim: claim_object.clone(), released });
+    let undo = match outcome {
+        DataOutcome::NoVolume => Undo::Never("a deleted claim cannot be restored"),
+        DataOutcome::Kept(_) => Undo::Rebind,
         DataOutcome::Destroyed { volume, .. } => {
-            let never = Undo::Never("the backend volume is deleted with its data");
-            (ClaimVolumeEnd::Destroyed(volume.object()), never)
+            let volume = volume.object();
+            steps.push(Action::ReclaimReleased { volume, claim: claim_object });
+            Undo::Never("the backend volume is deleted with its data")
         }
     };
-    steps.push(Action::DeleteClaim { claim: claim.object(), volume });
     Proposal {
         steps,
         effect: effect(claim, Some(outcome)),
@@ -131,7 +148,11 @@ fn effect(claim: &Claim, outcome: Option<&DataOutcome>) -> Effect {
             (format!("{what} with its data"), risk)
         }
         Some(DataOutcome::Destroyed { volume, what }) => (
-            format!("deletes the claim; then {what}, and {} is deleted", volume.object()),
+            format!(
+                "deletes the claim; then {what} and {pv}, which has policy Retain until no use of the \
+                 claim is found after its deletion",
+                pv = volume.object()
+            ),
             checks::DATA_LOSS,
         ),
     };

@@ -55,7 +55,7 @@ pub(super) fn not_used(
     let Unsafe { mut reasons, unseen } = claim_uses::of(cx, claim);
     if cx.settings().delete_leftovers {
         let count = reasons.len();
-        reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(it).is_err()));
+        reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(cx, it).is_err()));
         if reasons.len() < count {
             checks::rely(relies_on, LEFTOVERS);
         }
@@ -81,7 +81,8 @@ fn leftover_of<'a, 'b>(reason: &'b UnsafeReason<'a>) -> Option<&'b SetTemplate<'
 }
 
 /// Refuses while the set is being scaled or deleted: what its range is, its controller has not seen.
-fn settled(it: &SetTemplate) -> Checked {
+/// A set at replicas 0 is paused, and all its data is out of range (T22): it may only be kept.
+fn settled(cx: &Cx, it: &SetTemplate) -> Checked {
     let set = it.set;
     if set.metadata.deleting.is_some() {
         return Err("the set is Terminating".to_owned());
@@ -89,13 +90,20 @@ fn settled(it: &SetTemplate) -> Checked {
     if set.observed_generation < set.generation || set.pods > set.replicas.unwrap_or(1) {
         return Err("wait until the StatefulSet controller has scaled the set".to_owned());
     }
+    if set.replicas == Some(0) && cx.settings().destroy_data {
+        return Err(
+            "a set at replicas 0 is paused: scale it up or delete it first, or keep the data \
+                    with --keep-data"
+                .to_owned(),
+        );
+    }
     Ok(())
 }
 
 /// What ends a use, or which flag allows it.
 fn ended_by(cx: &Cx, reason: &UnsafeReason) -> String {
     let Some(leftover) = leftover_of(reason) else { return reason.ended_by() };
-    match settled(leftover) {
+    match settled(cx, leftover) {
         Err(reason) => reason,
         Ok(()) if cx.settings().delete_leftovers => reason.ended_by(),
         Ok(()) => format!(

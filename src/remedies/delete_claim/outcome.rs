@@ -19,6 +19,16 @@ pub(super) enum DataOutcome<'a> {
     },
 }
 
+impl<'a> DataOutcome<'a> {
+    /// The volume that is bound to the claim.
+    pub(super) const fn volume(&self) -> Option<&'a Volume> {
+        match self {
+            Self::NoVolume => None,
+            Self::Kept(volume) | Self::Destroyed { volume, .. } => Some(volume),
+        }
+    }
+}
+
 /// Refuses where another volume is bound to the claim by its uid: with the claim it would be released,
 /// and its policy applied (`pv_controller.go`, `syncVolume`).
 pub(super) fn no_other_volume(cx: &Cx, claim: &Claim) -> Seen<checks::Checked> {

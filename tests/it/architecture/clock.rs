@@ -12,8 +12,9 @@ const DATE: [(&str, &str); 3] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 12] = [
+const STOPWATCH: [(&str, &str); 13] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
+    ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/verify/bound.rs", "how long to wait until a volume and a claim are bound"),
     ("src/apply/verify/claim.rs", "how long to wait for the volume of a deleted claim"),
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),

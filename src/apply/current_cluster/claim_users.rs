@@ -1,0 +1,47 @@
+//! The pods that use a claim now, and the volumes that are bound to it.
+
+use super::CurrentCluster;
+use crate::cluster::{Reach, Seen};
+use crate::facts;
+use crate::model::{ClaimKey, Kind, MountedClaim, ObjectRef, PodUse, ReclaimPolicy, Volume};
+use crate::sources::live::list_again;
+
+impl CurrentCluster {
+    /// Lists the pods of the namespace of a claim now and returns those that use it, or why they are
+    /// unknown. A pod that waits for an ephemeral volume of its name is none of them.
+    pub(in crate::apply) async fn users_of(
+        &self,
+        claim: &ObjectRef,
+    ) -> Result<Vec<String>, String> {
+        let Some(namespace) = &claim.key.namespace else { return Ok(Vec::new()) };
+        let reach = Reach { kind: Kind::Pod, namespace: Some(namespace.clone()) };
+        let again = list_again(&self.reader, &reach).await.map_err(|error| error.to_string())?;
+        let state = &mut *self.state.borrow_mut();
+        again.take_in(&mut state.intake).map_err(|error| error.to_string())?;
+        let cx = state.cx(&self.settings);
+        let key = ClaimKey { namespace: namespace.clone(), name: claim.key.name.clone() };
+        let pods: Seen<Vec<&PodUse>> = match cx.claim(&key) {
+            Ok(Some(claim)) => facts::pod_users(&cx, claim)
+                .map(|users| users.into_iter().map(|it| it.pod).collect()),
+            Ok(None) | Err(_) => cx.pods_of(&key).map(|mut pods| {
+                let names_it = |it: &MountedClaim| it.claim == key.name && !it.ephemeral;
+                pods.retain(|pod| pod.claims.iter().any(names_it));
+                pods
+            }),
+        };
+        let pods = pods.map_err(|unseen| unseen.reason)?;
+        Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())
+    }
+
+    /// Returns the names of the volumes that are bound to a claim by its uid, with another policy than
+    /// Retain.
+    pub(in crate::apply) fn volumes_bound_to(&self, claim: &ObjectRef) -> Vec<String> {
+        let state = self.state.borrow();
+        let volumes = state.intake.cluster.volumes().map(|(_, volume)| volume);
+        let is_bound = |it: &&Volume| {
+            it.claim_ref.as_ref().is_some_and(|it| it.uid.is_some() && it.uid == claim.uid)
+                && it.reclaim_policy != ReclaimPolicy::Retain
+        };
+        volumes.filter(is_bound).map(|it| it.object().to_string()).collect()
+    }
+}
