@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
-    client::{self, AccessReview, Reader, ResourceAttributes},
+    client::{self, AccessReview, Reader, ResourceAttributes, Served},
     journal::kept_backend::CONFIG_MAP,
-    model::Kind,
+    model::{CUSTOM_KINDS, Kind},
     output::list,
     remedies::{self, RemedyDeclaration},
 };
@@ -214,6 +214,15 @@ fn rights(command: RoleFor) -> Vec<Right> {
     for (verb, kind) in command.writes() {
         add(verb, kind);
     }
+    // Whether they are installed or not: such a right does no harm.
+    if matches!(command, RoleFor::Delete | RoleFor::Apply) {
+        rights.extend(CUSTOM_KINDS.iter().map(|kind| Right {
+            verb: "list",
+            group: kind.group,
+            resource: kind.plural,
+            name: None,
+        }));
+    }
     if command != RoleFor::Audit {
         rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
     }
@@ -310,7 +319,17 @@ async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Fa
                 Failure::error(error).hint(hint)
             })?;
     let reader = Reader::new(&connected);
-    let asked = rights(command).into_iter().map(|right| {
+    let served = client::discover(&reader).await.map_err(|error| {
+        let hint = error.hint();
+        Failure::error(error).hint(hint)
+    })?;
+    let matters = |right: &Right| {
+        let custom =
+            CUSTOM_KINDS.iter().any(|it| it.group == right.group && it.plural == right.resource);
+        // What is not installed is never listed.
+        !custom || served.served(right.group, right.resource) != Served::Not
+    };
+    let asked = rights(command).into_iter().filter(matters).map(|right| {
         let reader = reader.clone();
         async move {
             let attributes = ResourceAttributes {

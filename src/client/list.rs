@@ -33,6 +33,8 @@ pub struct ListRequest {
     pub page: Option<u32>,
     /// The field selector.
     pub field_selector: Option<String>,
+    /// Whether the items can only be decoded from JSON.
+    pub json: bool,
 }
 
 /// What is handed over while a list is read.
@@ -141,7 +143,7 @@ pub async fn list<T>(
     sink: &mut dyn ListSink<T>,
 ) -> Result<Listed, ReadError> {
     let mut page = request.page;
-    let mut accept = Accept::Either;
+    let mut accept = if request.json { Accept::Json } else { Accept::Either };
     let mut restarts = 0;
     loop {
         let mut attempt =

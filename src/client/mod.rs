@@ -46,7 +46,9 @@ pub use reader::Reader;
 pub(crate) use access_review::{AccessReview, ResourceAttributes, is_allowed};
 pub(crate) use api_path::object_path;
 pub(crate) use decoding::Decoding;
-pub(crate) use discovery::{Served, ServedKinds, ServerVersion, cluster_uid, discover, version};
+pub(crate) use discovery::{
+    Served, ServedKinds, ServedVersion, ServerVersion, cluster_uid, discover, version,
+};
 pub(crate) use error_status::refusal;
 pub(crate) use list::{FALLBACK_PAGE, ListEvent, ListSink, list};
 pub(crate) use open_response::date;

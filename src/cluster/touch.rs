@@ -34,7 +34,9 @@ impl Cluster {
                 dirty.subjects.extend(ids.map(Subject::Volume));
             }
             // Its entries are rows of their own.
-            Question::KeptBackends { .. } => {}
+            Question::KeptBackends { .. }
+            // No rule asks: what is deleted is judged anew with each answer.
+            | Question::CustomUsers { .. } => {}
             // The account does not show its driver: facts decide which pods and workloads belong to
             // a driver. Such answers are few.
             Question::MayPatchVolumes { .. } => {

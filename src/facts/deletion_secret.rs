@@ -43,7 +43,7 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         name: Text::clone(&secret.name),
     };
     Ok(match cx.answer(question)? {
-        Answer::Yes | Answer::Is(_) => SecretState::Present((**secret).clone()),
+        Answer::Yes | Answer::Is(_) | Answer::Users(_) => SecretState::Present((**secret).clone()),
         Answer::No => SecretState::Missing((**secret).clone()),
         Answer::Forbidden => SecretState::Forbidden((**secret).clone()),
         Answer::Unanswered(reason) => {

@@ -14,6 +14,7 @@ mod lost_claim;
 mod driver_names;
 mod node;
 mod obstacle;
+mod other_users;
 mod owned;
 mod owner;
 mod pending_claim;
@@ -69,6 +70,7 @@ pub(crate) use in_use::{
 pub(crate) use lost_claim::{LostCause, lost_cause};
 pub(crate) use node::{names_hosts, node_gone, node_problem, unready_host, unusable_host};
 pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
+pub(crate) use other_users::{NO_OTHER_USERS, OtherUser, OtherUsers, operator_mark, other_users};
 pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
 pub(crate) use owner::{
     Owner, describe_owner, in_tree_deletes, known_deletable, owner, unmigrated,

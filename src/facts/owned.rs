@@ -55,7 +55,7 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
             Some(_) => Ok(Ownership::Dangling),
             None => Err(unseen("the reference has no uid")),
         },
-        Answer::Yes => Err(unseen("its uid is not known")),
+        Answer::Yes | Answer::Users(_) => Err(unseen("its uid is not known")),
         Answer::Unanswered(reason) => Err(unseen(&reason)),
         Answer::Forbidden => Err(unseen("asking is forbidden")),
     }

@@ -12,6 +12,8 @@ mod backend;
 mod claim;
 mod class;
 mod controller;
+mod custom_kind;
+mod custom_user;
 mod driver;
 mod event;
 mod fact;
@@ -49,6 +51,11 @@ pub use claim::{Claim, ClaimCondition, ClaimPhase, DataSource};
 pub use class::{AttributesClass, StorageClass};
 pub use controller::{ControllerRole, Sighting};
 pub(crate) use controller::{ControllerState, Liveness, Probe, image_name};
+pub(crate) use custom_kind::{
+    CUSTOM_KINDS, CustomKind, Finish, MarkMeaning, Naming, OPERATOR_MARKS, OperatorMark,
+};
+pub use custom_user::CustomUsers;
+pub(crate) use custom_user::{CustomUser, NamedBy, NamedClaim, UnlistedKind, is_placeholder};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;

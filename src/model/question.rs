@@ -1,6 +1,8 @@
 //! Questions about single objects that come up while judging, and their answers.
 
-use super::{Kind, ObjectKey, Text, Uid};
+use std::sync::Arc;
+
+use super::{CustomUsers, Kind, ObjectKey, Text, Uid};
 
 /// A question about a single object, asked after the lists were read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +18,9 @@ pub enum Question {
     MayPatchVolumes { namespace: Text, service_account: Text },
     /// Does a record of kept backend volumes exist? Its entries are returned as rows.
     KeptBackends { namespace: Text },
+    /// Which custom resources of this namespace use claims? Asked only about claims that are to be
+    /// deleted: each kind that is served is listed.
+    CustomUsers { namespace: Text },
 }
 
 /// The owner in an owner reference.
@@ -36,7 +41,9 @@ impl Question {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Exists(key) => key.kind,
-            Self::OwnerExists(_) | Self::KeptBackends { .. } => Kind::PartialObjectMetadata,
+            Self::OwnerExists(_) | Self::KeptBackends { .. } | Self::CustomUsers { .. } => {
+                Kind::PartialObjectMetadata
+            }
             Self::SecretExists { .. } => Kind::Secret,
             Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
         }
@@ -49,7 +56,8 @@ impl Question {
             Self::OwnerExists(key) => Some(&key.namespace),
             Self::SecretExists { namespace, .. }
             | Self::MayPatchVolumes { namespace, .. }
-            | Self::KeptBackends { namespace } => Some(namespace),
+            | Self::KeptBackends { namespace }
+            | Self::CustomUsers { namespace } => Some(namespace),
         }
     }
 }
@@ -60,6 +68,8 @@ pub enum Answer {
     Yes,
     /// It exists, and this is its uid.
     Is(Uid),
+    /// These custom resources use claims.
+    Users(Arc<CustomUsers>),
     No,
     /// No answer was received, for this reason.
     Unanswered(Box<str>),

@@ -47,6 +47,9 @@ pub struct Settings {
     pub keep_data: bool,
     /// Deleting a claim that the user names although its set retains it out of range.
     pub delete_leftovers: bool,
+    /// The user asserts that nothing uses a claim but what was looked at: no custom resource that
+    /// could not be listed, and no software whose mark it has.
+    pub no_other_users: bool,
     /// The one third-party finalizer that is to be removed.
     pub remove_finalizer: Option<Text>,
     /// What the user asserted about the Secret for `DeleteVolume`.

@@ -11,6 +11,7 @@
 //!   maps; environment variables.
 //! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
 //!   kinds share.
+//! - `custom_object`: a custom resource of any kind, of which only the claims are kept that it names.
 //! - One file for each kind or two.
 
 mod any;
@@ -19,6 +20,7 @@ mod backend;
 mod claim;
 mod class;
 mod csi_source;
+mod custom_object;
 mod driver;
 mod entries;
 mod environment;
@@ -53,6 +55,7 @@ pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of, keeps_managed_fi
 pub(crate) use attachment::VolumeAttachment;
 pub(crate) use claim::PersistentVolumeClaim;
 pub(crate) use class::{StorageClass, VolumeAttributesClass};
+pub(crate) use custom_object::CustomObject;
 pub(crate) use driver::{CsiDriver, CsiNode};
 pub(crate) use event::Event;
 pub(crate) use lease::Lease;

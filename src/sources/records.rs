@@ -1,7 +1,10 @@
 //! Records in our own dumps that are no Kubernetes objects: answers, coverage, the time of the dump.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::custom_users_line::SavedCustomUsers;
 use crate::cluster::{Cluster, Coverage, Gap, Reach};
 use crate::model::{
     Answer, ControllerRole, Interner, Kind, ObjectKey, OwnerKey, Question, Row, Server, Sighting,
@@ -118,6 +121,8 @@ pub struct SavedAnswer {
     uid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    users: Option<SavedCustomUsers>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -146,6 +151,9 @@ enum SavedQuestion {
         service_account: String,
     },
     KeptBackends {
+        namespace: String,
+    },
+    CustomUsers {
         namespace: String,
     },
 }
@@ -178,21 +186,29 @@ impl SavedAnswer {
             Question::KeptBackends { namespace } => {
                 SavedQuestion::KeptBackends { namespace: namespace.to_string() }
             }
+            Question::CustomUsers { namespace } => {
+                SavedQuestion::CustomUsers { namespace: namespace.to_string() }
+            }
+        };
+        let users = match answer {
+            Answer::Users(users) => Some(SavedCustomUsers::new(users)),
+            _ => None,
         };
         let (answer, uid, reason) = match answer {
             Answer::Yes => ("yes", None, None),
             Answer::Is(uid) => ("yes", Some(uid.to_string()), None),
+            Answer::Users(_) => ("users", None, None),
             Answer::No => ("no", None, None),
             Answer::Forbidden => ("forbidden", None, None),
             Answer::Unanswered(reason) => ("unanswered", None, Some(reason.clone())),
         };
-        Self { question, answer: answer.to_owned(), uid, reason }
+        Self { question, answer: answer.to_owned(), uid, reason, users }
     }
 
     /// Takes it out of its saved form.
     ///
     /// # Errors
-    /// When the answer is none of the four.
+    /// When the answer is none of these.
     pub fn into_row(self, interner: &mut Interner) -> Result<Row, String> {
         let question = match self.question {
             SavedQuestion::Exists { resource, namespace, name } => Question::Exists(ObjectKey {
@@ -222,16 +238,22 @@ impl SavedAnswer {
             SavedQuestion::KeptBackends { namespace } => {
                 Question::KeptBackends { namespace: interner.text(&namespace) }
             }
+            SavedQuestion::CustomUsers { namespace } => {
+                Question::CustomUsers { namespace: interner.text(&namespace) }
+            }
         };
         let answer = match self.answer.as_str() {
             "yes" => match self.uid.as_deref().and_then(Uid::parse) {
                 Some(uid) => Answer::Is(uid),
                 None => Answer::Yes,
             },
+            "users" => Answer::Users(Arc::new(self.users.unwrap_or_default().into_users()?)),
             "no" => Answer::No,
             "forbidden" => Answer::Forbidden,
             "unanswered" => Answer::Unanswered(self.reason.unwrap_or_default()),
-            other => return Err(format!("{other:?} is not yes, no, forbidden or unanswered")),
+            other => {
+                return Err(format!("{other:?} is not yes, no, users, forbidden or unanswered"));
+            }
         };
         Ok(Row::Answer(question, answer))
     }

@@ -40,6 +40,9 @@ pub struct DeleteArgs {
     /// Also delete a named claim that its StatefulSet retains beyond its replicas
     #[arg(long, conflicts_with_all = ["selector", "all"])]
     delete_leftovers: bool,
+    /// Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have
+    #[arg(long)]
+    no_other_users: bool,
     /// Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER")]
     provisioner_alive: Vec<String>,
@@ -140,6 +143,7 @@ impl DeleteArgs {
         settings.keep_data = self.keep_data;
         settings.destroy_data = self.destroy_data;
         settings.delete_leftovers = self.delete_leftovers;
+        settings.no_other_users = self.no_other_users;
         settings.alive_provisioners =
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         self.storage.take_into(&mut settings);

@@ -3,7 +3,7 @@
 use super::{ClaimDataEffect, PodUsage, PodUser, data_effect, pod_users};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
-    Ownership, PVC_PROTECTION, controller_of, ownership,
+    OtherUser, Ownership, PVC_PROTECTION, controller_of, ownership,
     retention::{Ordinals, TemplateClaim, membership},
 };
 use crate::model::{
@@ -29,6 +29,9 @@ pub enum UnsafeReason<'a> {
     Snapshot(&'a VolumeSnapshot),
     /// Its volume is attached to a node.
     Attached(&'a Attachment),
+    /// A custom resource uses it, with or without a pod ([`other_users`](crate::facts::other_users)
+    /// asks for them).
+    Other(OtherUser),
     /// It is controlled by an object that exists, and that uses it or would recreate it.
     Owned(OwnerReference),
     /// Its protection finalizer is missing: a deletion would be immediate, also under a running
@@ -116,7 +119,7 @@ impl UnsafeReason<'_> {
             Self::Snapshot(snapshot) => Some(snapshot.object()),
             Self::Attached(attachment) => Some(attachment.object()),
             Self::DataLost(volume) => Some(volume.object()),
-            Self::Owned(_) | Self::Unprotected | Self::Changing(_) => None,
+            Self::Other(_) | Self::Owned(_) | Self::Unprotected | Self::Changing(_) => None,
         }
     }
 
@@ -153,6 +156,7 @@ impl UnsafeReason<'_> {
             Self::Attached(attachment) => {
                 format!("its volume is attached to node {}", attachment.node)
             }
+            Self::Other(user) => user.words(),
             Self::Owned(owner) => format!("{} {} controls it", owner.kind, owner.name),
             Self::Unprotected => {
                 format!("finalizer {PVC_PROTECTION} is missing: it would be deleted at once")
@@ -202,6 +206,7 @@ impl UnsafeReason<'_> {
                     .to_owned()
             }
             Self::Attached(attachment) => format!("wait until {} is deleted", attachment.object()),
+            Self::Other(user) => user.ended_by().to_owned(),
             Self::Owned(owner) => format!("delete {} {}", owner.kind, owner.name),
             Self::Unprotected => "let kube-controller-manager add the finalizer, or add it with \
                  `kubectl storage fix-finalizers`"

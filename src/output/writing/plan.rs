@@ -94,6 +94,9 @@ pub struct SavedSettings {
     /// `--delete-leftovers`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delete_leftovers: bool,
+    /// `--no-other-users`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_other_users: bool,
     /// `--remove-finalizer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove_finalizer: Option<String>,
@@ -271,6 +274,7 @@ fn settings(settings: &Settings) -> SavedSettings {
         reclaim: settings.reclaim,
         keep_data: settings.keep_data,
         delete_leftovers: settings.delete_leftovers,
+        no_other_users: settings.no_other_users,
         remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
         secret: match &settings.secret {
             SecretAssertion::Unsaid => None,

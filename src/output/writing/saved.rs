@@ -74,6 +74,7 @@ impl SavedSettings {
             reclaim: self.reclaim,
             keep_data: self.keep_data,
             delete_leftovers: self.delete_leftovers,
+            no_other_users: self.no_other_users,
             remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
             secret: self.secret()?,
             recording: Recording {

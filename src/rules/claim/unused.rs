@@ -21,6 +21,8 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Claim(judge)],
 };
 
+const UNCHECKED: &str = "custom resources and users outside the cluster were not checked";
+
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if claim.phase != ClaimPhase::Bound || claim.metadata.deleting.is_some() {
         return Ok(None);
@@ -42,6 +44,11 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     if facts::is_doomed(cx, claim) == Ok(true) {
         return Ok(None); // on its way out
+    }
+    let mark = facts::operator_mark(&claim.metadata);
+    // Pods are made with it when they are wanted, and claims without pods are the rule.
+    if mark.is_some_and(|it| it.makes_pods_on_demand()) {
+        return Ok(None);
     }
     let fate = facts::data_effect(cx, claim);
     if fate == ClaimDataEffect::NoVolume {
@@ -72,7 +79,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows_of(&object, "references it", "finished: it starts no more pods")
             .relates([object]);
     }
-    Ok(Some(finding.report_only(
-        "find out who needs it; custom resources and users outside the cluster were not checked",
-    )))
+    let Some(mark) = mark else {
+        return Ok(Some(finding.report_only(format!("find out who needs it; {UNCHECKED}"))));
+    };
+    let operator = mark.mark.operator;
+    let finding = finding.shows("metadata.labels", mark.label()).shows("made by", operator);
+    let reason = format!(
+        "label {} is a mark of {operator}: find out whether it still needs the claim; {UNCHECKED}",
+        mark.label()
+    );
+    Ok(Some(finding.report_only(reason)))
 }

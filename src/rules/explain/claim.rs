@@ -217,6 +217,15 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     for unseen in found.unseen {
         draft.unseen(unseen);
     }
+    if let Some(mark) = facts::operator_mark(&claim.metadata) {
+        let (label, operator) = (mark.label(), mark.mark.operator);
+        draft.note(match mark.makes_pods_on_demand() {
+            true => format!(
+                "label {label} is a mark of {operator}, which makes pods with the claim when they are wanted"
+            ),
+            false => format!("label {label} is a mark of {operator}, which may still need the claim"),
+        });
+    }
     if let Some(unused) = claim.condition("Unused") {
         let since = unused.since.as_ref().map_or_else(|| "<unknown>".to_owned(), format_time);
         draft.note(format!(

@@ -2,8 +2,10 @@
 //!
 //! - here: what the API server is asked for each kind of question, and how the answers reach an
 //!   [`Intake`].
+//! - `custom_users`: the custom resources of a namespace that use claims.
 //! - `kept_record`: the record of kept backend volumes.
 
+mod custom_users;
 mod kept_record;
 
 use std::sync::Arc;
@@ -110,6 +112,11 @@ impl QuestionAsker {
             Question::KeptBackends { namespace } => {
                 kept_record::read_record(&self.reader, namespace).await
             }
+            Question::CustomUsers { namespace } => match self.served().await {
+                Ok(served) => custom_users::list_users(&self.reader, served, namespace).await,
+                Err(reason) => unanswered(&format!("no kind could be discovered: {reason}")),
+            }
+            .into(),
             Question::SecretExists { namespace, name } => self.secret(namespace, name).await.into(),
             Question::MayPatchVolumes { namespace, service_account } => {
                 self.may_patch_volumes(namespace, service_account).await.into()

@@ -3,7 +3,7 @@
 use crate::client::ReadError;
 
 /// Returns why not everything was read.
-pub(super) fn gap_reason(error: &ReadError) -> String {
+pub(in crate::sources) fn gap_reason(error: &ReadError) -> String {
     match error {
         ReadError::Api { code: 403, message, .. } => format!("forbidden: {}", denial(message)),
         _ => error.to_string(),

@@ -13,7 +13,7 @@
 //! - `gap_reason`: why something was not read, for the report.
 
 mod fresh_list;
-mod gap_reason;
+pub(super) mod gap_reason;
 mod kind_lister;
 mod message;
 mod reach_requests;

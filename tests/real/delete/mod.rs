@@ -1,6 +1,7 @@
 //! `delete pvc` against real controllers: what it refuses, what it sends, and what becomes of the data.
 
 mod data;
+mod others;
 mod used;
 
 use crate::support::{Admin, Mark, Scenario};

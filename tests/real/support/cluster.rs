@@ -101,7 +101,7 @@ impl Cluster {
     }
 
     /// Says that many scenarios use it: each cleans up behind itself.
-    pub(super) fn of_many(mut self) -> Self {
+    pub(crate) fn of_many(mut self) -> Self {
         self.shared = true;
         self
     }

@@ -1,0 +1,328 @@
+//! The kinds of custom resources that use claims, and the marks by which their operators know
+//! claims (semantics#other-users-of-a-claim).
+
+/// A kind of custom resource that uses claims, or from which pods are made that do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CustomKind {
+    /// Its API group.
+    pub group: &'static str,
+    /// `kind`.
+    pub kind: &'static str,
+    /// The resource, in the plural.
+    pub plural: &'static str,
+    /// How its objects use a claim, besides the fields that are the same in every kind.
+    pub naming: Naming,
+    /// Whether claims in its status count: they do where the status is also a request.
+    pub status_counts: bool,
+    /// When an object of it starts no more pods.
+    pub finish: Finish,
+    /// What ends the use of a claim by an object of it.
+    pub ending: &'static str,
+}
+
+/// How the objects of a kind use a claim, besides naming it in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Naming {
+    /// Not at all.
+    Fields,
+    /// The claim has the name of the object.
+    OwnName,
+    /// Its claim templates are those of a set: the claim is called after template, object and
+    /// ordinal.
+    SetTemplates,
+    /// It names no claims: its operator knows them by a label ([`OPERATOR_MARKS`]).
+    Labels,
+}
+
+/// When an object starts no more pods, whatever else is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// Never, as long as it exists.
+    Never,
+    /// Once its status has a time of completion.
+    Completed,
+    /// Once its phase is one of these.
+    Phases(&'static [&'static str]),
+}
+
+const TEMPLATE: &str = "remove the claim from its template, or delete it";
+const VOLUME: &str = "remove the volume from it, or delete it";
+const DELETE: &str = "delete it";
+const RUN: &str = "wait until it has finished, or delete it";
+const REPLICATION: &str = "end the replication: delete it";
+
+const fn kind(group: &'static str, kind: &'static str, plural: &'static str) -> CustomKind {
+    CustomKind {
+        group,
+        kind,
+        plural,
+        naming: Naming::Fields,
+        status_counts: false,
+        finish: Finish::Never,
+        ending: TEMPLATE,
+    }
+}
+
+impl CustomKind {
+    const fn named_by(mut self, naming: Naming) -> Self {
+        self.naming = naming;
+        self
+    }
+
+    const fn with_status(mut self) -> Self {
+        self.status_counts = true;
+        self
+    }
+
+    const fn finished(mut self, finish: Finish) -> Self {
+        self.finish = finish;
+        self
+    }
+
+    const fn ended_by(mut self, ending: &'static str) -> Self {
+        self.ending = ending;
+        self
+    }
+
+    /// An operator's object, whose claims have a label with its name.
+    const fn labelled(self) -> Self {
+        self.named_by(Naming::Labels).ended_by("remove it by its operator, or delete it")
+    }
+
+    /// Returns the kind with this group and name.
+    pub fn find(group: &str, kind: &str) -> Option<&'static Self> {
+        CUSTOM_KINDS.iter().find(|it| it.group == group && it.kind == kind)
+    }
+
+    /// Returns an object of it as messages name it.
+    pub fn object(&self, name: &str) -> String {
+        format!("{}.{}/{name}", self.kind.to_ascii_lowercase(), self.group)
+    }
+}
+
+/// Every kind that is looked at, where it is served.
+pub static CUSTOM_KINDS: &[CustomKind] = &[
+    // KubeVirt: api/core/v1 schema.go, types.go; snapshot and export APIs.
+    kind("kubevirt.io", "VirtualMachine", "virtualmachines").with_status().ended_by(VOLUME),
+    kind("kubevirt.io", "VirtualMachineInstance", "virtualmachineinstances")
+        .with_status()
+        .finished(Finish::Phases(&["Succeeded", "Failed"]))
+        .ended_by(VOLUME),
+    kind("kubevirt.io", "VirtualMachineInstanceReplicaSet", "virtualmachineinstancereplicasets"),
+    kind("pool.kubevirt.io", "VirtualMachinePool", "virtualmachinepools"),
+    kind("export.kubevirt.io", "VirtualMachineExport", "virtualmachineexports").ended_by(DELETE),
+    // CDI: pkg/apis/core/v1beta1 types.go.
+    kind("cdi.kubevirt.io", "DataVolume", "datavolumes")
+        .named_by(Naming::OwnName)
+        .finished(Finish::Phases(&["Succeeded"]))
+        .ended_by("delete it, which also deletes the claim that it owns"),
+    kind("cdi.kubevirt.io", "DataSource", "datasources").ended_by(DELETE),
+    kind("cdi.kubevirt.io", "VolumeCloneSource", "volumeclonesources").ended_by(DELETE),
+    // KEDA: spec.jobTargetRef is the spec of a Job.
+    kind("keda.sh", "ScaledJob", "scaledjobs"),
+    // Operators that make pods and claims themselves.
+    kind("postgresql.cnpg.io", "Cluster", "clusters").labelled(),
+    kind("postgresql.k8s.enterprisedb.io", "Cluster", "clusters").labelled(),
+    kind("planetscale.com", "VitessCluster", "vitessclusters").labelled(),
+    kind("apps.kubeblocks.io", "Cluster", "clusters").labelled(),
+    // Operators whose pods come from sets that name the claims.
+    kind("kafka.strimzi.io", "Kafka", "kafkas").labelled(),
+    kind("core.strimzi.io", "StrimziPodSet", "strimzipodsets")
+        .ended_by("scale down or delete the cluster that it belongs to"),
+    kind("elasticsearch.k8s.elastic.co", "Elasticsearch", "elasticsearches").labelled(),
+    kind("acid.zalan.do", "postgresql", "postgresqls").labelled(),
+    kind("pxc.percona.com", "PerconaXtraDBCluster", "perconaxtradbclusters").labelled(),
+    kind("psmdb.percona.com", "PerconaServerMongoDB", "perconaservermongodbs").labelled(),
+    kind("postgres-operator.crunchydata.com", "PostgresCluster", "postgresclusters").labelled(),
+    // Replication and backups.
+    kind("volsync.backube", "ReplicationSource", "replicationsources").ended_by(REPLICATION),
+    kind("volsync.backube", "ReplicationDestination", "replicationdestinations")
+        .ended_by(REPLICATION),
+    kind("stash.appscode.com", "BackupConfiguration", "backupconfigurations").ended_by(DELETE),
+    // Workloads.
+    kind("argoproj.io", "Rollout", "rollouts"),
+    kind("argoproj.io", "CronWorkflow", "cronworkflows"),
+    kind("argoproj.io", "WorkflowTemplate", "workflowtemplates"),
+    kind("argoproj.io", "ClusterWorkflowTemplate", "clusterworkflowtemplates"),
+    kind("argoproj.io", "Workflow", "workflows").finished(Finish::Completed).ended_by(RUN),
+    kind("apps.kruise.io", "StatefulSet", "statefulsets").named_by(Naming::SetTemplates),
+    kind("apps.kruise.io", "CloneSet", "clonesets"),
+    kind("apps.kruise.io", "DaemonSet", "daemonsets"),
+    kind("apps.kruise.io", "BroadcastJob", "broadcastjobs")
+        .finished(Finish::Completed)
+        .ended_by(RUN),
+    kind("apps.kruise.io", "AdvancedCronJob", "advancedcronjobs"),
+    kind("apps.kruise.io", "UnitedDeployment", "uniteddeployments"),
+    kind("apps.openshift.io", "DeploymentConfig", "deploymentconfigs"),
+    kind("batch.volcano.sh", "Job", "jobs")
+        .finished(Finish::Phases(&["Completed", "Failed", "Terminated"]))
+        .ended_by(RUN),
+    kind("jobset.x-k8s.io", "JobSet", "jobsets")
+        .finished(Finish::Phases(&["Completed", "Failed"]))
+        .ended_by(RUN),
+    kind("actions.github.com", "AutoscalingRunnerSet", "autoscalingrunnersets"),
+    // Pipelines.
+    kind("tekton.dev", "PipelineRun", "pipelineruns").finished(Finish::Completed).ended_by(RUN),
+    kind("tekton.dev", "TaskRun", "taskruns").finished(Finish::Completed).ended_by(RUN),
+    kind("tekton.dev", "Task", "tasks"),
+    kind("triggers.tekton.dev", "TriggerTemplate", "triggertemplates"),
+    // Data and machine learning.
+    kind("sparkoperator.k8s.io", "SparkApplication", "sparkapplications")
+        .finished(Finish::Phases(&["COMPLETED", "FAILED"]))
+        .ended_by(RUN),
+    kind("sparkoperator.k8s.io", "ScheduledSparkApplication", "scheduledsparkapplications"),
+    kind("flink.apache.org", "FlinkDeployment", "flinkdeployments"),
+    kind("ray.io", "RayCluster", "rayclusters"),
+    kind("ray.io", "RayJob", "rayjobs")
+        .finished(Finish::Phases(&["Complete", "Failed"]))
+        .ended_by(RUN),
+    kind("ray.io", "RayService", "rayservices"),
+    kind("kubeflow.org", "Notebook", "notebooks"),
+    kind("kubeflow.org", "PVCViewer", "pvcviewers").ended_by(DELETE),
+    kind("kubeflow.org", "PyTorchJob", "pytorchjobs").finished(Finish::Completed).ended_by(RUN),
+    kind("kubeflow.org", "TFJob", "tfjobs").finished(Finish::Completed).ended_by(RUN),
+    kind("kubeflow.org", "MPIJob", "mpijobs").finished(Finish::Completed).ended_by(RUN),
+    kind("serving.kserve.io", "InferenceService", "inferenceservices"),
+    kind("serving.knative.dev", "Service", "services"),
+];
+
+/// A label by which the software that made a claim knows it again.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OperatorMark {
+    /// The label's key.
+    pub label: &'static str,
+    /// Its value, where only one value is the mark.
+    pub value: Option<&'static str>,
+    /// The software.
+    pub operator: &'static str,
+    /// The object whose claim it is.
+    pub owner: Option<MarkedOwner>,
+    /// What the mark says about a claim that nothing names.
+    pub meaning: MarkMeaning,
+}
+
+/// The object that a mark names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MarkedOwner {
+    /// Its API group.
+    pub group: &'static str,
+    /// `kind`.
+    pub kind: &'static str,
+    /// The label with its name.
+    pub named_by: &'static str,
+}
+
+/// What a mark says about a claim that nothing names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkMeaning {
+    /// As long as the object exists, the claim is in use; without it, it waits for its return.
+    UsedByOwner,
+    /// Pods that use it would name it: it waits for a scale-up, or for the object's return.
+    KeptForReturn,
+    /// Pods are made with it when a person wants to work, and no object says so.
+    UsedOnDemand,
+    /// It was made for an object that names it, and that would be found.
+    History,
+}
+
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
+const fn owner(group: &'static str, kind: &'static str, named_by: &'static str) -> MarkedOwner {
+    MarkedOwner { group, kind, named_by }
+}
+
+const fn mark(
+    label: &'static str,
+    value: Option<&'static str>,
+    operator: &'static str,
+    owner: Option<MarkedOwner>,
+    meaning: MarkMeaning,
+) -> OperatorMark {
+    OperatorMark { label, value, operator, owner, meaning }
+}
+
+/// The marks that are known; the first that a claim has counts.
+pub static OPERATOR_MARKS: &[OperatorMark] = &[
+    mark(
+        "cnpg.io/cluster",
+        None,
+        "CloudNativePG",
+        Some(owner("postgresql.cnpg.io", "Cluster", "cnpg.io/cluster")),
+        MarkMeaning::UsedByOwner,
+    ),
+    mark(
+        "k8s.enterprisedb.io/cluster",
+        None,
+        "EDB Postgres for Kubernetes",
+        Some(owner("postgresql.k8s.enterprisedb.io", "Cluster", "k8s.enterprisedb.io/cluster")),
+        MarkMeaning::UsedByOwner,
+    ),
+    mark(
+        "planetscale.com/cluster",
+        None,
+        "Vitess",
+        Some(owner("planetscale.com", "VitessCluster", "planetscale.com/cluster")),
+        MarkMeaning::UsedByOwner,
+    ),
+    mark(
+        MANAGED_BY,
+        Some("kubeblocks"),
+        "KubeBlocks",
+        Some(owner("apps.kubeblocks.io", "Cluster", INSTANCE)),
+        MarkMeaning::UsedByOwner,
+    ),
+    mark(
+        "strimzi.io/cluster",
+        None,
+        "Strimzi",
+        Some(owner("kafka.strimzi.io", "Kafka", "strimzi.io/cluster")),
+        MarkMeaning::KeptForReturn,
+    ),
+    mark(
+        "elasticsearch.k8s.elastic.co/cluster-name",
+        None,
+        "Elastic Cloud on Kubernetes",
+        Some(owner(
+            "elasticsearch.k8s.elastic.co",
+            "Elasticsearch",
+            "elasticsearch.k8s.elastic.co/cluster-name",
+        )),
+        MarkMeaning::KeptForReturn,
+    ),
+    mark(
+        "application",
+        Some("spilo"),
+        "Zalando's postgres-operator",
+        Some(owner("acid.zalan.do", "postgresql", "cluster-name")),
+        MarkMeaning::KeptForReturn,
+    ),
+    mark(
+        MANAGED_BY,
+        Some("percona-xtradb-cluster-operator"),
+        "Percona Operator for MySQL",
+        Some(owner("pxc.percona.com", "PerconaXtraDBCluster", INSTANCE)),
+        MarkMeaning::KeptForReturn,
+    ),
+    mark(
+        MANAGED_BY,
+        Some("percona-server-mongodb-operator"),
+        "Percona Operator for MongoDB",
+        Some(owner("psmdb.percona.com", "PerconaServerMongoDB", INSTANCE)),
+        MarkMeaning::KeptForReturn,
+    ),
+    mark(
+        "postgres-operator.crunchydata.com/cluster",
+        None,
+        "Crunchy Postgres for Kubernetes",
+        Some(owner(
+            "postgres-operator.crunchydata.com",
+            "PostgresCluster",
+            "postgres-operator.crunchydata.com/cluster",
+        )),
+        MarkMeaning::KeptForReturn,
+    ),
+    mark("ceph.rook.io/DeviceSet", None, "Rook", None, MarkMeaning::KeptForReturn),
+    mark("component", Some("singleuser-storage"), "JupyterHub", None, MarkMeaning::UsedOnDemand),
+    mark("app", Some("containerized-data-importer"), "KubeVirt CDI", None, MarkMeaning::History),
+];
