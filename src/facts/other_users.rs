@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cluster::{Cx, Unseen};
 use crate::model::{
-    Answer, Claim, CustomUser, CustomUsers, Kind, MarkMeaning, Metadata, NamedBy, Naming,
+    Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, MarkMeaning, Metadata, NamedBy, Naming,
     OPERATOR_MARKS, OperatorMark, Question, Text, is_placeholder,
 };
 
@@ -106,6 +106,15 @@ pub fn operator_mark(metadata: &Metadata) -> Option<ClaimMark<'_>> {
 /// Returns who uses a claim besides pods, workloads and owners. One user proves use, whatever else
 /// was not read.
 pub fn other_users(cx: &Cx, claim: &Claim) -> OtherUsers {
+    users_of(cx, &claim.key(), Some(&claim.metadata))
+}
+
+/// Returns which custom resources use a claim of this name, whether or not it exists.
+pub fn other_users_of_name(cx: &Cx, claim: &ClaimKey) -> OtherUsers {
+    users_of(cx, claim, None)
+}
+
+fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUsers {
     let mut found = OtherUsers::default();
     let namespace = Text::clone(&claim.namespace);
     let seen = match cx.answer(Question::CustomUsers { namespace }) {
@@ -115,7 +124,7 @@ pub fn other_users(cx: &Cx, claim: &Claim) -> OtherUsers {
             Arc::default()
         }
         Ok(Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden) | Err(_) => {
-            found.unseen = Some(unseen(claim, "they were not asked for"));
+            found.unseen = Some(unseen(claim, "they were not listed"));
             Arc::default()
         }
     };
@@ -123,8 +132,10 @@ pub fn other_users(cx: &Cx, claim: &Claim) -> OtherUsers {
         found.look(user, claim);
     }
     found.notice_placeholders(&seen);
-    if let Some(mark) = operator_mark(&claim.metadata) {
-        found.take_mark(&mark, claim, &seen);
+    if let Some(metadata) = metadata
+        && let Some(mark) = operator_mark(metadata)
+    {
+        found.take_mark(&mark, metadata, &seen);
     }
     if !seen.unlisted.is_empty() {
         let kinds = seen.unlisted.iter();
@@ -136,15 +147,15 @@ pub fn other_users(cx: &Cx, claim: &Claim) -> OtherUsers {
     found
 }
 
-fn unseen(claim: &Claim, reason: &str) -> Unseen {
+fn unseen(claim: &ClaimKey, reason: &str) -> Unseen {
     let namespace = Some(Text::clone(&claim.namespace));
     let reason = format!("unknown which custom resources use it: {reason}");
     Unseen { kind: Kind::PartialObjectMetadata, namespace, reason }
 }
 
 impl OtherUsers {
-    fn look(&mut self, user: &CustomUser, claim: &Claim) {
-        let Some(named) = user.names(&claim.metadata.name) else { return };
+    fn look(&mut self, user: &CustomUser, claim: &ClaimKey) {
+        let Some(named) = user.names(&claim.name) else { return };
         let (object, field) = (user.object(), &named.field);
         let how = match named.by {
             // It recreates the claim, finished or not.
@@ -188,9 +199,9 @@ impl OtherUsers {
         self.notices.push(format!("which claim these use is decided when they run: {named}{more}"));
     }
 
-    fn take_mark(&mut self, it: &ClaimMark, claim: &Claim, seen: &CustomUsers) {
+    fn take_mark(&mut self, it: &ClaimMark, metadata: &Metadata, seen: &CustomUsers) {
         let (label, operator) = (it.label(), it.mark.operator);
-        let name = it.mark.owner.as_ref().and_then(|it| claim.metadata.label(it.named_by));
+        let name = it.mark.owner.as_ref().and_then(|it| metadata.label(it.named_by));
         let named = it.mark.owner.as_ref().zip(name);
         let is_it = |user: &&CustomUser| {
             named.is_some_and(|(owner, name)| {

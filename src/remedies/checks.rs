@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Placed, Seen, Unseen};
 use crate::drivers::Overlap;
-use crate::facts::{self, FinalizerOwner, Owner, SecretState};
+use crate::facts::{self, FinalizerOwner, NO_OTHER_USERS, OtherUsers, Owner, SecretState};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Text,
     Time, Volume, parse_time,
@@ -262,4 +262,31 @@ pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) ->
 fn unseen(state: &ControllerState) -> Option<Unseen> {
     let (kind, reason) = state.unseen.as_ref()?;
     Some(Unseen { kind: *kind, namespace: None, reason: reason.clone() })
+}
+
+/// Refuses where something suggests users that were not found, unless the user asserts that there are
+/// none (R-USE-8).
+pub(super) fn nothing_else_uses(
+    cx: &Cx,
+    others: OtherUsers,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let OtherUsers { signs, unseen, .. } = others;
+    notices.extend(others.notices);
+    if signs.is_empty() && unseen.is_none() {
+        return Ok(Ok(()));
+    }
+    if cx.settings().no_other_users {
+        rely(relies_on, NO_OTHER_USERS);
+        notices.extend(signs);
+        notices.extend(unseen.map(|it| it.reason));
+        return Ok(Ok(()));
+    }
+    let asserts = format!("{NO_OTHER_USERS} asserts that nothing else uses it");
+    let Some(unseen) = unseen else {
+        return Ok(Err(format!("{}; {asserts}", signs.join("; "))));
+    };
+    let reasons: Vec<_> = signs.into_iter().chain([unseen.reason]).collect();
+    Err(Unseen { reason: format!("{}; {asserts}", reasons.join("; ")), ..unseen })
 }

@@ -91,6 +91,12 @@ fn check(
         released::backend_can_go(cx, volume)?,
         released::pods_are_gone(cx, volume)?,
         released::nobody_wants_its_claim(cx, volume, notices, relies_on)?,
+        match demand {
+            ReleaseDemand::Aged => Ok(()),
+            ReleaseDemand::JustReleased => {
+                released::no_custom_resource_wants_its_claim(cx, volume, notices, relies_on)?
+            }
+        },
         drivers_agree(volume, owner),
     );
     let clearance = match exclusive::clearance(cx, volume, owner, None, None)? {

@@ -107,6 +107,25 @@ fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Chec
     }
 }
 
+/// Refuses where a custom resource uses a claim of that name: one may have come while the claim was
+/// being deleted.
+///
+/// # Errors
+/// When a kind of custom resources was not read.
+pub(super) fn no_custom_resource_wants_its_claim(
+    cx: &Cx,
+    volume: &Volume,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+    let others = facts::other_users_of_name(cx, &claim.key);
+    if let Some(user) = others.users.first() {
+        return Ok(Err(format!("claim {} is wanted: {}", claim.key, user.words())));
+    }
+    checks::nothing_else_uses(cx, others, notices, relies_on)
+}
+
 /// Refuses where something wants its claim back, which is gone (R-DRV-8).
 ///
 /// # Errors

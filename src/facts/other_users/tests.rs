@@ -278,9 +278,9 @@ fn what_was_not_listed_is_not_absent() {
         "unknown which custom resources use it: virtualmachines.kubevirt.io (forbidden: no), rayclusters.ray.io (timed out)"
     );
     for (answer, reason) in [
-        (None, "they were not asked for"),
+        (None, "they were not listed"),
         (Some(Answer::Unanswered("timed out".into())), "timed out"),
-        (Some(Answer::No), "they were not asked for"),
+        (Some(Answer::No), "they were not listed"),
     ] {
         let found = ask(answer, &disk);
         let expected = format!("unknown which custom resources use it: {reason}");

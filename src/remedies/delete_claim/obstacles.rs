@@ -6,8 +6,8 @@ use super::super::claim_uses;
 use super::outcome::DataOutcome;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
-    self, FinalizerController, FinalizerOwner, NO_OTHER_USERS, OtherUser, OtherUsers, Ownership,
-    PVC_PROTECTION, SetTemplate, Unsafe, UnsafeReason,
+    self, FinalizerController, FinalizerOwner, OtherUser, Ownership, PVC_PROTECTION, SetTemplate,
+    Unsafe, UnsafeReason,
 };
 use crate::model::{Claim, ControllerRole, Kind, Liveness, ReclaimPolicy};
 
@@ -72,38 +72,11 @@ pub(super) fn not_used(
     if let Some(unseen) = unseen.into_iter().next() {
         return Err(unseen);
     }
-    checks::all!(nothing_else_uses(cx, others, notices, relies_on)?);
+    checks::all!(checks::nothing_else_uses(cx, others, notices, relies_on)?);
     for it in facts::template_of(cx, claim)? {
         notice_scale_up(cx, &it, notices);
     }
     Ok(Ok(()))
-}
-
-/// Refuses where something suggests users that were not found, unless the user asserts that there are
-/// none.
-fn nothing_else_uses(
-    cx: &Cx,
-    others: OtherUsers,
-    notices: &mut Vec<String>,
-    relies_on: &mut ReliedFlags,
-) -> Seen<Checked> {
-    let OtherUsers { signs, unseen, .. } = others;
-    notices.extend(others.notices);
-    if signs.is_empty() && unseen.is_none() {
-        return Ok(Ok(()));
-    }
-    if cx.settings().no_other_users {
-        checks::rely(relies_on, NO_OTHER_USERS);
-        notices.extend(signs);
-        notices.extend(unseen.map(|it| it.reason));
-        return Ok(Ok(()));
-    }
-    let asserts = format!("{NO_OTHER_USERS} asserts that nothing else uses it");
-    let Some(unseen) = unseen else {
-        return Ok(Err(format!("{}; {asserts}", signs.join("; "))));
-    };
-    let reasons: Vec<_> = signs.into_iter().chain([unseen.reason]).collect();
-    Err(Unseen { reason: format!("{}; {asserts}", reasons.join("; ")), ..unseen })
 }
 
 /// The template of a set that retains the claim although it has no pod of its ordinal now.
@@ -257,8 +230,6 @@ pub(super) fn with_consequence(unseen: Unseen) -> Unseen {
         Kind::Secret | Kind::SubjectAccessReview | Kind::Lease | Kind::Event => {
             return unseen;
         }
-        // Says itself what was not read.
-        Kind::PartialObjectMetadata => "",
         _ => "what uses it",
     };
     let help = match unseen.reason.contains("forbidden") {
@@ -266,7 +237,8 @@ pub(super) fn with_consequence(unseen: Unseen) -> Unseen {
         false => "",
     };
     let (what, why) = (unseen.kind.plural(), &unseen.reason);
-    if unknown.is_empty() {
+    // It says itself what is unknown.
+    if unseen.kind == Kind::PartialObjectMetadata {
         return Unseen { reason: format!("{why}{help}"), ..unseen };
     }
     let reason = format!("{what} not read ({why}), so {unknown} is unknown{help}");

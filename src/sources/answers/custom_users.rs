@@ -12,7 +12,7 @@ use crate::sources::live::gap_reason::gap_reason;
 /// How many kinds are listed at the same time.
 const PARALLEL: usize = 8;
 /// Items per page: custom resources can be large, and only what they name is kept.
-const PAGE: u32 = 500;
+const PAGE: u32 = 100;
 
 /// Lists every kind that uses claims and is served.
 pub(super) async fn list_users(reader: &Reader, served: &ServedKinds, namespace: &str) -> Answer {

@@ -275,6 +275,38 @@ fn d_143_what_comes_between_plan_and_write_is_found() {
 }
 
 #[test]
+fn d_143_what_comes_after_the_deletion_keeps_the_data() {
+    let cluster = operators();
+    let on = Scenario::on(&cluster);
+    let driver = cluster.driver();
+    on.create(&claim("data", &driver.class_delete));
+    let volume = on.bound("data");
+    let handle = on.handle(&volume);
+    let admin = Admin::of(&on);
+    let proxy = cluster.proxy();
+    let path = format!("^/api/v1/namespaces/{}/persistentvolumeclaims/data", on.name);
+    let held = proxy.hold(Fault::hold_after().on("DELETE", &path).real());
+    let run = delete(&on, &["data"], &["--destroy-data"]);
+    let run = admin.by(proxy.kubeconfig(), &run).start();
+    held.wait();
+    on.create(&machine("late", "data"));
+    held.release();
+    let told = crate::support::Told::of(run.finish()).ends(6);
+    assert_eq!(told.outcomes("pending"), ["data"], "{:#}", told.json);
+    because(
+        &told,
+        "data",
+        &[
+            "is wanted: virtualmachine.kubevirt.io/late references it",
+            "Released with policy Retain and its data",
+        ],
+    );
+    assert_eq!(state(&on, &volume), ("Retain".to_owned(), "Released".to_owned()));
+    assert!(driver.has(&handle));
+    assert_eq!(driver.delete_calls(&handle), 0);
+}
+
+#[test]
 fn d_144_a_kind_that_may_not_be_listed_is_not_absent() {
     let cluster = operators();
     let on = Scenario::on(&cluster);
