@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Left, bound_to_each_other, detail, driver, here, intact, rebind, words, written};
 use crate::support::{Admin, Fault, Held, Proxy, Run, Running, Scenario, Told, claim, eventually};
 
-fn through<'a>(admin: &'a Admin, proxy: &Proxy, args: &[&str]) -> Run {
+fn through(admin: &Admin, proxy: &Proxy, args: &[&str]) -> Run {
     let run = admin.by(proxy.kubeconfig(), &words(&rebind(args)));
     run.env("XDG_STATE_HOME", admin.home.path())
 }

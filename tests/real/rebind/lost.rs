@@ -145,3 +145,29 @@ fn the_volume_of_another_claim_is_no_way_to_repair_a_lost_one() {
         assert!(told.reason(&name).contains("find out whose data it is"), "{:#}", told.json);
     }
 }
+
+#[test]
+fn d_35_a_lost_claim_gets_its_volume_recreated_from_the_journal() {
+    let on = Scenario::on(here());
+    let admin = Admin::of(&on);
+    on.create(&claim("data", &driver().class_delete));
+    let name = on.bound("data");
+    let handle = on.handle(&name);
+    write_ledger(driver(), &handle);
+    // The journal has the volume from before whatever was done to it.
+    admin.run(&["retain", &name_of(&name), "--yes"]).ends(0);
+    on.terminate(&name);
+    on.patch(&name_of(&name), &json!({"metadata": {"finalizers": null}}));
+    on.wait_gone(&name_of(&name));
+    on.wait_phase("pvc/data", "Lost");
+    let mark = on.cluster.mark();
+    let told = admin.run(&words(&rebind(&[&name]))).ends(0);
+    assert_eq!(told.outcomes("done"), [&*name], "{:#}", told.json);
+    assert_eq!(written(&admin, mark), [format!("create persistentvolumes {name}")]);
+    bound_to_each_other(&on, &name, "data");
+    intact(driver(), &handle);
+}
+
+fn name_of(volume: &str) -> String {
+    format!("pv/{volume}")
+}
