@@ -8,6 +8,7 @@ mod released;
 
 use std::time::{Duration, Instant};
 
+use http::Method;
 use serde_json::Value;
 
 use super::change_end::ChangeEnd;
@@ -232,7 +233,11 @@ impl ChangeExecutor<'_> {
         if exists_already(purpose, &error) {
             return Ok(());
         }
-        if let Some(detail) = error.overtaken() {
+        // What is created was not deleted: its namespace does not exist.
+        let absent = matches!(error, WriteError::Rejected { code: 404, .. });
+        if let Some(detail) =
+            error.overtaken().filter(|_| !absent || request.method != Method::POST)
+        {
             return Err(ChangeEnd::new(Outcome::Stale, detail));
         }
         Err(match error {

@@ -55,7 +55,7 @@ enum RoleFor {
     Delete,
     /// What `retain` reads and writes
     Retain,
-    /// What `rebind` reads, watches and writes
+    /// What `rebind` reads, watches and writes; it creates volumes only for Lost claims
     Rebind,
     /// What carrying out any saved plan needs
     Apply,

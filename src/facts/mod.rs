@@ -89,7 +89,7 @@ pub(crate) use provisioner::{
     surely_deletes_static_volumes,
 };
 pub(crate) use rebinding::{
-    CLEAR_THE_UID, rebind_command, rebinding_advice, rescue, retained_first,
+    CLEAR_THE_UID, policy_command, rebind_command, rebinding_advice, rescue, retained_first,
 };
 pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use selected_node::{StaleNode, stale_selected_node};

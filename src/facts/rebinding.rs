@@ -1,7 +1,7 @@
 //! What lets a recreated claim bind the volume of its predecessor: the one advice of all findings
 //! about the two. Whoever runs the command decides who reads the data.
 
-use super::on_command_line;
+use super::{is_plain_word, on_command_line};
 use crate::cluster::Cx;
 use crate::model::{ReclaimPolicy, Volume};
 
@@ -41,6 +41,17 @@ pub(crate) fn rescue(cx: &Cx, volume: &Volume) -> Option<String> {
              volume is Released then, with its data; {} gives it back to a claim of this name",
             claim.object(),
             rebind_command(volume)
+        )
+    })
+}
+
+/// The command that sets the policy of a volume back by hand; `None` where its name cannot stand in a
+/// command.
+pub(crate) fn policy_command(volume: &str, policy: &ReclaimPolicy) -> Option<String> {
+    let known = matches!(policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle);
+    (known && is_plain_word(volume)).then(|| {
+        format!(
+            "`kubectl patch pv {volume} -p '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"{policy}\"}}}}'`"
         )
     })
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Manifest, checks, deletion_protection};
 use crate::cluster::{Cx, Seen};
+use crate::facts;
 use crate::model::{
     Action, ClaimPhase, Effect, FinalizerEdit, Phase, Proposal, ReclaimPolicy, Refusal, Undo,
     Volume,
@@ -97,7 +98,11 @@ fn obstacle(cx: &Cx, volume: &Volume, before: &Volume) -> Seen<Option<String>> {
     }
     let uid = |volume: &Volume| volume.claim_ref.as_ref().and_then(|it| it.uid.clone());
     if uid(volume) != uid(before) {
-        return refuse("its spec.claimRef references another claim than before".to_owned());
+        // After `rebind` it is a claim of the user's again, and the policy is theirs to decide.
+        let back = facts::policy_command(volume.name(), &before.reclaim_policy);
+        let back = back.filter(|_| volume.phase == Phase::Bound);
+        let back = back.map_or_else(String::new, |it| format!("; {it} sets the policy back"));
+        return refuse(format!("its spec.claimRef references another claim than before{back}"));
     }
     match (&volume.phase, &volume.claim_ref) {
         (Phase::Available, _) => Ok(None),

@@ -363,6 +363,60 @@ fn a_volume_is_created_as_it_was_written_down() {
 }
 
 #[test]
+fn a_volume_is_reserved_for_another_claim_by_the_same_patch() {
+    let claim = ClaimKey { namespace: "bank".into(), name: "copy".into() };
+    let reserve = Action::ReserveVolume { volume: volume(), from: Phase::Failed, claim };
+    let failed = with(&[
+        ("/status/phase", json!("Failed")),
+        ("/spec/claimRef/resourceVersion", Value::Null),
+        ("/metadata/annotations", Value::Null),
+    ]);
+    let replace = |path: &str, value: &str| json!({"op": "replace", "path": path, "value": value});
+    let (namespace, name) = ("/spec/claimRef/namespace", "/spec/claimRef/name");
+    let operations = vec![
+        test("/spec/claimRef/uid", CLAIM),
+        test("/status/phase", "Failed"),
+        test(POLICY, "Retain"),
+        test(namespace, "shop"),
+        replace(namespace, "bank"),
+        test(name, "orders"),
+        replace(name, "copy"),
+        json!({"op": "remove", "path": "/spec/claimRef/uid"}),
+    ];
+    patches(&reserve, &failed, operations);
+    unfit(&reserve, &live(), "status.phase is \"Released\", not \"Failed\"");
+}
+
+#[test]
+fn a_lost_claim_is_written_into_a_claim_ref_of_its_name_only() {
+    let claim = |name: &str, uid: Option<&str>| ObjectRef {
+        key: ObjectKey::named(Kind::PersistentVolumeClaim, "shop", name),
+        uid: uid.and_then(Uid::parse),
+    };
+    let bind = |name, uid| Action::BindVolume { volume: volume(), claim: claim(name, uid) };
+    let unversioned = with(&[("/spec/claimRef/resourceVersion", Value::Null)]);
+    let beginning = vec![
+        test("/spec/claimRef/namespace", "shop"),
+        test("/spec/claimRef/name", "orders"),
+        test(POLICY, "Retain"),
+    ];
+    let add = json!({"op": "add", "path": "/spec/claimRef/uid", "value": OTHER});
+    let earlier = [beginning.clone(), vec![test("/spec/claimRef/uid", CLAIM), add.clone()]];
+    patches(&bind("orders", Some(OTHER)), &unversioned, earlier.concat());
+    let bare = with(&[
+        ("/spec/claimRef/resourceVersion", Value::Null),
+        ("/spec/claimRef/uid", Value::Null),
+    ]);
+    patches(&bind("orders", Some(OTHER)), &bare, [beginning, vec![add]].concat());
+    let other = "spec.claimRef.name is \"orders\", not \"other\"";
+    unfit(&bind("other", Some(OTHER)), &live(), other);
+    unfit(&bind("orders", None), &live(), "the uid of the claim is unknown");
+    let deleting = with(&[(POLICY, json!("Delete"))]);
+    let policy = "spec.persistentVolumeReclaimPolicy is \"Delete\", not \"Retain\"";
+    unfit(&bind("orders", Some(OTHER)), &deleting, policy);
+}
+
+#[test]
 fn nothing_is_sent_to_an_object_that_is_not_the_one() {
     let all = || {
         let free = condemn(ReclaimPolicy::Retain);

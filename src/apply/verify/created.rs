@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::super::Outcome;
 use super::super::current_cluster::{CurrentCluster, claim_of};
 use super::deletion::{ASK_INTERVAL, CHECK_INTERVAL};
-use crate::model::{ObjectRef, format_duration};
+use crate::model::{Claim, ClaimPhase, ObjectRef, format_duration};
 use crate::plan::ProposedChange;
 
 /// Waits until a recreated volume object is Bound, or Released where its claim does not exist.
@@ -22,15 +22,20 @@ pub(super) async fn until_settled(
             Ok(Some(live)) => {
                 let phase = live["status"]["phase"].as_str().unwrap_or_default().to_owned();
                 let uid = live["spec"]["claimRef"]["uid"].as_str().map(str::to_owned);
-                let claimed = claim_of(&live).is_some_and(|key| {
-                    cluster.claim(&key, |claim| {
-                        let found = claim.and_then(|it| it.metadata.uid.as_ref());
-                        found.map(ToString::to_string) == uid && uid.is_some()
-                    })
+                let its_own = |claim: &&Claim| {
+                    let found = claim.metadata.uid.as_ref().map(ToString::to_string);
+                    found == uid && uid.is_some()
+                };
+                let claim = claim_of(&live).and_then(|key| {
+                    cluster.claim(&key, |it| it.filter(its_own).map(|it| it.phase.clone()))
                 });
+                let claimed = claim.is_some();
+                // The volume controller sets the phase of the volume first.
+                let waits = claim.is_some_and(|it| it != ClaimPhase::Bound);
                 // Its attacher can detach it now.
                 let detaching = cluster.detaching(&object.key.name);
                 match (phase.as_str(), claimed) {
+                    ("Bound", true) if waits => "its claim is not Bound".to_owned(),
                     ("Bound", true) if detaching.is_empty() => {
                         return (Outcome::Done, "it is bound to its claim again".to_owned());
                     }

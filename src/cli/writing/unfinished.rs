@@ -4,7 +4,7 @@ use super::journal::folder;
 use crate::cli::{collect::Collected, terminal};
 use crate::journal::{self, Entry, Outcome};
 use crate::model::{escape_control, format_time};
-use crate::plan::Plan;
+use crate::plan::{Plan, ProposedChange};
 
 /// Tells of every open entry of the journal about an object that a plan changes or refuses. Nothing
 /// is sent again on its account: what is there now was judged anew.
@@ -13,7 +13,11 @@ pub(super) fn tell(collected: &Collected, plan: &Plan) {
     let Some(history) = folder(collected).and_then(|it| journal::history(&it).ok()) else {
         return;
     };
-    let changed = plan.changes.iter().map(|it| &it.object.key);
+    let steps = |it: &'_ ProposedChange| {
+        it.proposal.steps.iter().map(|step| step.object().key.clone()).collect::<Vec<_>>()
+    };
+    let stepped: Vec<_> = plan.changes.iter().flat_map(steps).collect();
+    let changed = plan.changes.iter().map(|it| &it.object.key).chain(&stepped);
     let concerned: Vec<_> = changed.chain(plan.refusals.iter().map(|it| &it.object.key)).collect();
     for entry in history.open().filter(|it| concerned.contains(&&it.intent.object.key)) {
         terminal::note(&format!("note: {}", escape_control(&told(entry))));

@@ -100,6 +100,15 @@ pub(super) fn misfit(
         let has = if labels.is_empty() { "no labels".to_owned() } else { labels.join(",") };
         return Ok(Some(unequal("labels", &selector.to_string(), &has)));
     }
+    if claim.volume_name.is_none()
+        && let Some(other) = also_reserved(cx, volume, claim)?
+    {
+        return Ok(Some(format!(
+            "{} is reserved for {object} too, and which of the two it gets is unknown; recreate the \
+             claim with spec.volumeName",
+            other.object()
+        )));
+    }
     note(claim, notices);
     Ok(None)
 }
@@ -145,6 +154,16 @@ fn other_class(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Option<String>> 
             shown(has)
         )
     }))
+}
+
+/// Another volume that the volume controller may bind to a claim.
+fn also_reserved<'a>(cx: &Cx<'a>, volume: &Volume, claim: &Claim) -> Seen<Option<&'a Volume>> {
+    let may_be = |it: &&Volume| {
+        let claim_ref = it.claim_ref.as_ref();
+        let uid = claim_ref.and_then(|it| it.uid.as_ref());
+        it.name() != volume.name() && (uid.is_none() || uid == claim.metadata.uid.as_ref())
+    };
+    Ok(cx.volumes_of(&claim.key())?.into_iter().find(may_be))
 }
 
 /// What is worth knowing of a claim that fits.

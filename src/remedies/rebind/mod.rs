@@ -13,8 +13,8 @@ use super::{Remedy, checks::ReliedFlags, reserve};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Action, Claim, ClaimKey, ClaimPhase, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal,
-    Uid, Undo, Volume,
+    Action, Claim, ClaimKey, ClaimPhase, Effect, Kind, ObjectKey, ObjectRef, Proposal,
+    ReclaimPolicy, Refusal, Uid, Undo, Volume,
 };
 
 pub(crate) use claim_manifest::FormerClaim;
@@ -159,14 +159,9 @@ fn trimmed(what: &str) -> &str {
 
 /// What the policy means afterwards.
 fn remains(volume: &Volume) -> String {
-    let name = volume.name();
-    let back = match facts::is_plain_word(name) {
-        true => format!(
-            "; `kubectl patch pv {name} -p '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"Delete\"}}}}'` \
-             has it deleted with the claim again"
-        ),
-        false => String::new(),
-    };
+    let back = facts::policy_command(volume.name(), &ReclaimPolicy::Delete);
+    let back =
+        back.map_or_else(String::new, |it| format!("; {it} has it deleted with the claim again"));
     format!(
         "the policy remains Retain, so the backend volume remains after the claim is deleted{back}"
     )

@@ -1,6 +1,12 @@
 //! `rebind`: a Released volume is given back to a claim, and its data is read from the folder of the driver.
 
+mod interrupted;
+mod kinds;
+mod lost;
 mod plain;
+mod refused;
+mod rights;
+mod undone;
 
 use serde_json::Value;
 

@@ -25,7 +25,7 @@ pub(crate) use audit_log::{Mark, Write};
 pub(crate) use cluster::{Cluster, Options, STILL, shared};
 pub(crate) use dice::Dice;
 pub(crate) use driver::{Driver, DriverOptions};
-pub(crate) use faults::{Fault, Proxy, Request};
+pub(crate) use faults::{Fault, Held, Proxy, Request};
 pub(crate) use gce_pd::GcePd;
 pub(crate) use local_path::LocalPath;
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_folder, host_path_class, pod};

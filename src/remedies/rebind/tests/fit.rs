@@ -75,3 +75,30 @@ fn a_claim_without_a_class_is_one_of_no_class_unless_there_is_a_default() {
         ask_without(&unread, &Settings::default(), &classless, rows(), &Rebinding::default());
     assert!(said.is_err(), "unknown classes decide nothing");
 }
+
+#[test]
+fn a_claim_without_a_volume_name_is_not_promised_two_volumes() {
+    let other = || {
+        let mut other = volume();
+        other.metadata.name = "pv-2".into();
+        other.metadata.uid = Uid::parse("pv-2");
+        other.backend =
+            Some(BackendKey { driver: "ebs.csi.aws.com".into(), handle: "vol-2".into() });
+        other.source = VolumeSource::Csi {
+            driver: "ebs.csi.aws.com".into(),
+            handle: "vol-2".into(),
+            provisioner_identity: true,
+        };
+        (other.phase, other.claim_ref) =
+            (Phase::Available, Some(ClaimRef { key: key("orders"), uid: None }));
+        Row::Volume(Box::new(other))
+    };
+    for (volume_name, refused) in [(None, true), (Some("pv-1".into()), false)] {
+        let claim = Claim { volume_name, ..claim() };
+        let rows = vec![other(), Row::Claim(Box::new(claim))];
+        let said = ask_without(&[], &Settings::default(), &volume(), rows, &Rebinding::default());
+        let said = said.expect("everything was read");
+        assert_eq!(said.is_err(), refused, "{said:?}");
+        assert!(said.is_ok() || said.is_err_and(|it| it.contains("pv/pv-2 is reserved")));
+    }
+}

