@@ -88,6 +88,9 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
+        Action::CreateSnapshot { snapshot, claim, manifest } => {
+            create_snapshot(snapshot, claim, manifest, live)
+        }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }
@@ -102,6 +105,27 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
 
 /// The volume controller set claimRef, and may clear it.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+
+/// Creates a snapshot of the claim that was just read, in the version that the plan names.
+fn create_snapshot(
+    snapshot: &ObjectRef,
+    claim: &ObjectRef,
+    manifest: &Value,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    Patch::on(claim, live)?;
+    let group = snapshot.key.kind.group().name;
+    let version = manifest["apiVersion"].as_str().and_then(|it| it.strip_prefix(group));
+    let version = version.and_then(|it| it.strip_prefix('/'));
+    let version = version.unwrap_or(snapshot.key.kind.group().version);
+    let namespace = snapshot.key.namespace.as_deref();
+    Ok(WriteRequest {
+        method: Method::POST,
+        path: crate::client::collection_path(group, version, namespace, snapshot.key.kind.plural()),
+        content_type: JSON,
+        body: manifest.clone(),
+    })
+}
 
 /// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
 /// whole claimRef (`pv_controller.go`, `unbindVolume`).
@@ -343,10 +367,15 @@ impl<'a> Patch<'a> {
 
 /// Returns the path of an object of a kind with a known API version.
 pub fn path(key: &ObjectKey) -> String {
+    path_in(key, key.kind.group().version)
+}
+
+/// Returns the path of an object in a version of its kind.
+pub fn path_in(key: &ObjectKey, version: &str) -> String {
     let group = key.kind.group();
     crate::client::object_path(
         group.name,
-        group.version,
+        version,
         key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),
         key.kind.plural(),
         &key.name,
