@@ -2,13 +2,13 @@
 //!
 //! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
+mod path;
+
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{
-    Action, ClaimKey, FinalizerEdit, Guard, Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text,
-};
+use crate::model::{Action, ClaimKey, FinalizerEdit, Guard, ObjectRef, Phase, ReclaimPolicy, Text};
 
 /// A request that writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,7 @@ const JSON: &str = "application/json";
 /// The annotation of a volume whose deletion at the backend was stopped (T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
 pub(crate) use crate::model::NO_CLAIM;
+pub(crate) use path::{path, path_in};
 
 /// Renders the request for an action on an object as it was just read; `live` is `Null` where the
 /// object is created.
@@ -77,7 +78,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::BindVolume { volume, claim } => bind(volume, claim, live),
         Action::CreateClaim { claim, manifest } => Ok(WriteRequest {
             method: Method::POST,
-            path: collection(&claim.key),
+            path: path::collection(&claim.key),
             content_type: JSON,
             body: manifest.clone(),
         }),
@@ -88,6 +89,9 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
+        Action::CreateSnapshot { snapshot, claim, manifest } => {
+            create_snapshot(snapshot, claim, manifest, live)
+        }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }
@@ -105,6 +109,27 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
 
 /// The volume controller set claimRef, and may clear it.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+
+/// Creates a snapshot of the claim that was just read, in the version that the plan names.
+fn create_snapshot(
+    snapshot: &ObjectRef,
+    claim: &ObjectRef,
+    manifest: &Value,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    Patch::on(claim, live)?;
+    let group = snapshot.key.kind.group().name;
+    let version = manifest["apiVersion"].as_str().and_then(|it| it.strip_prefix(group));
+    let version = version.and_then(|it| it.strip_prefix('/'));
+    let version = version.unwrap_or(snapshot.key.kind.group().version);
+    let namespace = snapshot.key.namespace.as_deref();
+    Ok(WriteRequest {
+        method: Method::POST,
+        path: crate::client::collection_path(group, version, namespace, snapshot.key.kind.plural()),
+        content_type: JSON,
+        body: manifest.clone(),
+    })
+}
 
 /// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
 /// whole claimRef (`pv_controller.go`, `unbindVolume`).
@@ -342,24 +367,6 @@ impl<'a> Patch<'a> {
             body: Value::Array(self.operations),
         }
     }
-}
-
-/// Returns the path of an object of a kind with a known API version.
-pub fn path(key: &ObjectKey) -> String {
-    let group = key.kind.group();
-    crate::client::object_path(
-        group.name,
-        group.version,
-        key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),
-        key.kind.plural(),
-        &key.name,
-    )
-}
-
-/// Returns the path of all objects of the kind and the namespace of one.
-fn collection(key: &ObjectKey) -> String {
-    let path = path(key);
-    path.rsplit_once('/').map_or_else(String::new, |(all, _)| all.to_owned())
 }
 
 /// Escapes a key for a JSON pointer (RFC 6901).

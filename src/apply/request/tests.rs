@@ -2,7 +2,7 @@
 //! rendered.
 
 use super::*;
-use crate::model::{Phase, Uid};
+use crate::model::{Kind, ObjectKey, Phase, Uid};
 
 const UID: &str = "11111111-0000-4000-8000-000000000001";
 const CLAIM: &str = "22222222-0000-4000-8000-000000000002";
@@ -414,6 +414,35 @@ fn a_lost_claim_is_written_into_a_claim_ref_of_its_name_only() {
     let deleting = with(&[(POLICY, json!("Delete"))]);
     let policy = "spec.persistentVolumeReclaimPolicy is \"Delete\", not \"Retain\"";
     unfit(&bind("orders", Some(OTHER)), &deleting, policy);
+}
+
+#[test]
+fn a_snapshot_is_created_of_the_claim_that_was_read_in_the_version_that_is_served() {
+    let create = |version: &str| Action::CreateSnapshot {
+        snapshot: ObjectRef {
+            key: ObjectKey::named(Kind::VolumeSnapshot, "shop", "data-before-delete-1"),
+            uid: None,
+        },
+        claim: ObjectRef {
+            key: ObjectKey::named(Kind::PersistentVolumeClaim, "shop", "data"),
+            uid: Uid::parse(UID),
+        },
+        manifest: json!({"apiVersion": format!("snapshot.storage.k8s.io/{version}")}),
+    };
+    let claim = json!({"metadata": {"name": "data", "uid": UID, "resourceVersion": "7"}});
+    for version in ["v1", "v1beta1"] {
+        let expected = WriteRequest {
+            method: Method::POST,
+            path: format!(
+                "/apis/snapshot.storage.k8s.io/{version}/namespaces/shop/volumesnapshots"
+            ),
+            content_type: "application/json",
+            body: json!({"apiVersion": format!("snapshot.storage.k8s.io/{version}")}),
+        };
+        assert_eq!(request(&create(version), &claim), Ok(expected));
+    }
+    let reason = format!("metadata.uid is \"{OTHER}\", not \"{UID}\"");
+    unfit(&create("v1"), &json!({"metadata": {"uid": OTHER, "resourceVersion": "7"}}), &reason);
 }
 
 #[test]

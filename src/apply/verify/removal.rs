@@ -8,7 +8,7 @@ use super::super::Outcome;
 use super::super::current_cluster::CurrentCluster;
 use super::deletion::until_gone;
 use crate::facts::PV_PROTECTION;
-use crate::model::{ClaimKey, Kind, ObjectRef};
+use crate::model::{Kind, ObjectRef};
 
 /// How long a controller is given to add the finalizer again: it acts on the update itself.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -57,11 +57,8 @@ impl RemovedFinalizer<'_> {
         let Some(wait) = wait else { return (Outcome::Done, done) };
         let gone = format!("{done}, and the object is deleted");
         let (outcome, mut detail) = until_gone(cluster, object, Some(wait), &gone, false).await;
-        if let (Kind::PersistentVolumeClaim, Some(namespace)) =
-            (object.key.kind, &object.key.namespace)
-        {
-            let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
-            match cluster.pods_using(&key).await {
+        if object.key.kind == Kind::PersistentVolumeClaim {
+            match cluster.users_of(object).await {
                 Ok(users) if users.is_empty() => {}
                 Ok(users) => {
                     detail = format!("{detail}; meanwhile {} started to use it", users.join(", "));

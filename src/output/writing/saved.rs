@@ -2,7 +2,8 @@
 
 use super::plan::{Plan, SavedSettings};
 use crate::model::{
-    Recording, SecretAssertion, Settings, Text, Threshold, Time, parse_duration, parse_time,
+    Recording, SecretAssertion, Settings, SnapshotFirst, Text, Threshold, Time, parse_duration,
+    parse_time,
 };
 use crate::output::wire::API_VERSION;
 
@@ -75,6 +76,10 @@ impl SavedSettings {
             keep_data: self.keep_data,
             delete_leftovers: self.delete_leftovers,
             no_other_users: self.no_other_users,
+            snapshot_first: self.snapshot_first.as_deref().map(|stamp| SnapshotFirst {
+                class: self.snapshot_class.as_deref().map(Text::from),
+                stamp: stamp.into(),
+            }),
             remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
             secret: self.secret()?,
             recording: Recording {
