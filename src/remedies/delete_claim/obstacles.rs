@@ -52,7 +52,7 @@ pub(super) fn not_used(
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Checked> {
-    let Unsafe { mut reasons, unseen } = claim_uses::of(cx, claim);
+    let Unsafe { mut reasons, unseen, notices: dormant } = claim_uses::of(cx, claim);
     if cx.settings().delete_leftovers {
         let count = reasons.len();
         reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(cx, it).is_err()));
@@ -66,6 +66,7 @@ pub(super) fn not_used(
     if let Some(unseen) = unseen.into_iter().next() {
         return Err(unseen);
     }
+    notices.extend(dormant);
     for it in facts::template_of(cx, claim)? {
         notice_scale_up(cx, &it, notices);
     }

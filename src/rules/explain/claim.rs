@@ -217,6 +217,9 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     for unseen in found.unseen {
         draft.unseen(unseen);
     }
+    for notice in found.notices {
+        draft.note(notice);
+    }
     if let Some(unused) = claim.condition("Unused") {
         let since = unused.since.as_ref().map_or_else(|| "<unknown>".to_owned(), format_time);
         draft.note(format!(

@@ -1,6 +1,10 @@
 //! `delete pvc` against real controllers: what it refuses, what it sends, and what becomes of the data.
 
 mod data;
+mod raced;
+mod refused;
+mod rights;
+mod selected;
 mod used;
 
 use crate::support::{Admin, Mark, Scenario};
