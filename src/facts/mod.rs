@@ -64,8 +64,8 @@ pub(crate) use finalizer::{
 pub(crate) use finalizer_controller::FinalizerController;
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
-    conflicting_pods, data_effect, data_effect_with, pod_users, template_of, unsafe_to_delete,
-    upstream_in_use,
+    claim_workloads, conflicting_pods, data_effect, data_effect_with, pod_users, template_of,
+    unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use lost_claim::{LostCause, lost_cause};
 pub(crate) use node::{names_hosts, node_gone, node_problem, unready_host, unusable_host};

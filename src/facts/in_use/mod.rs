@@ -7,10 +7,12 @@
 mod data_effect;
 mod pods;
 mod unsafe_to_delete;
+mod workloads;
 
 pub use data_effect::{ClaimDataEffect, data_effect, data_effect_with};
 pub use pods::{PodUsage, PodUser, conflicting_pods, pod_users, upstream_in_use};
 pub use unsafe_to_delete::{SetTemplate, Unsafe, UnsafeReason, template_of, unsafe_to_delete};
+pub use workloads::{ClaimWorkloads, claim_workloads};
 
 use crate::model::Kind;
 

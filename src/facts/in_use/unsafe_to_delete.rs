@@ -1,6 +1,9 @@
 //! Why a claim must not be deleted (R-PVCP-9).
 
-use super::{ClaimDataEffect, PodUsage, PodUser, data_effect, pod_users};
+use super::{
+    ClaimDataEffect, ClaimWorkloads, PodUsage, PodUser, claim_workloads, data_effect, pod_users,
+    workloads,
+};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
     OtherUser, Ownership, PVC_PROTECTION, controller_of, ownership,
@@ -85,6 +88,8 @@ pub struct Unsafe<'a> {
     pub reasons: Vec<UnsafeReason<'a>>,
     /// What was not read, and might contain further reasons.
     pub unseen: Vec<Unseen>,
+    /// What references the claim and is no reason: finished Jobs, and earlier revisions.
+    pub notices: Vec<String>,
 }
 
 impl Unsafe<'_> {
@@ -136,9 +141,7 @@ impl UnsafeReason<'_> {
                 format!("{} {how}, {}{scheduled}{shut_down}", pod.object(), pod.state())
             }
             Self::Workload(workload) => {
-                let state = if workload.finished {
-                    " (finished: it starts no more pods)".to_owned()
-                } else if workload.suspended {
+                let state = if workload.suspended {
                     " (suspended)".to_owned()
                 } else {
                     workload.replicas.map_or_else(String::new, |n| format!(" (replicas: {n})"))
@@ -181,17 +184,7 @@ impl UnsafeReason<'_> {
                 }
                 Some(_) | None => "delete that pod".to_owned(),
             },
-            // It is a revision to which its Deployment can be rolled back.
-            Self::Workload(workload)
-                if workload.kind == Kind::ReplicaSet && workload.controller.is_some() =>
-            {
-                format!("delete {}, an old revision, unless its pods are needed", workload.object())
-            }
-            // The template of a Job cannot be changed.
-            Self::Workload(workload) if workload.finished || workload.kind == Kind::Job => {
-                format!("delete {}", workload.object())
-            }
-            Self::Workload(_) => "remove the claim from its template".to_owned(),
+            Self::Workload(workload) => workloads::ended_by(workload),
             Self::Template(it) if !it.is_in_range() => format!(
                 "a scale-up uses its data again: delete {} first, if it is not needed",
                 it.set.object()
@@ -222,8 +215,10 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     let mut unseen = Vec::new();
     let key = claim.key();
     let mut reasons = Unsafe::take(&mut unseen, pod_users(cx, claim), UnsafeReason::Pod);
-    let workloads = cx.workloads_of(&key);
-    reasons.extend(Unsafe::take(&mut unseen, workloads, UnsafeReason::Workload));
+    let workloads = claim_workloads(cx, &key);
+    let notices = workloads.as_ref().map(ClaimWorkloads::notices).unwrap_or_default();
+    let active = workloads.map(|it| it.active);
+    reasons.extend(Unsafe::take(&mut unseen, active, UnsafeReason::Workload));
     reasons.extend(Unsafe::take(&mut unseen, template_wanting(cx, claim), UnsafeReason::Template));
     let clones = cx
         .claims_from(&key)
@@ -264,7 +259,7 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     }
     let changing = CHANGING.iter().find_map(|kind| claim.condition(kind));
     reasons.extend(changing.cloned().map(UnsafeReason::Changing));
-    Unsafe { reasons, unseen }
+    Unsafe { reasons, unseen, notices }
 }
 
 /// Whether an owner is the `StatefulSet` whose claim it is: whether the set wants the claim, its

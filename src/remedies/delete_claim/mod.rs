@@ -172,3 +172,6 @@ fn effect(claim: &Claim, outcome: Option<&DataOutcome>) -> Effect {
     };
     Effect { what, risk: risk.to_owned() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,7 +52,7 @@ pub(super) fn not_used(
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Checked> {
-    let Unsafe { mut reasons, unseen } = claim_uses::of(cx, claim);
+    let Unsafe { mut reasons, unseen, notices: dormant } = claim_uses::of(cx, claim);
     let others = facts::other_users(cx, claim);
     let owner = facts::controller_of(&claim.metadata);
     let told = |user: &OtherUser| owner.is_some_and(|it| user.is(&it.kind, &it.name));
@@ -73,6 +73,7 @@ pub(super) fn not_used(
         return Err(unseen);
     }
     checks::all!(checks::nothing_else_uses(cx, others, notices, relies_on)?);
+    notices.extend(dormant);
     for it in facts::template_of(cx, claim)? {
         notice_scale_up(cx, &it, notices);
     }

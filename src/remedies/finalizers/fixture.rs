@@ -13,14 +13,18 @@ use crate::model::{
     Volume, VolumeSnapshot, VolumeSource, Workload,
 };
 
-pub(super) const DRIVER: &str = "driver.longhorn.io";
+pub(in crate::remedies) const DRIVER: &str = "driver.longhorn.io";
 
 /// Returns the time so many minutes ago.
-pub(super) fn ago(minutes: i64) -> Time {
+pub(in crate::remedies) fn ago(minutes: i64) -> Time {
     Time::from_timestamp(1_800_000_000 - 60 * minutes, 0).expect("in range")
 }
 
-pub(super) fn metadata(name: &str, finalizers: &[&str], deleting: Option<i64>) -> Metadata {
+pub(in crate::remedies) fn metadata(
+    name: &str,
+    finalizers: &[&str],
+    deleting: Option<i64>,
+) -> Metadata {
     Metadata {
         name: name.into(),
         uid: Uid::parse(&format!("{name}-uid")),
@@ -31,7 +35,7 @@ pub(super) fn metadata(name: &str, finalizers: &[&str], deleting: Option<i64>) -
     }
 }
 
-pub(super) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
+pub(in crate::remedies) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
     Claim {
         metadata: metadata("data", finalizers, deleting),
         namespace: "shop".into(),
@@ -53,7 +57,7 @@ pub(super) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
 }
 
 /// The claim's volume, bound to it.
-pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
+pub(in crate::remedies) fn volume(policy: ReclaimPolicy) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
         is_shared: false,
@@ -84,7 +88,7 @@ pub(super) fn volume(policy: ReclaimPolicy) -> Volume {
     }
 }
 
-pub(super) fn attachment(finalizers: &[&str], deleting: Option<i64>) -> Attachment {
+pub(in crate::remedies) fn attachment(finalizers: &[&str], deleting: Option<i64>) -> Attachment {
     Attachment {
         metadata: metadata("csi-1", finalizers, deleting),
         attacher: DRIVER.into(),
@@ -96,7 +100,7 @@ pub(super) fn attachment(finalizers: &[&str], deleting: Option<i64>) -> Attachme
     }
 }
 
-pub(super) fn node() -> Row {
+pub(in crate::remedies) fn node() -> Row {
     Row::Node(Box::new(Node {
         metadata: metadata("node-1", &[], None),
         ready: true,
@@ -107,7 +111,7 @@ pub(super) fn node() -> Row {
 }
 
 /// Returns a pod that uses a claim `data`.
-pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
+pub(in crate::remedies) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
         unschedulable: None,
         inline: crate::model::InlineVolumes::default(),
@@ -128,7 +132,7 @@ pub(super) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
 }
 
 /// Returns a suspended workload whose template uses the claim.
-pub(super) fn workload() -> Row {
+pub(in crate::remedies) fn workload() -> Row {
     Row::Workload(Box::new(Workload {
         inline: crate::model::InlineVolumes::default(),
         kind: Kind::CronJob,
@@ -146,7 +150,7 @@ pub(super) fn workload() -> Row {
 }
 
 /// Returns a claim that is, or was, cloned from the claim.
-pub(super) fn copy(phase: ClaimPhase) -> Row {
+pub(in crate::remedies) fn copy(phase: ClaimPhase) -> Row {
     let source = DataSource {
         group: "".into(),
         kind: "PersistentVolumeClaim".into(),
@@ -162,7 +166,7 @@ pub(super) fn copy(phase: ClaimPhase) -> Row {
     }))
 }
 
-pub(super) fn snapshot(ready: bool) -> Row {
+pub(in crate::remedies) fn snapshot(ready: bool) -> Row {
     Row::VolumeSnapshot(Box::new(VolumeSnapshot {
         metadata: metadata("snap", &[], None),
         namespace: "shop".into(),
@@ -176,16 +180,16 @@ pub(super) fn snapshot(ready: bool) -> Row {
 
 /// The objects and controllers of the cluster, and the settings.
 #[derive(Debug, Clone)]
-pub(super) struct FinalizerFixture {
-    pub(super) rows: Vec<Row>,
-    pub(super) manager: Liveness,
-    pub(super) provisioner: Liveness,
-    pub(super) snapshotter: Liveness,
-    pub(super) attacher: Liveness,
+pub(in crate::remedies) struct FinalizerFixture {
+    pub(in crate::remedies) rows: Vec<Row>,
+    pub(in crate::remedies) manager: Liveness,
+    pub(in crate::remedies) provisioner: Liveness,
+    pub(in crate::remedies) snapshotter: Liveness,
+    pub(in crate::remedies) attacher: Liveness,
     /// A kind that was not read.
-    pub(super) unread: Option<Kind>,
-    pub(super) settings: Settings,
-    pub(super) named: bool,
+    pub(in crate::remedies) unread: Option<Kind>,
+    pub(in crate::remedies) settings: Settings,
+    pub(in crate::remedies) named: bool,
 }
 
 impl Default for FinalizerFixture {
@@ -205,19 +209,19 @@ impl Default for FinalizerFixture {
 }
 
 impl FinalizerFixture {
-    pub(super) fn with(mut self, row: Row) -> Self {
+    pub(in crate::remedies) fn with(mut self, row: Row) -> Self {
         self.rows.push(row);
         self
     }
 
-    pub(super) fn of_claim(self, claim: &Claim, volume: Option<&Volume>) -> Self {
+    pub(in crate::remedies) fn of_claim(self, claim: &Claim, volume: Option<&Volume>) -> Self {
         let fixture = self.with(Row::Claim(Box::new(claim.clone())));
         volume
             .into_iter()
             .fold(fixture, |fixture, it| fixture.with(Row::Volume(Box::new(it.clone()))))
     }
 
-    pub(super) fn cluster(&self) -> Cluster {
+    pub(in crate::remedies) fn cluster(&self) -> Cluster {
         let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
         let mut apply = |change| cluster.apply(change, &mut dirty);
         apply(Change::Clock(ago(0)));
@@ -269,7 +273,7 @@ impl FinalizerFixture {
         cluster
     }
 
-    pub(super) fn ask<T>(
+    pub(in crate::remedies) fn ask<T>(
         &self,
         propose: fn(&Cx, &T, &FinalizerRequest) -> Seen<Result<Proposal, Refusal>>,
         object: &T,
@@ -281,7 +285,7 @@ impl FinalizerFixture {
 }
 
 /// Returns the proposal, or the reason for the refusal.
-pub(super) fn said(seen: Seen<Result<Proposal, Refusal>>) -> Result<Proposal, String> {
+pub(in crate::remedies) fn said(seen: Seen<Result<Proposal, Refusal>>) -> Result<Proposal, String> {
     match seen {
         Ok(answer) => answer.map_err(|refusal| refusal.reason),
         Err(unseen) => Err(format!("not seen: {}", unseen.reason)),

@@ -80,6 +80,6 @@ pub(super) fn describe_third_party(metadata: &Metadata, finalizer: &str) -> Stri
 }
 
 #[cfg(test)]
-mod fixture;
+pub(super) mod fixture;
 #[cfg(test)]
 mod tests;

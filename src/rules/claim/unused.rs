@@ -30,11 +30,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !facts::pod_users(cx, claim)?.is_empty() {
         return Ok(None);
     }
-    let (finished, others): (Vec<_>, Vec<_>) =
-        cx.workloads_of(&claim.key())?.into_iter().partition(|workload| workload.finished);
+    let workloads = facts::claim_workloads(cx, &claim.key())?;
     // A claim of a StatefulSet's template is judged by the rules about StatefulSets, in range or
     // not.
-    if !others.is_empty() || !facts::template_of(cx, claim)?.is_empty() {
+    if !workloads.active.is_empty() || !facts::template_of(cx, claim)?.is_empty() {
         return Ok(None);
     }
     if let Some(owner) = facts::controller_of(&claim.metadata)
@@ -73,11 +72,13 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if unused.is_some() {
         finding = finding.aged(Age::stamped(unused));
     }
-    for job in finished {
-        let object = job.object();
-        finding = finding
-            .shows_of(&object, "references it", "finished: it starts no more pods")
-            .relates([object]);
+    for workload in workloads.dormant {
+        let object = workload.object();
+        let why = match workload.finished {
+            true => "finished: it starts no more pods",
+            false => "an earlier revision of its Deployment: only a rollback starts its pods",
+        };
+        finding = finding.shows_of(&object, "references it", why).relates([object]);
     }
     let Some(mark) = mark else {
         return Ok(Some(finding.report_only(format!("find out who needs it; {UNCHECKED}"))));

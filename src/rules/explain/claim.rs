@@ -226,6 +226,9 @@ fn users(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
             false => format!("label {label} is a mark of {operator}, which may still need the claim"),
         });
     }
+    for notice in found.notices {
+        draft.note(notice);
+    }
     if let Some(unused) = claim.condition("Unused") {
         let since = unused.since.as_ref().map_or_else(|| "<unknown>".to_owned(), format_time);
         draft.note(format!(

@@ -2,6 +2,10 @@
 
 mod data;
 mod others;
+mod raced;
+mod refused;
+mod rights;
+mod selected;
 mod used;
 
 use crate::support::{Admin, Mark, Scenario};

@@ -122,6 +122,15 @@ fn reasons(rows: Vec<Row>, blind: &[Kind], claim: &Claim) -> (Vec<String>, usize
     })
 }
 
+/// A `ReplicaSet` of the Deployment of `deploy`.
+fn revision(replicas: i32) -> Workload {
+    let controller = owner("Deployment", &workload(Kind::Deployment, None).name, None, true);
+    Workload {
+        controller: Some(Box::new(controller)),
+        ..workload(Kind::ReplicaSet, Some(replicas))
+    }
+}
+
 #[test]
 fn what_speaks_against_deleting_a_claim() {
     let plain = claim("data", &[]);
@@ -162,8 +171,21 @@ fn what_speaks_against_deleting_a_claim() {
             &["Workload"],
         ),
         (
-            "b: a finished job, which R-PVCP-9 lists",
+            "b: a finished job, which starts no more pods",
             vec![kept(), work(Workload { finished: true, ..workload(Kind::Job, None) })],
+            &plain,
+            &[],
+        ),
+        (
+            "b: an earlier revision of a deployment that references it no more",
+            vec![kept(), work(revision(0))],
+            &plain,
+            &[],
+        ),
+        ("b: a revision with replicas", vec![kept(), work(revision(1))], &plain, &["Workload"]),
+        (
+            "b: a revision of a deployment that references it",
+            vec![kept(), work(revision(0)), work(deploy())],
             &plain,
             &["Workload"],
         ),

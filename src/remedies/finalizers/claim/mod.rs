@@ -82,7 +82,7 @@ pub fn propose(
     if let Err(reason) = checks::not_exempt(cx, &claim.metadata) {
         return refuse(reason);
     }
-    let Unsafe { mut reasons, unseen } = claim_uses::of(cx, claim);
+    let Unsafe { mut reasons, unseen, notices: _ } = claim_uses::of(cx, claim);
     // It concerns claims that are not Terminating.
     reasons.retain(|it| *it != UnsafeReason::Unprotected);
     let used = !reasons.is_empty();
