@@ -147,7 +147,7 @@ fn the_volume_of_another_claim_is_no_way_to_repair_a_lost_one() {
 }
 
 #[test]
-fn d_35_a_lost_claim_gets_its_volume_recreated_from_the_journal() {
+fn d_35_the_journal_has_the_volume_of_a_lost_claim() {
     let on = Scenario::on(here());
     let admin = Admin::of(&on);
     on.create(&claim("data", &driver().class_delete));

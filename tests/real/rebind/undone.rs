@@ -35,14 +35,34 @@ fn a_deletion_that_kept_the_data_is_undone() {
     let back = on.read("pvc/data");
     assert_eq!(back["metadata"]["labels"], json!({"app": "shop"}));
     assert_eq!(back["metadata"]["annotations"]["team"], "ledger");
-    // The policy stays Retain, and it is said how it is set back.
-    let effect = told.json["changes"][0].to_string();
-    assert!(!effect.is_empty());
+    // The policy stays Retain: it is said how it is set back, before and afterwards.
+    let back = format!("kubectl patch pv {name} -p");
+    let said = told.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("the policy remains Retain") && said.contains(&back), "{said}");
+    let flip = admin.refused(5, &["undo", "1", "--yes"]);
+    assert!(flip.reason(&name).contains(&back), "{:#}", flip.json);
     let journal = admin.journal(&told);
     let undoes: Vec<_> = journal.iter().filter_map(|it| it["undoes"].as_u64()).collect();
     assert_eq!(undoes.len(), 1, "only the last step ends the deletion: {journal:#?}");
     let again = admin.refused(5, &["undo", &undoes[0].to_string(), "--yes"]);
     assert!(again.json.to_string().contains("it was undone already"), "{:#}", again.json);
+}
+
+#[test]
+fn a_deletion_that_destroyed_the_data_is_not_undone() {
+    let on = Scenario::on(here());
+    let admin = Admin::of(&on);
+    on.create(&claim("data", &driver().class_delete));
+    let name = on.bound("data");
+    let handle = on.handle(&name);
+    admin.run(&["delete", "pvc", "data", "-n", &on.name, "--destroy-data", "--yes"]).ends(0);
+    eventually("the backend volume is gone", || !driver().has(&handle));
+    on.wait_gone(&format!("pv/{name}"));
+    let entries = admin.run(&["journal"]).ends(0);
+    let entries = entries.json["journals"][0]["entries"].as_array().cloned().unwrap_or_default();
+    let deletion = entries.iter().find(|it| it["action"] == "delete-claim").expect("one");
+    let told = admin.refused(5, &["undo", &deletion["entry"].to_string(), "--yes"]);
+    assert!(on.get("pvc/data").is_none(), "no claim without its data: {:#}", told.json);
 }
 
 #[test]
