@@ -13,7 +13,8 @@ use super::super::world::named;
 use super::{About, Asked, Evidence, Verdict};
 
 /// What a claim may be used by, besides pods.
-const READ: [&str; 4] = ["deployments", "statefulsets", "jobs", "cronjobs"];
+const READ: [&str; 6] =
+    ["deployments", "statefulsets", "jobs", "cronjobs", "scaledjobs", "workflowtemplates"];
 
 impl Verdict {
     pub(super) fn users(&mut self, evidence: &Evidence, ran: &Ran) {
