@@ -36,6 +36,7 @@ mod rebind;
 mod released;
 mod retention;
 mod support;
+mod survive;
 #[path = "../terminal.rs"]
 mod terminal;
 mod undo;

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
              crash ends that pod; with policy Delete the data is destroyed then. The scheduler rejects new pods with \
              this claim, so the workload does not recover by itself either.",
     remedy: "Setting the policy of its volume to Retain keeps the data, and has to happen before the last pod is \
-             deleted. Afterwards the volume can be bound to a new claim. The tool refuses to remove the finalizer, \
+             deleted. Afterwards `kubectl storage rebind pv/NAME` gives it back to a claim of that name. The tool refuses to remove the finalizer, \
              which protects the data under the running pods.",
     source: "kubernetes pvc_protection_controller.go, podUsesPVCForDeletion; PVC protection proposal",
     judge: &[Judge::Claim(judge)],
@@ -46,12 +46,14 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) => {
             finding.remedied_by(cx, volume, &remedies::RETAIN)
         }
-        ClaimDataEffect::Kept(_) => finding.report_only(
-            "the volume will be Released and can be bound to a new claim: prepare one before the last pod is deleted",
+        ClaimDataEffect::Kept(volume) => finding.report_only(format!(
+            "the volume will be Released with its data; after the last pod is deleted, \
+             `kubectl storage rebind {}` gives it back to a claim of that name",
+            facts::on_command_line(&volume.object())
+        )),
+        ClaimDataEffect::NoVolume => finding.report_only(
+            "only the claim is deleted, since it has no volume: prepare another claim",
         ),
-        ClaimDataEffect::NoVolume => {
-            finding.report_only("only the claim is deleted, since it has no volume: prepare another claim")
-        }
         ClaimDataEffect::Unseen(reason) => finding.report_only(format!(
             "see the policy of its volume ({reason}) before the last pod is deleted"
         )),

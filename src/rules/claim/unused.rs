@@ -14,9 +14,9 @@ pub(super) static RULE: Rule = Rule {
     title: "A Bound claim that no pod, no template of a workload and no owner uses",
     danger: "Its backend volume is billed, and whose data it holds may be unknown. Something that was not \
              checked may still use it: custom resources, or programs outside the cluster such as backups.",
-    remedy: "The tool changes nothing. Find out who needs it. Before the claim is deleted, set the policy of \
-             its volume to Retain, so that the volume can be bound to another claim if the data is needed \
-             after all.",
+    remedy: "Find out who needs it. `kubectl storage delete pvc NAME --keep-data` then deletes only the claim: it \
+             first sets the policy of the volume to Retain. If the data is needed after all, \
+             `kubectl storage rebind pv/NAME` gives the volume back to a claim.",
     source: "PVC protection proposal; KEP-5541 (condition Unused), which ignores finished pods and templates",
     judge: &[Judge::Claim(judge)],
 };

@@ -1,7 +1,10 @@
 //! F63: claims of a `StatefulSet` that was deleted.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{membership, volume_effect};
+use crate::facts::{
+    self,
+    retention::{membership, volume_effect},
+};
 use crate::model::{Age, Claim, Finding, Severity, split_ordinal};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -15,7 +18,8 @@ pub(super) static RULE: Rule = Rule {
     danger: "Nothing uses it, and its backend volume is billed. Whether it was meant to stay is not recorded: \
              a set that retains its claims can be deleted and recreated, and finds them by their names.",
     remedy: "The tool deletes nothing, since this may be a set under maintenance. If the set will not be \
-             recreated, check what the claim contains, and delete it yourself.",
+             recreated, check what the claim contains; `kubectl storage delete pvc NAME --keep-data` then \
+             deletes the claim and keeps its volume.",
     source: "KEP-1847, user stories; stateful_set_utils.go, updateStorage and getPersistentVolumeClaims",
     judge: &[Judge::Claim(judge)],
 };
@@ -66,11 +70,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .shows("if it is deleted", fate.describe())
         .relates(siblings.into_iter().map(Claim::object))
         .about_volume(volume);
-    Ok(Some(
-        finding.report_only(
-            "keep it if its StatefulSet will be recreated; otherwise delete it yourself",
-        ),
-    ))
+    Ok(Some(finding.report_only(format!(
+        "keep it if its StatefulSet will be recreated; otherwise `kubectl storage delete {} --keep-data`",
+        facts::on_command_line(&claim.object())
+    ))))
 }
 
 /// Every template and set that a stem may consist of: `data-a-web` is `data` of `a-web`, or

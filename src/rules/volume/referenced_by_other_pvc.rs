@@ -1,7 +1,8 @@
 //! F09: a claim references a volume that is bound to another claim.
 
 use crate::cluster::{Cx, Seen};
-use crate::model::{Claim, ClaimPhase, Finding, Kind, Severity, Volume};
+use crate::facts;
+use crate::model::{Claim, ClaimPhase, Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
 pub(super) static RULE: Rule = Rule {
@@ -40,12 +41,29 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             .shows_of(&object, "annotation pv.kubernetes.io/bind-completed", completed)
             .relates([object]);
     }
-    let reason = if first.phase == ClaimPhase::Pending {
-        "if that claim may have the data, reserve the volume for it; otherwise correct the claim"
-    } else {
-        "find out which is right, the claim's spec.volumeName or the volume's spec.claimRef"
-    };
-    Ok(Some(finding.report_only(reason)))
+    Ok(Some(finding.report_only(advice(volume, first))))
+}
+
+fn advice(volume: &Volume, first: &Claim) -> String {
+    if first.phase != ClaimPhase::Pending {
+        return "find out which is right, the claim's spec.volumeName or the volume's spec.claimRef"
+            .to_owned();
+    }
+    let kept = volume.phase == Phase::Released && volume.reclaim_policy == ReclaimPolicy::Retain;
+    let command = facts::on_command_line(&volume.object());
+    let (namespace, name) = (&*first.namespace, &*first.metadata.name);
+    // Names of the cluster may be those that a shell would carry out.
+    let plain = facts::is_plain_word(namespace) && facts::is_plain_word(name);
+    match kept && plain {
+        true => format!(
+            "if that claim may have the data, run `kubectl storage rebind {command} --to \
+             {namespace}/{name}`; otherwise correct the claim"
+        ),
+        false => {
+            "if that claim may have the data, reserve the volume for it; otherwise correct the claim"
+                .to_owned()
+        }
+    }
 }
 
 /// Whether a claim that references the volume differs from the claim that the volume references. A

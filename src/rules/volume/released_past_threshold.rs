@@ -21,7 +21,8 @@ pub(super) static RULE: Rule = Rule {
     remedy: "Reclaiming sets the policy to Delete and waits until the volume's own provisioner has deleted the \
              backend volume and the object. It is refused unless the claim does not exist, no pod, node, attachment, \
              snapshot or other volume references it, its age can be trusted, and its provisioner is running. The tool \
-             never deletes the object itself.",
+             never deletes the object itself. If the data is needed, `kubectl storage rebind pv/NAME` gives the \
+             volume back to a claim instead.",
     source: "KEP-3762 (lastPhaseTransitionTime); KEP-2644; external-provisioner controller, shouldDelete",
     judge: &[Judge::Volume(judge)],
 };

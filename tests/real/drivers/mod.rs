@@ -1,6 +1,7 @@
 //! Drivers that people run, as they were released: what the tool reclaims there, what it refuses, and what is left at
 //! the backend.
 
+mod deleted_claims;
 mod gce_pd;
 mod in_tree_host_path;
 mod local_path;

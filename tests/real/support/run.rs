@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,6 +24,8 @@ pub(crate) struct Run {
     stdin: String,
     home: tempfile::TempDir,
     by_kubectl: bool,
+    /// Another program in the place of the tool.
+    instead: Option<PathBuf>,
 }
 
 /// What a run left behind.
@@ -57,7 +59,14 @@ impl Run {
             stdin: String::new(),
             home: tempfile::tempdir().expect("because the temporary folder is writable"),
             by_kubectl: false,
+            instead: None,
         }
+    }
+
+    /// Has another program do it.
+    pub(crate) fn program(mut self, program: PathBuf) -> Self {
+        self.instead = Some(program);
+        self
     }
 
     /// Appends words.
@@ -132,10 +141,10 @@ impl Run {
     }
 
     fn command(&self) -> Command {
-        let mut command = if self.by_kubectl {
-            Command::new(testbed().program("kubectl"))
-        } else {
-            Command::new(TOOL)
+        let mut command = match &self.instead {
+            Some(program) => Command::new(program),
+            None if self.by_kubectl => Command::new(testbed().program("kubectl")),
+            None => Command::new(TOOL),
         };
         command
             .args(&self.args)

@@ -1,0 +1,343 @@
+//! Random lives of claims: pods, workloads and custom resources come and go while claims are deleted and volumes rebound
+//! through the tool; nothing that is used is deleted, and what was to be kept is kept and comes back.
+//!
+//! `cargo test --test real survive -- --nocapture` runs 24 cases, the same ones every time, or as many as fit into four
+//! minutes; with `BUDGET` as many as fit into so many seconds. What a case does is decided by its seed, and some of it
+//! is tied to what a run of the tool has just done (listed the pods, rehearsed a write, sent it); which of two requests
+//! comes first is decided by the machine. `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
+//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real survive -- --nocapture`.
+
+mod api;
+mod case;
+mod history;
+mod run;
+mod selftest;
+mod shapes;
+mod verdict;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use futures::future::join_all;
+use futures::{StreamExt, stream};
+use kube::Client;
+use kubectl_storage::client::{ConnectionOptions, connect};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::support::{Cluster, Options, say};
+use api::Api;
+use case::{Act, Case, When, Work};
+use history::{History, is_by, text};
+use run::{Hand, Homes, Ran, Then};
+use verdict::{Did, Evidence, Verdict};
+use world::{Backing, World};
+
+/// Cases that run at the same time.
+const PARALLEL: usize = 6;
+/// Cases of a run that is not told how many, or for how long.
+const CASES: u64 = 24;
+/// So many of them must fit into the default budget.
+const FLOOR: u64 = 8;
+/// The first of the cases that every run of the tests takes.
+const SEED: u64 = 17_958_420_020_000;
+/// The budget, in seconds, unless `BUDGET` says another.
+const BUDGET: u64 = 240;
+/// A case takes about so long: nobody begins one that ends after the budget.
+const ONE_CASE: Duration = Duration::from_secs(30);
+/// The audit log and the watches are seldom late.
+const PATIENCE: Duration = Duration::from_secs(45);
+/// How the namespaces begin.
+const PREFIX: &str = "survive-";
+
+/// A cluster in which cases are played.
+struct Stage {
+    cluster: Cluster,
+    client: Client,
+    history: Arc<History>,
+}
+
+/// What became of all cases.
+#[derive(Default)]
+struct Tally {
+    cases: u64,
+    counts: BTreeMap<String, u64>,
+    divergences: Vec<String>,
+}
+
+#[test]
+fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_comes_back() {
+    let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
+    let seed = setting("SEED").unwrap_or(SEED);
+    let (told, budget) = (setting("CASES"), setting("BUDGET"));
+    // Whoever says how many or for how long means that and no other bound.
+    let cases = told.or(budget.is_none().then_some(CASES));
+    let budget = Duration::from_secs(budget.unwrap_or(BUDGET));
+    say(&format!("SEED={seed} begins random lives of claims"));
+    let runtime = Runtime::new().expect("because the machine has threads");
+    let start = Instant::now();
+    let tally = runtime.block_on(async {
+        let stage = Stage::set().await;
+        let more = |index: &u64| {
+            cases.is_none_or(|cases| *index < cases)
+                && (told.is_some() || start.elapsed() + ONE_CASE < budget)
+        };
+        stream::iter((0..).take_while(more))
+            .map(|index| one(&stage, Case::of(seed.wrapping_add(index))))
+            .buffer_unordered(PARALLEL)
+            .fold(Tally::default(), async |tally, one| tally.with(one))
+            .await
+    });
+    let seconds = start.elapsed().as_secs();
+    let Tally { cases: count, counts, divergences } = tally;
+    say(&format!("SEED={seed}: {count} cases in {seconds} s: {counts:#?}"));
+    assert!(
+        divergences.is_empty(),
+        "{} divergences:\n{}",
+        divergences.len(),
+        divergences.join("\n")
+    );
+    assert!(told.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
+    // It would prove nothing if nothing had been deleted, or nobody had been in the way.
+    for outcome in [
+        "delete and keep: exit 0",
+        "delete and keep: exit 5",
+        "delete and destroy: exit 0",
+        "rebind: exit 0, at rest",
+    ] {
+        assert!(count < FLOOR || counts.contains_key(outcome), "never {outcome}");
+    }
+}
+
+fn number(name: &str, text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text:?}"))
+}
+
+impl Tally {
+    fn with(mut self, (evidence, verdict): (Evidence, Verdict)) -> Self {
+        self.cases += 1;
+        for (what, count) in verdict.counts {
+            *self.counts.entry(what).or_default() += count;
+        }
+        if !verdict.wrong.is_empty() {
+            let case = &evidence.case;
+            let text = format!("{}\n{case}\n{}", verdict.wrong.join("\n"), verdict.story);
+            say(&format!("a divergence: {text}"));
+            self.divergences.push(text);
+        }
+        self
+    }
+}
+
+impl Stage {
+    /// Starts a cluster with all controllers, nodes, and the kinds of two operators.
+    async fn set() -> Self {
+        let cluster = tokio::task::spawn_blocking(|| {
+            let cluster = Cluster::start(Options::COMPLETE);
+            cluster.driver();
+            for definition in shapes::definitions() {
+                cluster.create(&definition);
+            }
+            cluster
+        });
+        let cluster = cluster.await.expect("the cluster starts");
+        let options = ConnectionOptions {
+            kubeconfig: Some(cluster.kubeconfig().to_owned()),
+            ..ConnectionOptions::default()
+        };
+        let connection = connect(&options, "surviving").await.expect("the cluster has started");
+        let client = connection.client.clone();
+        let history = History::begin(client.clone(), cluster.audit_log_file(), PREFIX).await;
+        Self { cluster, client, history }
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.history.end();
+    }
+}
+
+async fn one(stage: &Stage, case: Case) -> (Evidence, Verdict) {
+    let (evidence, late) = play(stage, case, Hand::Tool).await;
+    let mut verdict = verdict::judge(&evidence);
+    verdict.wrong.extend(late);
+    (evidence, verdict)
+}
+
+/// Plays a case, and brings back at last what was kept; says whether the notes of it never came.
+async fn play(stage: &Stage, case: Case, hand: Hand) -> (Evidence, Option<String>) {
+    let (history, namespace) = (&stage.history, case.namespace());
+    let world = World {
+        cluster: &stage.cluster,
+        driver: stage.cluster.driver(),
+        history: Arc::clone(history),
+        api: Api { client: stage.client.clone(), namespace: namespace.clone() },
+        case: &case,
+    };
+    let backings = world.make().await;
+    let homes = Homes::new(case.deeds.len() + backings.len());
+    let mut did = before(&world, &backings).await;
+    let (over, ended) = watch::channel(0_usize);
+    let (begin, runs) = (Instant::now(), world.runs());
+    let deeds = case.deeds.iter().enumerate().filter(|(_, deed)| deed.when != When::Before);
+    let deeds = deeds.map(|(index, _)| {
+        let (world, backings, homes) = (&world, &backings, &homes);
+        let (over, mut ended) = (&over, ended.clone());
+        async move {
+            let moment = world.moment(index, begin);
+            // What waits for a run to do what it never does has no moment.
+            let never = async {
+                ended.wait_for(|ended| *ended >= runs).await.ok();
+                sleep(Duration::from_millis(100)).await;
+            };
+            let is_run = matches!(world.case.deeds[index].act, Act::Run(..));
+            let in_time = tokio::select! {
+                () = moment => true,
+                () = never, if !is_run => false,
+            };
+            let done = deed(world, index, in_time, hand, backings, homes).await;
+            if is_run {
+                over.send_modify(|count| *count += 1);
+            }
+            done
+        }
+    });
+    let mut ran = Vec::new();
+    for done in join_all(deeds).await {
+        match done {
+            Done::Did(one) => did.push(one),
+            Done::Ran(one) => ran.push(*one),
+        }
+    }
+    world.settle().await;
+    if hand == Hand::Tool {
+        ran.extend(bring_back(&world, &backings, &homes).await);
+    }
+    world.settle().await;
+    let late = settle_notes(&world).await;
+    let files = backings.iter().map(|it| std::fs::read_to_string(&it.file).ok()).collect();
+    let evidence = Evidence {
+        backings,
+        did,
+        ran,
+        revisions: history.revisions(&namespace),
+        requests: history.requests(&namespace),
+        files,
+        case: case.clone(),
+    };
+    world.leave().await;
+    history.forget(&namespace);
+    (evidence, late)
+}
+
+enum Done {
+    Did(Did),
+    Ran(Box<Ran>),
+}
+
+async fn before(world: &World<'_>, backings: &[Backing]) -> Vec<Did> {
+    let mut did = Vec::new();
+    for (index, deed) in world.case.deeds.iter().enumerate() {
+        if deed.when == When::Before {
+            let begin = Utc::now();
+            let result = Some(world.act(index, &deed.act, backings).await);
+            did.push(Did { index, begin, end: Utc::now(), result });
+        }
+    }
+    did
+}
+
+impl World<'_> {
+    /// How many runs there are.
+    fn runs(&self) -> usize {
+        self.case.deeds.iter().filter(|it| matches!(it.act, Act::Run(..))).count()
+    }
+
+    /// Waits until it is time for a deed.
+    async fn moment(&self, index: usize, begin: Instant) {
+        match self.case.deeds[index].when {
+            When::Before => {}
+            When::After(delay) => {
+                let passed = begin.elapsed();
+                sleep(Duration::from_millis(delay).saturating_sub(passed)).await;
+            }
+            When::Once(run, stage, delay) => {
+                self.history.reached(&self.api.namespace, &self.case.user(run), stage).await;
+                sleep(Duration::from_millis(delay)).await;
+            }
+        }
+    }
+}
+
+/// Does one deed, if its moment came.
+async fn deed(
+    world: &World<'_>,
+    index: usize,
+    came: bool,
+    hand: Hand,
+    backings: &[Backing],
+    homes: &Homes,
+) -> Done {
+    let act = &world.case.deeds[index].act;
+    if let Act::Run(work, killed) = act {
+        let then = Then { hand, killed: *killed, calm: false, backings: backings.to_vec() };
+        return Done::Ran(Box::new(run(world, index, work, homes, then).await));
+    }
+    let begin = Utc::now();
+    let result = if came { Some(world.act(index, act, backings).await) } else { None };
+    Done::Did(Did { index, begin, end: Utc::now(), result })
+}
+
+async fn run(world: &World<'_>, index: usize, work: &Work, homes: &Homes, then: Then) -> Ran {
+    let ran = tokio::task::block_in_place(|| world.run(index, work, homes, &then));
+    let user = world.case.user(index);
+    world.api.mark(&user, &format!("/version?over={user}")).await;
+    ran
+}
+
+/// Gives back every volume that was kept and whose claim is not there: nobody is in the way.
+async fn bring_back(world: &World<'_>, backings: &[Backing], homes: &Homes) -> Vec<Ran> {
+    let mut ran = Vec::new();
+    for (place, backing) in backings.iter().enumerate() {
+        let Some(volume) = world.api.get("persistentvolumes", &backing.volume).await else {
+            continue;
+        };
+        let claim = &volume["spec"]["claimRef"];
+        let name = text(&claim["name"]);
+        let taken = world.api.get("persistentvolumeclaims", name).await.is_some();
+        let annotations = &volume["metadata"]["annotations"];
+        let kept = volume["status"]["phase"] == "Released"
+            && volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+            && volume["metadata"]["deletionTimestamp"].is_null()
+            && annotations["storage.kubectl.dev/backend-state"].is_null()
+            && name == Case::name(backing.claim);
+        if kept && !taken && backing.file.exists() {
+            let index = world.case.deeds.len() + place;
+            let work = Work::Rebind { claim: backing.claim, to: None };
+            let then =
+                Then { hand: Hand::Tool, killed: None, calm: true, backings: backings.to_vec() };
+            ran.push(run(world, index, &work, homes, then).await);
+        }
+    }
+    ran
+}
+
+/// Waits until the audit log has what was asked; says whether it never did.
+async fn settle_notes(world: &World<'_>) -> Option<String> {
+    let (namespace, user) = (&world.api.namespace, world.case.user(0));
+    let question = format!("/version?mark={namespace}");
+    world.api.mark(&user, &question).await;
+    let late = timeout(
+        PATIENCE,
+        world.history.until(|it| {
+            let requests = it.requests(namespace);
+            requests.iter().any(|it| is_by(it, &user) && it["requestURI"] == *question)
+        }),
+    );
+    late.await.err().map(|_| format!("{namespace}: the audit log is late"))
+}
