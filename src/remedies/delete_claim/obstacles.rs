@@ -89,7 +89,7 @@ fn leftover_of<'a, 'b>(reason: &'b UnsafeReason<'a>) -> Option<&'b SetTemplate<'
 }
 
 /// Refuses while the set is being scaled or deleted: what its range is, its controller has not seen.
-/// A set at replicas 0 is paused, and all its data is out of range (T22): it may only be kept.
+/// A set at replicas 0 is paused, and all its data is out of range: it may only be kept.
 fn settled(cx: &Cx, it: &SetTemplate) -> Checked {
     let set = it.set;
     if set.metadata.deleting.is_some() {

@@ -131,7 +131,7 @@ fn d_44_with_destroy_data_the_driver_deletes_the_backend_volume() {
     assert!(on.get("pvc/data").is_none());
     assert!(on.get(&format!("pv/{volume}")).is_none());
     eventually("its data is destroyed", || !driver.has(&handle));
-    assert_eq!(driver.delete_calls(&handle), 1);
+    assert!(driver.delete_calls(&handle) >= 1);
 }
 
 #[test]

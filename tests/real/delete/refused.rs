@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Admin, Scenario, because, delete, is_untouched, state};
-use crate::support::{Cluster, Options, PersistentVolume, claim, shared};
+use crate::support::{Cluster, Options, claim, shared};
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
@@ -43,11 +43,6 @@ fn claims_without_a_volume_of_their_own() {
     let driver = shared().driver();
     // Nothing makes a volume for it, and none is there.
     on.create(&claim("pending", &on.named("later")));
-    on.create(&claim("reserved", "static"));
-    let reserved = on.named("reserved");
-    let volume = PersistentVolume::csi(&reserved, &driver.name, &reserved).policy("Delete");
-    // Of another class: it is not bound, but it is the claim's as soon as the classes agree.
-    on.create(&volume.class("other").reserved_for(&on.name, "reserved").0);
     on.create(&claim("lost", &driver.class_retain));
     let lost = on.bound("lost");
     on.patch(&format!("pv/{lost}"), &json!({"metadata": {"finalizers": null}}));
@@ -55,11 +50,9 @@ fn claims_without_a_volume_of_their_own() {
     on.patch(&format!("pv/{lost}"), &json!({"metadata": {"finalizers": null}}));
     on.wait_phase("pvc/lost", "Lost");
     let admin = Admin::of(&on);
-    let told = admin.run(&delete(&on, &["pending", "reserved", "lost"], &[])).ends(6);
+    let told = admin.run(&delete(&on, &["pending", "lost"], &[])).ends(6);
     assert_eq!(told.outcomes("done"), ["pending"], "{:#}", told.json);
-    because(&told, "reserved", &["may be bound to it at any moment", "kubectl storage retain"]);
     because(&told, "lost", &["does not exist", "last record of its data", "--keep-data"]);
-    is_untouched(&on, "reserved");
     is_untouched(&on, "lost");
     let told = admin.run(&delete(&on, &["lost"], &["--keep-data"])).ends(0);
     assert_eq!(told.outcomes("done"), ["lost"], "{:#}", told.json);
@@ -90,7 +83,9 @@ fn without_kube_controller_manager_nothing_would_remove_its_protection() {
     let old = json!({"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}});
     cluster.patch("kube-system", "lease/kube-controller-manager", &old);
     let admin = Admin::of(&on);
-    let told = admin.refused(5, &delete(&on, &["data"], &["--keep-data"]));
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    let soon = ["--keep-data", "--threshold", "driver-action=1s"];
+    let told = admin.refused(5, &delete(&on, &["data"], &soon));
     because(&told, "data", &["it would only become Terminating", "kube-controller-manager"]);
     is_untouched(&on, "data");
     assert_eq!(state(&on, &volume).0, "Delete");

@@ -74,8 +74,16 @@ fn who_may_not_delete_the_claim_changes_no_policy() {
     on.create(&claim("data", &shared().driver().class_delete));
     let volume = on.bound("data");
     let admin = Admin::limited(&on, "patches", &[], &["patch"]);
-    let told = admin.refused(5, &delete(&on, &["data"], &["--keep-data"]));
+    let mark = on.cluster.mark();
+    let told = admin.run(&delete(&on, &["data"], &["--keep-data"])).ends(5);
     because(&told, "data", &["forbidden"]);
+    // A dry run as well: that it is one, its body says, which is not read where it is forbidden.
+    let sent: Vec<_> = admin.sent(mark).iter().map(crate::support::Write::line).collect();
+    let expected = [
+        format!("dry patch persistentvolumes {volume}"),
+        "delete persistentvolumeclaims data 403".to_owned(),
+    ];
+    assert_eq!(sent, expected);
     is_untouched(&on, "data");
     assert_eq!(state(&on, &volume).0, "Delete");
 }

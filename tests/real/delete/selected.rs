@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Admin, Scenario, because, delete, is_untouched, state};
-use crate::support::{claim, pod, shared};
+use crate::support::{claim, eventually, pod, shared};
 
 #[test]
 fn a_filter_deletes_what_nothing_uses_and_lists_the_rest() {
@@ -63,7 +63,10 @@ fn a_claim_beyond_the_replicas_of_its_set_is_deleted_only_by_name_and_with_its_f
     of["apiVersion"] = json!(null);
     set["spec"]["volumeClaimTemplates"] = json!([of]);
     on.create(&set);
-    on.wait_phase("pod/web-1", "Running");
+    eventually("both pods run", || {
+        let runs = |name: &str| on.get(name).is_some_and(|it| it["status"]["phase"] == "Running");
+        runs("pod/web-0") && runs("pod/web-1")
+    });
     let volume = on.bound("data-web-1");
     on.bound("data-web-0");
     let scale = |replicas: &str| {

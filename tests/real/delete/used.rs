@@ -178,14 +178,14 @@ fn an_earlier_revision_of_a_deployment_is_no_use() {
         let all = pods();
         all.len() == 1 && all[0]["spec"]["volumes"].to_string().find("deploy").is_none()
     });
+    let mut notices = String::new();
     eventually("the old revision is at rest", || {
-        admin.run(&delete(&on, &["deploy"], &["--dry-run=client"])).code == Some(0)
+        let plan = admin.run(&delete(&on, &["deploy"], &["--dry-run=client"]));
+        notices = plan.json["changes"][0]["notices"].to_string();
+        plan.code == Some(0)
     });
+    let words = "a rollback of Deployment deploy to the revision of rs/";
+    assert!(notices.contains(words), "{notices}");
     let told = admin.run(&delete(&on, &["deploy"], &[])).ends(0);
     assert_eq!(told.outcomes("done"), ["deploy"], "{:#}", told.json);
-    let notices = told.json["changes"][0]["notices"].to_string();
-    assert!(
-        notices.contains("a rollback of Deployment deploy to the revision of rs/"),
-        "{notices}"
-    );
 }
