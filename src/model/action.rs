@@ -134,9 +134,8 @@ impl Action {
             | Self::CreateVolume { volume, .. }
             | Self::ReclaimReleased { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
-            Self::CreateClaim { claim, .. } => claim,
+            Self::CreateClaim { claim, .. } | Self::DeleteClaim { claim, .. } => claim,
             Self::DeleteAttachment { attachment } => attachment,
-            Self::DeleteClaim { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
         }
     }
