@@ -36,13 +36,13 @@ fn is_earlier_revision(cx: &Cx, workload: &Workload, all: &[&Workload]) -> bool 
     let Some(owner) = deployment_of(workload) else { return false };
     workload.replicas == Some(0)
         && cx.cluster().reach(Kind::Deployment, Some(&workload.namespace)).is_ok()
-        && !all.iter().any(|it| it.kind == Kind::Deployment && it.name == *owner)
+        && !all.iter().any(|it| it.kind == Kind::Deployment && &*it.name == owner)
 }
 
 /// The name of the Deployment that controls a `ReplicaSet`.
-fn deployment_of(workload: &Workload) -> Option<&Box<str>> {
+fn deployment_of(workload: &Workload) -> Option<&str> {
     let owner = workload.controller.as_ref().filter(|_| workload.kind == Kind::ReplicaSet)?;
-    (&*owner.kind == Kind::Deployment.name()).then_some(&owner.name)
+    (&*owner.kind == Kind::Deployment.name()).then_some(&*owner.name)
 }
 
 impl ClaimWorkloads<'_> {

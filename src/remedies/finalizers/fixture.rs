@@ -2,15 +2,16 @@
 //! controllers, each of which is alive, absent or unknown.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use super::FinalizerRequest;
 use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef,
+    Answer, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef,
     ControllerRole, DataSource, Kind, Labels, Lease, Liveness, Metadata, MountedClaim, Node, Phase,
-    PodPhase, PodUse, Proposal, ReclaimPolicy, Refusal, Row, Settings, Sighting, Text, Time, Uid,
-    Volume, VolumeSnapshot, VolumeSource, Workload,
+    PodPhase, PodUse, Proposal, Question, ReclaimPolicy, Refusal, Row, Settings, Sighting, Text,
+    Time, Uid, Volume, VolumeSnapshot, VolumeSource, Workload,
 };
 
 pub(in crate::remedies) const DRIVER: &str = "driver.longhorn.io";
@@ -259,6 +260,9 @@ impl FinalizerFixture {
                 apply(Change::Seen(Row::Sighting(sighting)));
             }
         }
+        // No custom resource uses a claim; an answer among the rows wins.
+        let question = Question::CustomUsers { namespace: "shop".into() };
+        apply(Change::Seen(Row::Answer(question, Answer::Users(Arc::default()))));
         for row in &self.rows {
             apply(Change::Seen(row.clone()));
         }

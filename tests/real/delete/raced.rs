@@ -83,12 +83,11 @@ fn a_pod_that_comes_after_the_last_list_keeps_its_data() {
             "delete persistentvolumeclaims data".to_owned(),
         ];
         assert_eq!(written(&admin, mark), expected, "{flag}");
-        match flag {
-            "--keep-data" => assert_eq!(told.code, Some(0), "{:#}", told.json),
-            _ => {
-                because(&told, "data", &["is not reclaimed, and keeps the data"]);
-                assert_eq!(told.code, Some(6), "{:#}", told.json);
-            }
+        if flag == "--keep-data" {
+            assert_eq!(told.code, Some(0), "{:#}", told.json);
+        } else {
+            because(&told, "data", &["is not reclaimed, and keeps the data"]);
+            assert_eq!(told.code, Some(6), "{:#}", told.json);
         }
         assert_eq!(state(&on, &volume), ("Retain".to_owned(), "Released".to_owned()));
         assert!(shared().driver().has(&handle), "{flag}");

@@ -132,6 +132,29 @@ fn revision(replicas: i32) -> Workload {
 }
 
 #[test]
+fn a_workload_that_starts_no_pods_speaks_against_nothing() {
+    let plain = claim("data", &[]);
+    let deploy = || workload(Kind::Deployment, Some(0));
+    let kept = || volume(ReclaimPolicy::Retain, "data", Some("data"));
+    let work = |row| Row::Workload(Box::new(row));
+    let finished = Workload { finished: true, ..workload(Kind::Job, None) };
+    for (what, rows, names) in [
+        ("a finished job", vec![work(finished)], &[][..]),
+        ("an earlier revision of a deployment without it", vec![work(revision(0))], &[]),
+        ("a revision with replicas", vec![work(revision(1))], &["Workload"]),
+        (
+            "revisions of a deployment that references it",
+            vec![work(revision(0)), work(deploy())],
+            &["Workload", "Workload"],
+        ),
+    ] {
+        let names = names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let rows = rows.into_iter().chain([kept()]).collect();
+        assert_eq!(reasons(rows, &[], &plain), (names, 0), "{what}");
+    }
+}
+
+#[test]
 fn what_speaks_against_deleting_a_claim() {
     let plain = claim("data", &[]);
     let templated = claim("data-web-0", &[]);
@@ -167,25 +190,6 @@ fn what_speaks_against_deleting_a_claim() {
         (
             "b: suspended",
             vec![kept(), work(Workload { suspended: true, ..workload(Kind::CronJob, None) })],
-            &plain,
-            &["Workload"],
-        ),
-        (
-            "b: a finished job, which starts no more pods",
-            vec![kept(), work(Workload { finished: true, ..workload(Kind::Job, None) })],
-            &plain,
-            &[],
-        ),
-        (
-            "b: an earlier revision of a deployment that references it no more",
-            vec![kept(), work(revision(0))],
-            &plain,
-            &[],
-        ),
-        ("b: a revision with replicas", vec![kept(), work(revision(1))], &plain, &["Workload"]),
-        (
-            "b: a revision of a deployment that references it",
-            vec![kept(), work(revision(0)), work(deploy())],
             &plain,
             &["Workload"],
         ),
