@@ -48,8 +48,32 @@ impl Verdict {
                 let wanted = to.as_deref().unwrap_or(Case::name(*claim));
                 self.is_bound(evidence, ran, *claim, wanted);
             }
-            Work::Retain(_) | Work::Undo(_) => {}
+            Work::Undo(of) => self.is_undone(evidence, ran, *of),
+            Work::Retain(_) => {}
         }
+    }
+
+    /// What undoes a deletion has bound one of its claims to its volume again.
+    fn is_undone(&mut self, evidence: &Evidence, ran: &Ran, of: usize) {
+        let undone = evidence.ran.iter().find(|it| it.index == of).map(|it| &it.work);
+        let Some(Work::Delete { claims, keep: true }) = undone else { return };
+        let mut writes = evidence.writes_of(ran, "create", "persistentvolumeclaims");
+        if writes.next().is_none() {
+            return; // it was the policy that was undone, or there was nothing to undo
+        }
+        let again = claims.iter().any(|claim| {
+            let volume = &evidence.backings[*claim].volume;
+            let mut of = evidence.of("persistentvolumeclaims", Case::name(*claim));
+            of.any(|it| {
+                it.at > ran.begin
+                    && it.object["spec"]["volumeName"] == **volume
+                    && it.object["status"]["phase"] == "Bound"
+            })
+        });
+        if again {
+            self.count("(deletions undone, and the claim bound again)");
+        }
+        self.holds(again, || format!("{} says undone, and no claim was bound again", ran.user));
     }
 
     fn is_deleted(&mut self, evidence: &Evidence, ran: &Ran, claim: usize, keep: bool) {
