@@ -58,6 +58,10 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
         Answer::Yes => Err(unseen("its uid is not known")),
         Answer::Unanswered(reason) => Err(unseen(&reason)),
         Answer::Forbidden => Err(unseen("asking is forbidden")),
+        Answer::NotServed { .. } => Err(unseen(&format!(
+            "the server serves no resource for {} of {}",
+            owner.kind, owner.api_version
+        ))),
     }
 }
 

@@ -118,6 +118,16 @@ pub struct SavedAnswer {
     uid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<Box<str>>,
+    /// Beside `unanswered`: the kind that the question is about is not served in this version.
+    #[serde(default, rename = "notServed", skip_serializing_if = "Option::is_none")]
+    not_served: Option<SavedNotServed>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedNotServed {
+    /// The version in which it is served, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -152,7 +162,7 @@ enum SavedQuestion {
 
 impl SavedAnswer {
     /// Puts an answer into its saved form.
-    pub fn new(question: &Question, answer: &Answer) -> Self {
+    pub fn new(question: &Question, given: &Answer) -> Self {
         let question = match question {
             Question::Exists(key) => SavedQuestion::Exists {
                 resource: key.kind.plural().to_owned(),
@@ -179,14 +189,22 @@ impl SavedAnswer {
                 SavedQuestion::KeptBackends { namespace: namespace.to_string() }
             }
         };
-        let (answer, uid, reason) = match answer {
+        let (answer, uid, reason) = match given {
             Answer::Yes => ("yes", None, None),
             Answer::Is(uid) => ("yes", Some(uid.to_string()), None),
             Answer::No => ("no", None, None),
             Answer::Forbidden => ("forbidden", None, None),
             Answer::Unanswered(reason) => ("unanswered", None, Some(reason.clone())),
+            // Earlier versions know no such answer.
+            Answer::NotServed { .. } => ("unanswered", None, Some("the kind is not served".into())),
         };
-        Self { question, answer: answer.to_owned(), uid, reason }
+        let not_served = match given {
+            Answer::NotServed { elsewhere } => {
+                Some(SavedNotServed { elsewhere: elsewhere.as_ref().map(ToString::to_string) })
+            }
+            _ => None,
+        };
+        Self { question, answer: answer.to_owned(), uid, reason, not_served }
     }
 
     /// Takes it out of its saved form.
@@ -230,7 +248,12 @@ impl SavedAnswer {
             },
             "no" => Answer::No,
             "forbidden" => Answer::Forbidden,
-            "unanswered" => Answer::Unanswered(self.reason.unwrap_or_default()),
+            "unanswered" => match self.not_served {
+                Some(SavedNotServed { elsewhere }) => {
+                    Answer::NotServed { elsewhere: elsewhere.map(|it| interner.text(&it)) }
+                }
+                None => Answer::Unanswered(self.reason.unwrap_or_default()),
+            },
             other => return Err(format!("{other:?} is not yes, no, forbidden or unanswered")),
         };
         Ok(Row::Answer(question, answer))

@@ -59,13 +59,15 @@ impl<'a> Cx<'a> {
         match answer.map_err(|unseen| Unseen { reason, ..unseen })? {
             Answer::No => Ok(()),
             // The object would have been returned as a row; it may have been deleted since.
-            Answer::Yes | Answer::Is(_) | Answer::Unanswered(_) | Answer::Forbidden => {
-                Err(Unseen {
-                    kind,
-                    namespace: namespace.cloned(),
-                    reason: format!("existence of {key} could not be confirmed"),
-                })
-            }
+            Answer::Yes
+            | Answer::Is(_)
+            | Answer::Unanswered(_)
+            | Answer::Forbidden
+            | Answer::NotServed { .. } => Err(Unseen {
+                kind,
+                namespace: namespace.cloned(),
+                reason: format!("existence of {key} could not be confirmed"),
+            }),
         }
     }
 

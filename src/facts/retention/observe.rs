@@ -109,7 +109,8 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
     match cx.answer(question) {
         Ok(Answer::Is(found)) if found == *uid => Presence::Present,
         Ok(Answer::Is(_) | Answer::No) => Presence::Absent,
-        Ok(Answer::Yes | Answer::Unanswered(_) | Answer::Forbidden) | Err(_) => Presence::Unknown,
+        Ok(Answer::Yes | Answer::Unanswered(_) | Answer::Forbidden | Answer::NotServed { .. })
+        | Err(_) => Presence::Unknown,
     }
 }
 

@@ -82,6 +82,7 @@ fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     let reason = match answer {
         Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden => return None,
         Answer::Unanswered(reason) => format!("{what}: {reason}"),
+        Answer::NotServed { .. } => format!("{what}: its kind is not served"),
     };
     Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }
