@@ -1,8 +1,8 @@
 //! F63: claims of a `StatefulSet` that was deleted.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{membership, volume_effect};
-use crate::model::{Age, Claim, Finding, Severity, split_ordinal};
+use crate::facts::retention::{membership, unused_age, volume_effect};
+use crate::model::{Claim, Finding, Severity, split_ordinal};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -58,7 +58,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             claim,
             "has the name and labels of the claims of a deleted StatefulSet, and no user",
         )
-        .aged(Age::stamped(metadata.created))
+        .aged(unused_age(claim))
         .shows("templates and sets it may have been of", shown.join(", "))
         .shows("ordinal", ordinal.to_string())
         .shows("metadata.labels", labels.join(", "))
