@@ -1,4 +1,5 @@
-//! One namespace with very many claims and sets: no rule may be quadratic.
+//! One namespace with very many claims and sets: no rule may be quadratic, and `retention` shows them
+//! within the bounds of an audit.
 //!
 //! `cargo bench --bench namespace`; docs/benchmarks.md explains what is measured.
 
@@ -8,7 +9,7 @@ use std::{
     fs::File,
     io::{self, BufWriter, Write},
     path::Path,
-    process::ExitCode,
+    process::{ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
@@ -24,7 +25,7 @@ use kubectl_storage::{
 };
 use serde_json::json;
 
-use measure::{Verdict, say};
+use measure::{Runs, Verdict, say, tool};
 
 /// As in the binary.
 #[global_allocator]
@@ -36,6 +37,8 @@ const LARGE: usize = 50_000;
 /// What a claim may cost more among five times as many. One quadratic rule would make it five.
 const GROWTH: f64 = 1.6;
 const RUNS: usize = 5;
+/// What `retention` may take longer than `audit`: it says of every claim what audit says of a few.
+const SHOWN: f64 = 2.0;
 
 fn main() -> ExitCode {
     bench().unwrap_or_else(|error| {
@@ -66,8 +69,32 @@ fn bench() -> io::Result<ExitCode> {
             &format!("{what}: a claim costs {growth:.2} times as much among five times as many, at most {GROWTH}"),
             growth <= GROWTH,
         );
+        let path = folder.path().join(format!("{LARGE}-{sets_of}.json"));
+        shown(&mut verdict, folder.path(), &path, what)?;
     }
     Ok(verdict.exit())
+}
+
+/// Compares `retention` with `audit`, both as users run them.
+fn shown(verdict: &mut Verdict, state: &Path, path: &Path, what: &str) -> io::Result<()> {
+    let runs = |command: &[&str]| -> io::Result<Runs> {
+        let one = || {
+            let mut tool = tool(state);
+            tool.args(command).arg("-f").arg(path).args(["--complete", "all", "-o", "json"]);
+            measure::run(tool.stdout(Stdio::null()).stderr(Stdio::null()))
+        };
+        Ok(Runs((0..RUNS).map(|_| one()).collect::<io::Result<_>>()?))
+    };
+    let (audit, retention) = (runs(&["audit"])?, runs(&["retention", "-A"])?);
+    say(measure::HEADER);
+    say(&audit.line(&format!("audit, {what}")));
+    say(&retention.line(&format!("retention, {what}")));
+    let factor = retention.fastest().as_secs_f64() / audit.fastest().as_secs_f64();
+    verdict.bound(
+        &format!("{what}: retention takes {factor:.2} times as long as audit, at most {SHOWN}"),
+        factor <= SHOWN,
+    );
+    Ok(())
 }
 
 /// The best of a few full passes over everything.

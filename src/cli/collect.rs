@@ -376,6 +376,14 @@ pub(super) fn tell_notes(collected: &Collected) {
     }
 }
 
+/// Names the command that lists missing permissions.
+pub(super) fn tell_permissions(command: &str) {
+    terminal::note(&format!(
+        "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
+         prints a ClusterRole with them"
+    ));
+}
+
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(super) fn tell(collected: &Collected, command: &str) {
     let blind = &collected.blind;
@@ -384,9 +392,6 @@ pub(super) fn tell(collected: &Collected, command: &str) {
         terminal::note(&format!("not read: {}", escape_control(&line)));
     }
     if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
-        terminal::note(&format!(
-            "hint: `rbac {command} --check` lists the permissions that you lack, `rbac \
-             {command}` prints a ClusterRole with them"
-        ));
+        tell_permissions(command);
     }
 }

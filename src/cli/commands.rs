@@ -11,6 +11,7 @@ use super::{
     examples,
     explain::ExplainArgs,
     rbac::RbacArgs,
+    retention::RetentionArgs,
     version::VersionArgs,
     writing::{
         Interrupt, apply::ApplyArgs, delete::DeleteArgs, fix_finalizers::FixFinalizersArgs,
@@ -46,6 +47,8 @@ pub enum Command {
     Delete(Box<DeleteArgs>),
     /// Give a Released volume back to a claim, with its data
     Rebind(Box<RebindArgs>),
+    /// Show what retention policies do to the claims of StatefulSets
+    Retention(Box<RetentionArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
     /// Have a driver delete a backend volume that no PersistentVolume references
@@ -92,6 +95,7 @@ impl Cli {
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Delete(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Rebind(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Retention(args) => Box::pin(args.run(&self.connection)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,

@@ -38,6 +38,19 @@ const DELETE: &[Example] = &[
     ),
 ];
 
+/// Examples of `retention`.
+const RETENTION: &[Example] = &[
+    ("Show the claims of the StatefulSets of the current namespace", "retention"),
+    ("Show those of one StatefulSet", "retention show sts/web -n shop"),
+    ("Show all namespaces, one line for each claim", "retention show -A -o wide"),
+    ("Show those of a saved dump", "retention -f today.json.gz"),
+    ("Foretell what a scale-down does to each claim", "retention simulate sts/web --replicas 1"),
+    (
+        "Stop a pipeline whose manifest would destroy data",
+        "retention simulate -f web.yaml --fail-if-destroyed",
+    ),
+];
+
 /// Returns the examples of a command.
 pub(super) fn examples(command: &str) -> &'static [Example] {
     match command {
@@ -83,6 +96,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "fix-finalizers pv/NAME --accept-leak",
             ),
         ],
+        "retention" => RETENTION,
         "retain" => &[
             ("Stop the deletion of a backend volume", "retain pv/NAME"),
             (

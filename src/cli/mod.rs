@@ -14,6 +14,7 @@ mod gaps;
 mod judging;
 mod progress;
 mod rbac;
+mod retention;
 mod reading;
 mod suggest;
 mod terminal;

@@ -57,6 +57,8 @@ enum RoleFor {
     Retain,
     /// What `rebind` reads, watches and writes; it creates volumes only for Lost claims
     Rebind,
+    /// What `retention` reads
+    Retention,
     /// What carrying out any saved plan needs
     Apply,
     /// What `undo` reads, watches and writes
@@ -74,10 +76,16 @@ impl RoleFor {
             Self::Delete => "delete",
             Self::Retain => "retain",
             Self::Rebind => "rebind",
+            Self::Retention => "retention",
             Self::Apply => "apply",
             Self::Undo => "undo",
             Self::DestroyOrphan => "destroy-orphan",
         }
+    }
+
+    /// Whether it writes nothing.
+    const fn only_reads(self) -> bool {
+        matches!(self, Self::Audit | Self::Retention)
     }
 
     /// What it may write, besides events and the record of kept backends.
@@ -96,7 +104,7 @@ impl RoleFor {
             ("delete", Kind::VolumeAttachment),
         ];
         match self {
-            Self::Audit => Vec::new(),
+            Self::Audit | Self::Retention => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
@@ -166,6 +174,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         // It asks for what it is told, by name.
         RoleFor::Retain => Vec::new(),
         RoleFor::Audit
+        | RoleFor::Retention
         | RoleFor::Gc
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
@@ -197,7 +206,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         }
         add("list", kind);
         // What is about to be changed is watched until it has been.
-        if command != RoleFor::Audit {
+        if !command.only_reads() {
             add("watch", kind);
         }
     }
@@ -229,7 +238,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
             name: None,
         }));
     }
-    if command != RoleFor::Audit {
+    if !command.only_reads() {
         rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
     }
     // The record of kept backends, in a namespace of the admin's choice, and no other ConfigMap.
@@ -237,7 +246,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if command != RoleFor::Retain {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !matches!(command, RoleFor::Audit | RoleFor::Retain | RoleFor::Delete) {
+    if !command.only_reads() && !matches!(command, RoleFor::Retain | RoleFor::Delete) {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {
@@ -378,6 +387,11 @@ async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Fa
     terminal::note(&match command {
         RoleFor::Audit => {
             "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
+                .to_owned()
+        }
+        RoleFor::Retention => {
+            "what it shows would be incomplete; `rbac retention` prints a ClusterRole with all \
+             permissions"
                 .to_owned()
         }
         _ => format!(

@@ -69,6 +69,21 @@ impl ServedKinds {
         })
     }
 
+    /// Returns the resources of a kind in a group, with their versions, and no subresources.
+    pub fn of_kind(&self, group: &str, kind: &str) -> Vec<(&str, &ServedVersion)> {
+        let of_group =
+            self.all().filter(|(known, resource, _)| *known == group && !resource.contains('/'));
+        let versions = of_group.flat_map(|(_, resource, versions)| {
+            versions.iter().map(move |version| (resource, version))
+        });
+        versions.filter(|(_, version)| version.kind == kind).collect()
+    }
+
+    /// Whether a group was discovered completely.
+    pub fn is_complete(&self, group: &str) -> bool {
+        !self.unseen.contains(group)
+    }
+
     fn add(&mut self, group: &str, resource: &str, version: ServedVersion) {
         self.served.entry((group.to_owned(), resource.to_owned())).or_default().push(version);
     }

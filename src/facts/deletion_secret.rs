@@ -42,20 +42,17 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         namespace: Text::clone(&secret.namespace),
         name: Text::clone(&secret.name),
     };
+    let unread = |reason: &str| Unseen {
+        kind: Kind::Secret,
+        namespace: Some(Text::clone(&secret.namespace)),
+        reason: format!("Secret {}/{} was not read: {reason}", secret.namespace, secret.name),
+    };
     Ok(match cx.answer(question)? {
         Answer::Yes | Answer::Is(_) | Answer::Users(_) => SecretState::Present((**secret).clone()),
         Answer::No => SecretState::Missing((**secret).clone()),
         Answer::Forbidden => SecretState::Forbidden((**secret).clone()),
-        Answer::Unanswered(reason) => {
-            return Err(Unseen {
-                kind: Kind::Secret,
-                namespace: Some(Text::clone(&secret.namespace)),
-                reason: format!(
-                    "Secret {}/{} was not read: {reason}",
-                    secret.namespace, secret.name
-                ),
-            });
-        }
+        Answer::Unanswered(reason) => return Err(unread(&reason)),
+        Answer::NotServed { .. } => return Err(unread("its kind is not served")),
     })
 }
 

@@ -96,7 +96,7 @@ pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use storage::{
-    Nearness, UNIDENTIFIED, destruction, is_static, keeper_of, marks_of_others, neighbours,
+    Nearness, UNIDENTIFIED, destruction, is_static, keeper, keeper_of, marks_of_others, neighbours,
     provisioning_family, undecided_identity, wishes_for,
 };
 

@@ -123,7 +123,10 @@ fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUser
             found.unseen = Some(unseen(claim, &reason));
             Arc::default()
         }
-        Ok(Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden) | Err(_) => {
+        Ok(
+            Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden | Answer::NotServed { .. },
+        )
+        | Err(_) => {
             found.unseen = Some(unseen(claim, "they were not listed"));
             Arc::default()
         }

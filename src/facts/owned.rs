@@ -13,6 +13,9 @@ pub enum Ownership {
     Solid,
     /// No object of that name exists, or only one with another uid.
     Dangling,
+    /// The server does not serve its kind: the garbage collector leaves the dependent alone, and
+    /// deletes it once the kind is served again and the owner does not exist then.
+    NotServed,
 }
 
 /// Returns the reference to an object's managing controller.
@@ -25,8 +28,7 @@ pub fn controller_of(metadata: &Metadata) -> Option<&OwnerReference> {
 /// uid is another one. Owners of owners are not checked, so that circles do no harm.
 ///
 /// # Errors
-/// When the question about the owner has no answer; a kind that the server does not know counts as
-/// neither present nor absent, as in Kubernetes. Also when the reference has no uid, which only
+/// When the question about the owner has no answer. Also when the reference has no uid, which only
 /// happens in dumps, and an object of that name exists.
 pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownership> {
     if owner.uid.is_some() && listed_uid(cx, &claim.namespace, owner) == owner.uid {
@@ -42,13 +44,16 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
             claim.object()
         ),
     };
-    let question = Question::OwnerExists(OwnerKey {
-        api_version: Text::clone(&owner.api_version),
-        kind: Text::clone(&owner.kind),
-        namespace: Text::clone(&claim.namespace),
-        name: owner.name.clone(),
-    });
-    match cx.answer(question).map_err(|_| unseen("it was not asked"))? {
+    let ask = |api_version: &Text| {
+        let question = Question::OwnerExists(OwnerKey {
+            api_version: Text::clone(api_version),
+            kind: Text::clone(&owner.kind),
+            namespace: Text::clone(&claim.namespace),
+            name: owner.name.clone(),
+        });
+        cx.answer(question).map_err(|_| unseen("it was not asked"))
+    };
+    match ask(&owner.api_version)? {
         Answer::No => Ok(Ownership::Dangling),
         Answer::Is(uid) => match &owner.uid {
             Some(wanted) if *wanted == uid => Ok(Ownership::Solid),
@@ -58,6 +63,15 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
         Answer::Yes | Answer::Users(_) => Err(unseen("its uid is not known")),
         Answer::Unanswered(reason) => Err(unseen(&reason)),
         Answer::Forbidden => Err(unseen("asking is forbidden")),
+        Answer::NotServed { elsewhere: None } => Ok(Ownership::NotServed),
+        // The object is the same in every version of its group.
+        Answer::NotServed { elsewhere: Some(version) } => match ask(&version)? {
+            Answer::Is(uid) if owner.uid.as_ref() == Some(&uid) => Ok(Ownership::Solid),
+            Answer::Is(_) | Answer::No | Answer::NotServed { .. } => Ok(Ownership::NotServed),
+            Answer::Yes | Answer::Users(_) | Answer::Unanswered(_) | Answer::Forbidden => {
+                Err(unseen("it was not found in another version of its kind"))
+            }
+        },
     }
 }
 
@@ -70,7 +84,8 @@ pub fn is_doomed(cx: &Cx, claim: &Claim) -> Seen<bool> {
     let mut all_dangle = Ok(!claim.metadata.owners.is_empty());
     for owner in &claim.metadata.owners {
         match ownership(cx, claim, owner) {
-            Ok(Ownership::Solid) => return Ok(false),
+            // One that cannot be looked up stops the garbage collector, too.
+            Ok(Ownership::Solid | Ownership::NotServed) => return Ok(false),
             Ok(Ownership::Dangling) => {}
             Err(unseen) => all_dangle = Err(unseen),
         }

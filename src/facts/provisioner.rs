@@ -160,7 +160,7 @@ pub fn may_patch_volumes(cx: &Cx, claimed: &ClaimedVersion) -> Seen<Option<bool>
     Ok(match cx.answer(question)? {
         Answer::Yes | Answer::Is(_) | Answer::Users(_) => Some(true),
         Answer::No => Some(false),
-        Answer::Forbidden | Answer::Unanswered(_) => None,
+        Answer::Forbidden | Answer::Unanswered(_) | Answer::NotServed { .. } => None,
     })
 }
 

@@ -41,6 +41,9 @@ pub struct RareAnnotations {
     pub keep_until: Option<Box<str>>,
     /// Whether Argo CD applies the object: it has `argocd.argoproj.io/tracking-id`.
     pub tracked_by_argo_cd: bool,
+    /// Whether a downscaler sets its number of replicas by a schedule, or has set it: an annotation
+    /// `downscaler/…`.
+    pub scheduled_by_downscaler: bool,
 }
 
 impl Metadata {
@@ -75,6 +78,11 @@ impl Metadata {
     /// Whether Argo CD applies the object, by its annotation.
     pub fn is_tracked_by_argo_cd(&self) -> bool {
         self.rare_annotations.as_ref().is_some_and(|it| it.tracked_by_argo_cd)
+    }
+
+    /// Whether a downscaler sets its number of replicas, by its annotations.
+    pub fn is_scheduled_by_downscaler(&self) -> bool {
+        self.rare_annotations.as_ref().is_some_and(|it| it.scheduled_by_downscaler)
     }
 
     /// Returns a label's value.
@@ -205,6 +213,10 @@ pub enum ManagedField {
     OwnerReferences,
     /// `spec.persistentVolumeClaimRetentionPolicy`.
     RetentionPolicy,
+    /// `spec.replicas`.
+    Replicas,
+    /// `spec.ordinals`.
+    Ordinals,
 }
 
 #[cfg(test)]

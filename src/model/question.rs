@@ -75,4 +75,9 @@ pub enum Answer {
     Unanswered(Box<str>),
     /// The user lacks the permission to ask.
     Forbidden,
+    /// The server does not serve the kind in this API version, by complete discovery of its group.
+    NotServed {
+        /// The API version of the same group in which it is served, if there is one.
+        elsewhere: Option<Text>,
+    },
 }

@@ -154,6 +154,8 @@ pub(super) fn fold(
                 KeptField::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
                 KeptField::OwnerReferences => ManagedField::OwnerReferences,
                 KeptField::RetentionPolicy => ManagedField::RetentionPolicy,
+                KeptField::Replicas => ManagedField::Replicas,
+                KeptField::Ordinals => ManagedField::Ordinals,
             };
             let owner = FieldManager { field, manager: manager.clone() };
             owners.push((folder.owner(owner), time));
@@ -174,6 +176,8 @@ enum KeptField {
     Finalizer(String),
     OwnerReferences,
     RetentionPolicy,
+    Replicas,
+    Ordinals,
 }
 
 const PHASE: &str = "f:phase";
@@ -182,8 +186,18 @@ const RECLAIM_POLICY: &str = "f:persistentVolumeReclaimPolicy";
 const RETENTION_POLICY: &str = "f:persistentVolumeClaimRetentionPolicy";
 const FINALIZERS: &str = "f:finalizers";
 const OWNER_REFERENCES: &str = "f:ownerReferences";
-const NAMES: [&str; 6] =
-    [PHASE, LAST_TRANSITION, RECLAIM_POLICY, RETENTION_POLICY, FINALIZERS, OWNER_REFERENCES];
+const REPLICAS: &str = "f:replicas";
+const ORDINALS: &str = "f:ordinals";
+const NAMES: [&str; 8] = [
+    PHASE,
+    LAST_TRANSITION,
+    RECLAIM_POLICY,
+    RETENTION_POLICY,
+    FINALIZERS,
+    OWNER_REFERENCES,
+    REPLICAS,
+    ORDINALS,
+];
 
 impl FieldsV1 {
     /// Parses the JSON that protobuf carries, if it can hold one of these fields.
@@ -204,6 +218,8 @@ impl FieldsV1 {
                 KeptField::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
                 KeptField::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
                 KeptField::RetentionPolicy => ("f:spec", RETENTION_POLICY),
+                KeptField::Replicas => ("f:spec", REPLICAS),
+                KeptField::Ordinals => ("f:spec", ORDINALS),
                 KeptField::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
                 KeptField::Finalizer(name) => {
                     finalizers
@@ -250,6 +266,10 @@ impl<'de> Deserialize<'de> for FieldsV1 {
             reclaim_policy: Option<de::IgnoredAny>,
             #[serde(rename = "f:persistentVolumeClaimRetentionPolicy")]
             retention_policy: Option<de::IgnoredAny>,
+            #[serde(rename = "f:replicas")]
+            replicas: Option<de::IgnoredAny>,
+            #[serde(rename = "f:ordinals")]
+            ordinals: Option<de::IgnoredAny>,
         }
         #[derive(Deserialize)]
         struct StatusFields {
@@ -268,6 +288,8 @@ impl<'de> Deserialize<'de> for FieldsV1 {
         if let Some(spec) = root.spec {
             keep(spec.reclaim_policy, KeptField::ReclaimPolicy);
             keep(spec.retention_policy, KeptField::RetentionPolicy);
+            keep(spec.replicas, KeptField::Replicas);
+            keep(spec.ordinals, KeptField::Ordinals);
         }
         if let Some(metadata) = root.metadata {
             keep(metadata.owner_references, KeptField::OwnerReferences);

@@ -43,6 +43,17 @@ const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
 /// By this Argo CD knows what it applied, unless it is configured to use a label.
 const TRACKED_BY_ARGO_CD: &str = "argocd.argoproj.io/tracking-id";
 
+/// Of the downscalers that run by a schedule, py-kube-downscaler and those that follow it.
+const DOWNSCALER: &str = "downscaler/";
+/// What they write on an object to say when it may run, or how many replicas it had.
+const DOWNSCALED: [&str; 5] =
+    ["original-replicas", "uptime", "downtime", "upscale-period", "downscale-period"];
+
+/// Whether an annotation makes a downscaler set the number of replicas of its object.
+fn is_of_downscaler(key: &str) -> bool {
+    key.strip_prefix(DOWNSCALER).is_some_and(|name| DOWNSCALED.contains(&name))
+}
+
 /// Allows the annotations that are read. Others can be private, or large, such as
 /// `last-applied-configuration` with up to 256 KiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,6 +79,7 @@ impl AllowList for StorageAnnotations {
                 | DEFAULT_SNAPSHOT_CLASS
                 | TRACKED_BY_ARGO_CD
         ) || key.starts_with("storage.kubectl.dev/")
+            || is_of_downscaler(key)
     }
 }
 
@@ -265,8 +277,11 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
         let ignore = self.annotation(IGNORE).map(Into::into);
         let keep_until = self.annotation(KEEP_UNTIL).map(Into::into);
         let tracked_by_argo_cd = self.annotation(TRACKED_BY_ARGO_CD).is_some();
-        let any = ignore.is_some() || keep_until.is_some() || tracked_by_argo_cd;
-        any.then(|| Box::new(RareAnnotations { ignore, keep_until, tracked_by_argo_cd }))
+        let scheduled_by_downscaler =
+            DOWNSCALED.iter().any(|name| self.annotation(&format!("{DOWNSCALER}{name}")).is_some());
+        let found =
+            RareAnnotations { ignore, keep_until, tracked_by_argo_cd, scheduled_by_downscaler };
+        (found != RareAnnotations::default()).then(|| Box::new(found))
     }
 
     pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, FieldProblem> {

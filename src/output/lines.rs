@@ -34,6 +34,11 @@ impl Paint {
         self.styled(text, Style::new().bold())
     }
 
+    /// What destroys data.
+    pub fn alarm(self, text: &str) -> String {
+        self.styled(text, AnsiColor::Red.on_default())
+    }
+
     /// What begins a line: an error, a next step, a verdict.
     pub fn label(self, label: &str) -> String {
         let style = match label.trim_end() {

@@ -14,6 +14,7 @@ mod driver;
 mod explain;
 mod finding;
 mod pod;
+pub(crate) mod retention;
 mod snapshot;
 mod statefulset;
 mod volume;

@@ -123,6 +123,16 @@ pub struct SavedAnswer {
     reason: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     users: Option<SavedCustomUsers>,
+    /// Beside `unanswered`: the kind that the question is about is not served in this version.
+    #[serde(default, rename = "notServed", skip_serializing_if = "Option::is_none")]
+    not_served: Option<SavedNotServed>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedNotServed {
+    /// The version in which it is served, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -160,7 +170,7 @@ enum SavedQuestion {
 
 impl SavedAnswer {
     /// Puts an answer into its saved form.
-    pub fn new(question: &Question, answer: &Answer) -> Self {
+    pub fn new(question: &Question, given: &Answer) -> Self {
         let question = match question {
             Question::Exists(key) => SavedQuestion::Exists {
                 resource: key.kind.plural().to_owned(),
@@ -190,19 +200,27 @@ impl SavedAnswer {
                 SavedQuestion::CustomUsers { namespace: namespace.to_string() }
             }
         };
-        let users = match answer {
+        let users = match given {
             Answer::Users(users) => Some(SavedCustomUsers::new(users)),
             _ => None,
         };
-        let (answer, uid, reason) = match answer {
+        let (answer, uid, reason) = match given {
             Answer::Yes => ("yes", None, None),
             Answer::Is(uid) => ("yes", Some(uid.to_string()), None),
             Answer::Users(_) => ("users", None, None),
             Answer::No => ("no", None, None),
             Answer::Forbidden => ("forbidden", None, None),
             Answer::Unanswered(reason) => ("unanswered", None, Some(reason.clone())),
+            // Earlier versions know no such answer.
+            Answer::NotServed { .. } => ("unanswered", None, Some("the kind is not served".into())),
         };
-        Self { question, answer: answer.to_owned(), uid, reason, users }
+        let not_served = match given {
+            Answer::NotServed { elsewhere } => {
+                Some(SavedNotServed { elsewhere: elsewhere.as_ref().map(ToString::to_string) })
+            }
+            _ => None,
+        };
+        Self { question, answer: answer.to_owned(), uid, reason, users, not_served }
     }
 
     /// Takes it out of its saved form.
@@ -250,7 +268,12 @@ impl SavedAnswer {
             "users" => Answer::Users(Arc::new(self.users.unwrap_or_default().into_users()?)),
             "no" => Answer::No,
             "forbidden" => Answer::Forbidden,
-            "unanswered" => Answer::Unanswered(self.reason.unwrap_or_default()),
+            "unanswered" => match self.not_served {
+                Some(SavedNotServed { elsewhere }) => {
+                    Answer::NotServed { elsewhere: elsewhere.map(|it| interner.text(&it)) }
+                }
+                None => Answer::Unanswered(self.reason.unwrap_or_default()),
+            },
             other => {
                 return Err(format!("{other:?} is not yes, no, users, forbidden or unanswered"));
             }

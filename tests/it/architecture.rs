@@ -74,7 +74,7 @@ fn rule_folders(sources: &[Source]) -> BTreeSet<String> {
 
 /// Folders of `rules` in which there are no rules: what judges all of them, and what tells of one
 /// object.
-const NO_RULES: [&str; 2] = ["assess/", "explain/"];
+const NO_RULES: [&str; 3] = ["assess/", "explain/", "retention/"];
 
 fn is_rule(source: &Source) -> bool {
     let rest = source.path.strip_prefix("src/rules/");

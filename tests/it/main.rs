@@ -5,6 +5,7 @@ mod architecture;
 mod causes;
 mod cases;
 mod citations;
+mod claims_page;
 mod cli;
 mod completions;
 mod drivers;

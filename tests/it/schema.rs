@@ -3,6 +3,7 @@
 use kubectl_storage::{
     output::{
         explanation::Explanation,
+        retention::{RetentionReport, simulation::RetentionSimulation},
         wire::AuditReport,
         writing::{Plan, Receipt},
     },
@@ -30,6 +31,78 @@ fn the_shipped_schema_of_explanations_is_that_of_the_code() {
     let schema = schemars::schema_for!(Explanation);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(EXPLANATION), &format!("{text}\n"));
+}
+
+const RETENTION: &str = "docs/schema/retention-report.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_of_retention_reports_is_that_of_the_code() {
+    let schema = schemars::schema_for!(RetentionReport);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(RETENTION), &format!("{text}\n"));
+}
+
+const SIMULATION: &str = "docs/schema/retention-simulation.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_of_simulations_is_that_of_the_code() {
+    let schema = schemars::schema_for!(RetentionSimulation);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(SIMULATION), &format!("{text}\n"));
+}
+
+/// What is shown of every fixture about sets keeps to the schema, and adds up.
+#[test]
+fn retention_reports_keep_to_their_schema() {
+    let schema = serde_json::from_str(&read(&root().join(RETENTION))).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let simulated = serde_json::from_str(&read(&root().join(SIMULATION))).expect("it is JSON");
+    let simulated = jsonschema::validator_for(&simulated).expect("the schema is one");
+    let (mut claims, mut others) = (0, 0);
+    for rule in REGISTRY.iter().filter(|rule| rule.id.starts_with("sts-")) {
+        for name in dumps(rule, "found").into_iter().chain(dumps(rule, "clean")) {
+            let path = dump(rule, &name).to_string_lossy().into_owned();
+            let ran = Call::new(["retention", "-o", "json", "-f", &path]).run();
+            ran.is_decent(&path);
+            let said: serde_json::Value = serde_json::from_str(&ran.stdout)
+                .unwrap_or_else(|error| panic!("{path}: {error}: {}", ran.stderr));
+            let wrong: Vec<_> = validator.iter_errors(&said).map(|it| it.to_string()).collect();
+            assert!(wrong.is_empty(), "{path}: {wrong:#?}");
+            let report: RetentionReport = serde_json::from_value(said).expect("its own shape");
+            let shown: usize = report.sets.iter().map(|set| set.claims.len()).sum();
+            assert_eq!(report.summary.claims.count, shown, "{path}");
+            let bad = report
+                .sets
+                .iter()
+                .flat_map(|set| &set.claims)
+                .filter(|claim| !matches!(&*claim.agreement, "matches" | "pending"));
+            assert_eq!(report.summary.contradicting.count, bad.count(), "{path}");
+            claims += shown;
+            others += report.others.len();
+            for set in &report.sets {
+                let (name, namespace) = (&*set.object.name, set.object.namespace.as_deref());
+                let namespace = namespace.expect("because sets have one");
+                let call =
+                    ["retention", "simulate", name, "-n", namespace, "--delete", "-o", "json"];
+                let ran = Call::new(call.into_iter().chain(["--dump", &path])).run();
+                ran.is_decent(&path);
+                let said: serde_json::Value = serde_json::from_str(&ran.stdout)
+                    .unwrap_or_else(|error| panic!("{path}: {error}: {}", ran.stderr));
+                let wrong: Vec<_> = simulated.iter_errors(&said).map(|it| it.to_string()).collect();
+                assert!(wrong.is_empty(), "{path}: {wrong:#?}");
+                let report: RetentionSimulation = serde_json::from_value(said).expect("its shape");
+                // Both commands say the same of the same operation.
+                let of = |it: &kubectl_storage::output::retention::RetentionClaim| {
+                    it.if_set_deleted.clone()
+                };
+                let shown: Vec<_> = set.claims.iter().map(of).collect();
+                let foretold: Vec<_> =
+                    report.sets[0].claims.iter().map(|it| it.effect.clone()).collect();
+                assert_eq!(shown, foretold, "{path}");
+            }
+        }
+    }
+    assert!(claims > 20 && others > 3, "{claims} claims, {others} others");
 }
 
 const PLAN: &str = "docs/schema/plan.v1alpha1.json";

@@ -5,6 +5,8 @@ mod named;
 
 use clap::Args;
 
+pub(super) use self::named::not_found;
+
 use self::named::NamedObject;
 use super::{
     Exit, Failure,

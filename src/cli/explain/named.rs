@@ -142,7 +142,7 @@ fn unknown_kind(resource: &str) -> Failure {
 }
 
 /// Says that an object was not found, and which others may have been meant.
-pub(super) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
+pub(in crate::cli) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
     if let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) {
         let told = format!("{key} was not read, and may exist: {}", unseen.reason);
         return Failure::error(io::Error::other(told)).hint(similar(cluster, key));

@@ -226,6 +226,7 @@ pub(super) fn now(cluster: &Cluster, entry: &Entry) -> String {
             Some(Answer::Yes | Answer::Is(_) | Answer::Users(_)) => "it exists".to_owned(),
             Some(Answer::Forbidden) => unknown("reading it is forbidden"),
             Some(Answer::Unanswered(why)) => unknown(why),
+            Some(Answer::NotServed { .. }) => unknown("its kind is not served"),
             None if seen.is_ok() => "it does not exist".to_owned(),
             None => unknown("it was not read"),
         };

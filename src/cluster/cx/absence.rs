@@ -63,7 +63,8 @@ impl<'a> Cx<'a> {
             | Answer::Is(_)
             | Answer::Users(_)
             | Answer::Unanswered(_)
-            | Answer::Forbidden => Err(Unseen {
+            | Answer::Forbidden
+            | Answer::NotServed { .. } => Err(Unseen {
                 kind,
                 namespace: namespace.cloned(),
                 reason: format!("existence of {key} could not be confirmed"),

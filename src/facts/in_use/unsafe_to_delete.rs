@@ -237,6 +237,16 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
         match ownership(cx, claim, owner) {
             Ok(Ownership::Solid) => reasons.push(UnsafeReason::Owned(owner.clone())),
             Ok(Ownership::Dangling) => {}
+            Ok(Ownership::NotServed) => unseen.push(Unseen {
+                kind: Kind::PartialObjectMetadata,
+                namespace: Some(Text::clone(&claim.namespace)),
+                reason: format!(
+                    "whether {} {}, which controls {}, exists: its kind is not served",
+                    owner.kind,
+                    owner.name,
+                    claim.object()
+                ),
+            }),
             Err(what) => unseen.push(what),
         }
     }

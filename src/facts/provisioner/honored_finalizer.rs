@@ -48,7 +48,13 @@ pub fn every_provisioner_honors_finalizer(cx: &Cx, driver: &Text) -> Result<(), 
         match cx.answer(question) {
             Ok(Answer::Yes) => {}
             Ok(Answer::No) => return Err(format!("{who} may not patch volumes")),
-            Ok(Answer::Is(_) | Answer::Users(_) | Answer::Forbidden | Answer::Unanswered(_))
+            Ok(
+                Answer::Is(_)
+                | Answer::Users(_)
+                | Answer::Forbidden
+                | Answer::Unanswered(_)
+                | Answer::NotServed { .. },
+            )
             | Err(_) => {
                 return Err(format!("whether {who} may patch volumes is not known"));
             }

@@ -5,6 +5,9 @@
 //! - [`Ordinals`]: the ordinals in the range of a set.
 //! - [`expected_ownership`]: what the `StatefulSet` controller does to the owner references of a
 //!   claim.
+//! - [`owner_agreement`]: what the owner references of a claim should be.
+//! - [`leftover_age`]: for how long at least a claim has been out of range.
+//! - [`scalers`]: who sets the number of replicas by itself.
 //! - [`simulate`]: what Kubernetes does to every claim of a set after an operation on the set. Its
 //!   input is plain values: a [`SetSituation`] and an [`Operation`].
 //!
@@ -13,14 +16,19 @@
 //! `stateful_pod_control.go` (claims), `pkg/controller/garbagecollector/garbagecollector.go`
 //! (`classifyReferences`, `attemptToDeleteItem`, `orphanDependents`).
 
+mod agreement;
+mod leftover;
 mod membership;
 mod observe;
 mod ordinals;
 mod ownership;
+mod scaler;
 mod simulate;
 mod set_situation;
 mod simulation;
 
+pub use agreement::{OwnerAgreement, SurplusReason, owner_agreement};
+pub use leftover::{is_leftover, is_paused, leftover_age, unused_age};
 pub use membership::{Membership, TemplateClaim, is_member, membership};
 pub use observe::{OBSERVED, is_held, presence, volume_effect};
 pub use ordinals::Ordinals;
@@ -28,8 +36,10 @@ pub use ownership::{
     ClaimPod, NoUpdateReason, OwnerIdentity, ReferenceForm, ReferenceUpdate, WantedOwners,
     expected_ownership, foreign_controller, is_stale, names_pod, names_set, retains, wanted_owners,
 };
+pub use scaler::{Scaler, scalers};
 pub use set_situation::{
     ClaimOutcome, DeletionCause, Operation, OutcomeReason, OwnerState, Prediction, Presence,
-    Propagation, SetClaimState, SetPodState, SetSituation, SetState, VolumeEffect,
+    Propagation, Readiness, SetChange, SetClaimState, SetPodState, SetSituation, SetState,
+    VolumeEffect,
 };
-pub use simulate::simulate;
+pub use simulate::{simulate, simulate_steps};

@@ -2,12 +2,12 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::model::{
-    Answer, Claim, Kind, OwnerKey, OwnerReference, Question, StatefulSet, Text, Volume,
+    Answer, Claim, Kind, OwnerKey, OwnerReference, PodPhase, Question, StatefulSet, Text, Volume,
 };
 
 use super::{
-    OwnerState, Presence, Propagation, ReferenceForm, SetClaimState, SetPodState, SetSituation,
-    SetState, TemplateClaim, VolumeEffect, is_member, membership,
+    OwnerState, Presence, Propagation, Readiness, ReferenceForm, SetClaimState, SetPodState,
+    SetSituation, SetState, TemplateClaim, VolumeEffect, is_member, membership,
 };
 
 impl SetSituation {
@@ -25,6 +25,10 @@ impl SetSituation {
                 member: is_member(set, pod),
                 terminating: pod.deleting.is_some(),
                 finished: pod.is_finished(),
+                readiness: match pod.ready && pod.phase == PodPhase::Running {
+                    true => Readiness::Ready,
+                    false => Readiness::NotReady,
+                },
             };
             pods.insert(ordinal, state);
         }
@@ -109,9 +113,14 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
     match cx.answer(question) {
         Ok(Answer::Is(found)) if found == *uid => Presence::Present,
         Ok(Answer::Is(_) | Answer::No) => Presence::Absent,
-        Ok(Answer::Yes | Answer::Users(_) | Answer::Unanswered(_) | Answer::Forbidden) | Err(_) => {
-            Presence::Unknown
-        }
+        Ok(
+            Answer::Yes
+            | Answer::Users(_)
+            | Answer::Unanswered(_)
+            | Answer::Forbidden
+            | Answer::NotServed { .. },
+        )
+        | Err(_) => Presence::Unknown,
     }
 }
 

@@ -59,6 +59,20 @@ pub struct SetPodState {
     pub terminating: bool,
     /// Whether its phase is `Succeeded` or `Failed`.
     pub finished: bool,
+    /// Whether it is ready, or becomes so.
+    pub readiness: Readiness,
+}
+
+/// Whether a pod is ready. A set with `OrderedReady` waits for each pod, and updates no owners of
+/// the claims behind one that is not ready (R-1847-8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// It is running and ready.
+    Ready,
+    /// It is not ready, and may become so.
+    NotReady,
+    /// It is known never to become ready.
+    Never,
 }
 
 /// A claim of the set.
@@ -167,8 +181,21 @@ pub enum Operation {
     Scale(i32),
     /// `spec.persistentVolumeClaimRetentionPolicy` is changed.
     SetPolicy(RetentionPolicy),
+    /// Several fields are changed by one request.
+    Change(SetChange),
     /// The pod of this ordinal is deleted.
     DeletePod(i32),
+}
+
+/// A change of a set by one request; what is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SetChange {
+    /// `spec.replicas`.
+    pub replicas: Option<i32>,
+    /// `spec.ordinals.start`.
+    pub start: Option<i32>,
+    /// `spec.persistentVolumeClaimRetentionPolicy`.
+    pub policy: Option<RetentionPolicy>,
 }
 
 /// What Kubernetes will do to one claim.
@@ -224,6 +251,18 @@ pub enum DeletionCause {
     Somebody,
 }
 
+impl DeletionCause {
+    /// In words that begin a sentence.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Set => "the garbage collector deletes it with its set",
+            Self::Pod => "the garbage collector deletes it with its pod",
+            Self::Dangling => "the garbage collector deletes it, since its owners do not exist",
+            Self::Somebody => "its deletion was requested before",
+        }
+    }
+}
+
 /// The reason for the outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeReason {
@@ -233,6 +272,8 @@ pub enum OutcomeReason {
     Matrix,
     /// It has no pod, so that the controller does not update its owners.
     Podless,
+    /// The controller waits for a pod of the set, and does not update its owners before.
+    NotVisited,
     /// One of its owners is not deleted.
     HeldByOwner,
     /// The controller does not update it: a reference is to an earlier set or pod.
@@ -256,7 +297,7 @@ impl OutcomeReason {
     pub const fn rule(self) -> &'static str {
         match self {
             Self::Unowned | Self::Matrix => "R-1847-5",
-            Self::Podless => "R-1847-8",
+            Self::Podless | Self::NotVisited => "R-1847-8",
             Self::Stale | Self::ForeignController => "R-1847-7",
             Self::HeldByOwner | Self::OwnersGone | Self::DeletedBefore => "R-1847-9",
             Self::Orphaned => "R-1847-10",
@@ -272,6 +313,7 @@ impl fmt::Display for OutcomeReason {
             Self::Unowned => "it has no owner",
             Self::Matrix => "it has the owners that the policy requires",
             Self::Podless => "it has no pod, and the StatefulSet controller updates owners only of claims with a pod",
+            Self::NotVisited => "the StatefulSet controller waits for a pod of the set that is not ready, and updates no owners behind it",
             Self::HeldByOwner => "another owner of it remains",
             Self::Stale => "its owner is an earlier set or pod of that name, and the StatefulSet controller does not change such claims",
             Self::ForeignController => "another controller manages it",

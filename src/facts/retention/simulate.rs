@@ -2,22 +2,30 @@
 
 use super::NoUpdateReason;
 use super::set_situation::{
-    ClaimOutcome, DeletionCause, Operation, OutcomeReason, Prediction, Presence, SetSituation,
+    ClaimOutcome, DeletionCause, Operation, OutcomeReason, Prediction, Presence, Readiness,
+    SetSituation,
 };
 use super::simulation::{Assumptions, SimulatedOutcome, Simulation};
 
 /// Predicts the outcome of an operation for each claim, in the order of [`SetSituation::claims`].
 ///
 /// The prediction is about the time when all controllers are done: the `StatefulSet` controller,
-/// the garbage collector, and kubelet with the pods, which become ready or are deleted, unless they
-/// are orphaned. A Terminating claim counts as deleted.
+/// the garbage collector, and kubelet with the pods, which are deleted, unless they are orphaned.
+/// New pods become ready; a pod that is not ready now may stay so. A Terminating claim counts as
+/// deleted.
 ///
 /// Everything unknown is tried in every way; if the results differ, the outcome is unknown.
 pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Prediction> {
+    simulate_steps(situation, std::slice::from_ref(operation))
+}
+
+/// Predicts the outcome of several operations, each of which begins when the controllers are done
+/// with the one before.
+pub fn simulate_steps(situation: &SetSituation, operations: &[Operation]) -> Vec<Prediction> {
     let assumptions = assumptions(situation);
     let simulations: Vec<_> = assumptions
         .iter()
-        .map(|assumed| Simulation::new(situation, *assumed).after(operation))
+        .map(|assumed| Simulation::new(situation, *assumed).after(operations))
         .collect();
     let predict = |index: usize| {
         let claim = &situation.claims[index];
@@ -27,7 +35,7 @@ pub fn simulate(situation: &SetSituation, operation: &Operation) -> Vec<Predicti
                 ClaimOutcome::Unknown("the uid of the set is unknown".to_owned()),
                 OutcomeReason::Depends,
             ),
-            None => settled(situation, index, outcomes[0], operation),
+            None => settled(situation, index, outcomes[0], operations),
             Some(why) => (ClaimOutcome::Unknown(why.to_owned()), OutcomeReason::Depends),
         };
         Prediction {
@@ -57,18 +65,31 @@ fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     } else {
         vec![false]
     };
+    let unready = situation.pods.values().any(|pod| pod.readiness == Readiness::NotReady);
+    let become_ready = if unready { vec![true, false] } else { vec![true] };
     let mut assumptions = Vec::new();
     for &ordered in &ordered {
         for &owners_exist in &owners_exist {
             for &gone_first in &gone_first {
-                for caught_up in [true, false] {
-                    assumptions.push(Assumptions { ordered, owners_exist, caught_up, gone_first });
+                for &become_ready in &become_ready {
+                    for caught_up in [true, false] {
+                        assumptions.push(Assumptions {
+                            ordered,
+                            owners_exist,
+                            caught_up,
+                            gone_first,
+                            become_ready,
+                        });
+                    }
                 }
             }
         }
     }
     assumptions
 }
+
+/// Turns one assumption round.
+type Flip = fn(&mut Assumptions);
 
 /// Returns the unknown on which the outcome depends, if the simulations differ.
 fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Option<&'static str> {
@@ -81,28 +102,35 @@ fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Op
     if outcomes.iter().all(|simulated| same(first, simulated)) {
         return None;
     }
-    for (assumed, simulated) in assumptions.iter().zip(outcomes) {
-        for (other, other_outcome) in assumptions.iter().zip(outcomes) {
-            if same(simulated, other_outcome) {
-                continue;
-            }
-            let changed = |change: fn(&mut Assumptions)| {
-                let mut assumed = *assumed;
-                change(&mut assumed);
-                assumed == *other
-            };
-            if changed(|it| it.owners_exist = !it.owners_exist) {
-                return Some("whether one of its owners exists is unknown");
-            }
-            if changed(|it| it.caught_up = !it.caught_up) {
-                return Some("the set's controller has not caught up with this claim yet");
-            }
-            if changed(|it| it.gone_first = !it.gone_first) {
-                return Some("a pod is going, and the controller may or may not be faster");
-            }
-            if changed(|it| it.ordered = !it.ordered) {
-                return Some("whether podManagementPolicy of the set is OrderedReady is unknown");
-            }
+    // Each is one change of the assumptions, with what is said of it; the first that matters.
+    let reasons: [(Flip, &'static str); 5] = [
+        (|it| it.owners_exist ^= true, "whether one of its owners exists is unknown"),
+        (
+            |it| it.become_ready ^= true,
+            "it depends on whether pods of the set become ready that are not",
+        ),
+        (|it| it.caught_up ^= true, "the set's controller has not caught up with this claim yet"),
+        (
+            |it| it.gone_first ^= true,
+            "a pod is Terminating, and the controller may act before or after it is deleted",
+        ),
+        (
+            |it| it.ordered ^= true,
+            "whether podManagementPolicy of the set is OrderedReady is unknown",
+        ),
+    ];
+    let outcome = |assumed: &Assumptions| {
+        let index = assumptions.iter().position(|it| it == assumed)?;
+        outcomes.get(index)
+    };
+    for (change, reason) in reasons {
+        let matters = |(assumed, simulated): (&Assumptions, &&SimulatedOutcome)| {
+            let mut changed = *assumed;
+            change(&mut changed);
+            outcome(&changed).is_some_and(|other| !same(simulated, other))
+        };
+        if assumptions.iter().zip(outcomes).any(matters) {
+            return Some(reason);
         }
     }
     Some("it depends on several facts that are unknown")
@@ -112,7 +140,7 @@ fn settled(
     situation: &SetSituation,
     index: usize,
     simulated: &SimulatedOutcome,
-    operation: &Operation,
+    operations: &[Operation],
 ) -> (ClaimOutcome, OutcomeReason) {
     let claim = &situation.claims[index];
     if let Some((by, order)) = simulated.deleted {
@@ -125,7 +153,8 @@ fn settled(
         };
         return (ClaimOutcome::Deleted { by, order, recreated: simulated.recreated }, reason);
     }
-    let set_goes = situation.set.deleting.is_some() || matches!(operation, Operation::DeleteSet(_));
+    let deletes = |it: &Operation| matches!(it, Operation::DeleteSet(_));
+    let set_goes = situation.set.deleting.is_some() || operations.iter().any(deletes);
     let reason = if simulated.orphaned {
         OutcomeReason::Orphaned
     } else if set_goes && !simulated.owners.is_empty() {
@@ -135,18 +164,15 @@ fn settled(
             NoUpdateReason::Stale => OutcomeReason::Stale,
             NoUpdateReason::ForeignController => OutcomeReason::ForeignController,
             NoUpdateReason::Podless if !simulated.owners.is_empty() => OutcomeReason::Podless,
-            NoUpdateReason::Podless
-            | NoUpdateReason::Matches
-            | NoUpdateReason::Waits
-            | NoUpdateReason::Unrecognised
+            NoUpdateReason::Waits => OutcomeReason::NotVisited,
+            NoUpdateReason::Podless | NoUpdateReason::Matches | NoUpdateReason::Unrecognised
                 if simulated.owners.is_empty() =>
             {
                 OutcomeReason::Unowned
             }
-            NoUpdateReason::Podless
-            | NoUpdateReason::Matches
-            | NoUpdateReason::Waits
-            | NoUpdateReason::Unrecognised => OutcomeReason::Matrix,
+            NoUpdateReason::Podless | NoUpdateReason::Matches | NoUpdateReason::Unrecognised => {
+                OutcomeReason::Matrix
+            }
         }
     };
     let same = claim.owners.iter().map(|it| &it.reference).eq(&simulated.owners);

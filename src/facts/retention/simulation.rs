@@ -1,21 +1,22 @@
 //! A simulation of the `StatefulSet` controller, the garbage collector and pods, under one set of
 //! assumptions.
 
-mod progress;
+mod collection;
 mod deletion;
+mod progress;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::PVC_PROTECTION;
-use crate::model::{OwnerReference, RetentionPolicy, Text, Uid, split_ordinal};
+use crate::model::{OwnerReference, RetentionPolicy, Text, Uid};
 
 use super::set_situation::{
-    DeletionCause, Operation, OwnerState, Presence, Propagation, SetClaimState, SetPodState,
-    SetSituation,
+    DeletionCause, Operation, OwnerState, Presence, Propagation, Readiness, SetClaimState,
+    SetPodState, SetSituation,
 };
 use super::{
     ClaimPod, NoUpdateReason, Ordinals, OwnerIdentity, ReferenceUpdate, expected_ownership,
-    names_pod, names_set,
+    names_pod,
 };
 
 /// Assumptions about what is unknown.
@@ -30,6 +31,8 @@ pub(super) struct Assumptions {
     pub caught_up: bool,
     /// Terminating pods are deleted before the controllers act.
     pub gone_first: bool,
+    /// Pods that are not ready become ready.
+    pub become_ready: bool,
 }
 
 /// The outcome for a claim in one simulation.
@@ -77,6 +80,8 @@ struct SimulatedPod {
     member: bool,
     leaving: bool,
     finished: bool,
+    /// It is ready, or becomes so.
+    ready: bool,
     /// It waits for its claims, which wait for the pod: a deadlock.
     locked: bool,
 }
@@ -88,12 +93,15 @@ pub(super) struct Simulation<'a> {
     situation: &'a SetSituation,
     assumptions: Assumptions,
     replicas: Option<i32>,
+    start: i32,
     policy: Option<&'a RetentionPolicy>,
     deleting: Option<Propagation>,
     exists: bool,
     pods: BTreeMap<i32, SimulatedPod>,
     /// The deleted pods, with the turn of their deletion.
     gone: BTreeMap<Uid, u32>,
+    /// The ordinals whose pods do not become ready, recreated or not.
+    never_ready: BTreeSet<i32>,
     claims: Vec<SimulatedClaim<'a>>,
     /// The indexes in `claims` of the claims of each ordinal.
     by_ordinal: BTreeMap<i32, Vec<usize>>,
@@ -126,7 +134,17 @@ impl<'a> Simulation<'a> {
             member: pod.member,
             leaving: pod.terminating,
             finished: pod.finished,
+            ready: match pod.readiness {
+                Readiness::Ready => true,
+                Readiness::NotReady => assumptions.become_ready,
+                Readiness::Never => false,
+            },
             locked: false,
+        };
+        let unready = |pod: &SetPodState| pod.readiness == Readiness::NotReady;
+        let never_ready = match assumptions.become_ready {
+            true => BTreeSet::new(),
+            false => situation.pods.iter().filter(|it| unready(it.1)).map(|it| *it.0).collect(),
         };
         let mut by_ordinal: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (place, claim) in situation.claims.iter().enumerate() {
@@ -138,11 +156,13 @@ impl<'a> Simulation<'a> {
             situation,
             assumptions,
             replicas: set.replicas,
+            start: set.start,
             policy: set.policy.as_ref(),
             deleting: set.deleting,
             exists: true,
             pods: situation.pods.iter().map(|(ordinal, it)| (*ordinal, pod(it))).collect(),
             gone: BTreeMap::new(),
+            never_ready,
             claims: situation.claims.iter().map(claim).collect(),
             by_ordinal,
             turn: 0,
@@ -151,9 +171,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs the simulation after an operation, and returns the outcome for each claim, in their
-    /// order.
-    pub(super) fn after(mut self, operation: &'a Operation) -> Vec<SimulatedOutcome> {
+    /// Runs the simulation after each of some operations, and returns the outcome for each claim, in
+    /// their order.
+    pub(super) fn after(mut self, operations: &'a [Operation]) -> Vec<SimulatedOutcome> {
         if self.assumptions.gone_first {
             self.delete_pods();
         }
@@ -162,7 +182,15 @@ impl<'a> Simulation<'a> {
             self.make_pods();
             self.update_owners();
         }
-        self.operate(operation);
+        for operation in operations {
+            self.operate(operation);
+            self.settle();
+        }
+        self.outcomes()
+    }
+
+    /// Has the controllers act until none has anything to do.
+    fn settle(&mut self) {
         for _ in 0..ROUNDS {
             self.changed = false;
             self.collect_garbage();
@@ -176,6 +204,9 @@ impl<'a> Simulation<'a> {
                 break;
             }
         }
+    }
+
+    fn outcomes(self) -> Vec<SimulatedOutcome> {
         let ordinals = self.ordinals();
         let progress = self.progress();
         let pods = &self.pods;
@@ -194,7 +225,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn ordinals(&self) -> Ordinals {
-        Ordinals::new(self.situation.set.start, self.replicas)
+        Ordinals::new(self.start, self.replicas)
     }
 
     fn operate(&mut self, operation: &'a Operation) {
@@ -207,6 +238,11 @@ impl<'a> Simulation<'a> {
             }
             Operation::Scale(replicas) => self.replicas = Some(*replicas),
             Operation::SetPolicy(policy) => self.policy = Some(policy),
+            Operation::Change(change) => {
+                self.replicas = change.replicas.or(self.replicas);
+                self.start = change.start.unwrap_or(self.start);
+                self.policy = change.policy.as_ref().or(self.policy);
+            }
             Operation::DeletePod(ordinal) => {
                 if let Some(pod) = self.pods.get_mut(ordinal) {
                     pod.leaving = true;
@@ -232,17 +268,15 @@ impl<'a> Simulation<'a> {
         for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {
             let ordinal = claim.known.ordinal;
             let pod_name = format!("{}-{ordinal}", self.name);
-            let place = match self.pods.get(&ordinal).filter(|pod| pod.member) {
-                None => ClaimPod::Podless,
+            let wanted = ordinals.contains(ordinal);
+            let (place, visited) = match self.pods.get(&ordinal).filter(|pod| pod.member) {
+                None => (ClaimPod::Podless, true),
                 Some(pod) => {
                     let identity = OwnerIdentity { name: &pod_name, uid: pod.uid.as_ref() };
-                    let wanted = ordinals.contains(ordinal);
-                    if !progress.reaches(ordinal, wanted) || (wanted && pod.finished) {
-                        ClaimPod::Leaving(identity)
-                    } else if wanted {
-                        ClaimPod::InRange(identity)
-                    } else {
-                        ClaimPod::Condemned(identity)
+                    let visited = progress.reaches(ordinal, wanted) && !(wanted && pod.finished);
+                    match wanted {
+                        true => (ClaimPod::InRange(identity), visited),
+                        false => (ClaimPod::Condemned(identity), visited),
                     }
                 }
             };
@@ -250,6 +284,9 @@ impl<'a> Simulation<'a> {
             let form = self.situation.set.form;
             match expected_ownership(&references, set, self.policy, &place, form) {
                 ReferenceUpdate::Leaves(because) => claim.outcome.left = because,
+                ReferenceUpdate::Writes(_) if !visited => {
+                    claim.outcome.left = NoUpdateReason::Waits;
+                }
                 ReferenceUpdate::Writes(references) => {
                     claim.outcome.left = NoUpdateReason::Matches;
                     let owner = |reference| keep_presence(&claim.owners, reference);
@@ -267,9 +304,20 @@ impl<'a> Simulation<'a> {
         }
         let ordinals = self.ordinals();
         let progress = self.progress();
+        // With OrderedReady a condemned pod that is not ready blocks the deletion, unless it is the
+        // first of these (`processCondemned`).
+        let condemned = |ordinal: i32| !ordinals.contains(ordinal);
+        let mut unavailable = self.pods.iter().filter(|(ordinal, pod)| {
+            let unavailable = !pod.ready || pod.leaving;
+            self.assumptions.ordered && pod.member && unavailable && condemned(**ordinal)
+        });
+        unavailable.next();
+        let blocks = unavailable.rfind(|(_, pod)| !pod.leaving).map(|(ordinal, _)| *ordinal);
         for (ordinal, pod) in self.pods.iter_mut().filter(|(_, pod)| pod.member) {
-            let wanted = ordinals.contains(*ordinal);
-            let goes = if wanted { pod.finished } else { progress.reaches(*ordinal, false) };
+            let goes = match condemned(*ordinal) {
+                true => progress.reaches(*ordinal, false) && blocks.is_none_or(|it| *ordinal > it),
+                false => pod.finished,
+            };
             self.changed |= goes && !pod.leaving;
             pod.leaving |= goes;
         }
@@ -296,79 +344,12 @@ impl<'a> Simulation<'a> {
                     member: true,
                     leaving: false,
                     finished: false,
+                    ready: !self.never_ready.contains(&ordinal),
                     locked: false,
                 };
                 self.pods.insert(ordinal, pod);
                 self.changed = true;
             }
-        }
-    }
-
-    // --- the garbage collector --------------------------------------------------------------
-
-    /// Deletes the claims none of whose owners remains, and removes references to absent owners.
-    fn collect_garbage(&mut self) {
-        let running = self.exists && self.deleting.is_none();
-        for index in 0..self.claims.len() {
-            let claim = &self.claims[index];
-            if claim.outcome.deleted.is_some() || claim.owners.is_empty() {
-                continue;
-            }
-            let stays: Vec<_> = claim.owners.iter().map(|it| self.stays(it)).collect();
-            if stays.iter().all(|stays| *stays) {
-                continue;
-            }
-            self.changed = true;
-            if stays.iter().any(|stays| *stays) {
-                let mut stays = stays.into_iter();
-                self.claims[index].owners.retain(|_| stays.next() == Some(true));
-                continue;
-            }
-            let (by, turn) = self.collector(claim);
-            let wanted = self.ordinals().contains(claim.known.ordinal);
-            let outcome = &mut self.claims[index].outcome;
-            outcome.deleted = Some((by, turn));
-            outcome.flapped = by == DeletionCause::Pod && running && wanted;
-        }
-    }
-
-    /// Whether an owner keeps its claims from being deleted: it exists, and does not wait for their
-    /// deletion.
-    fn stays(&self, owner: &OwnerState) -> bool {
-        let reference = &owner.reference;
-        let Some(uid) = &reference.uid else { return false };
-        if self.uid == Some(uid) {
-            return self.exists && self.deleting != Some(Propagation::Foreground);
-        }
-        if let Some((_, pod)) = self.pod_named(owner) {
-            return pod.uid.as_ref() == Some(uid) && !pod.locked;
-        }
-        if self.gone.contains_key(uid) || names_set(reference, self.name) {
-            return false;
-        }
-        match owner.presence {
-            Presence::Present => true,
-            Presence::Absent => false,
-            Presence::Unknown => self.assumptions.owners_exist,
-        }
-    }
-
-    /// Returns the pod of this set with the name of an owner, whichever uid the owner has.
-    fn pod_named(&self, owner: &OwnerState) -> Option<(i32, &SimulatedPod)> {
-        let reference = &owner.reference;
-        let (stem, ordinal) = split_ordinal(&reference.name)?;
-        let of_set = *stem == *self.name && names_pod(reference, &reference.name);
-        self.pods.get(&ordinal).filter(|_| of_set).map(|pod| (ordinal, pod))
-    }
-
-    fn collector(&self, claim: &SimulatedClaim) -> (DeletionCause, u32) {
-        let uids = || claim.owners.iter().filter_map(|it| it.reference.uid.as_ref());
-        if uids().any(|uid| self.uid == Some(uid)) {
-            return (DeletionCause::Set, self.turn);
-        }
-        match uids().filter_map(|uid| self.gone.get(uid)).max() {
-            Some(turn) => (DeletionCause::Pod, *turn),
-            None => (DeletionCause::Dangling, self.turn),
         }
     }
 }

@@ -39,8 +39,14 @@ pub struct Marks {
 /// Returns the marks of others on a volume.
 pub fn marks_of_others(volume: &Volume) -> Marks {
     let metadata = &volume.metadata;
-    let owner = metadata.owners.first().map(|it| format!("{} {}", it.kind, it.name));
-    Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper_of(metadata).or(owner) }
+    Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper(metadata) }
+}
+
+/// Returns who keeps an object as it is written down elsewhere, by its labels and owners: a change
+/// of it may be reverted.
+pub fn keeper(metadata: &Metadata) -> Option<String> {
+    let owner = || metadata.owners.first().map(|it| format!("{} {}", it.kind, it.name));
+    keeper_of(metadata).or_else(owner)
 }
 
 /// Returns the tool that keeps an object as it was written down, by its labels and annotations.

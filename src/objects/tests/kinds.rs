@@ -63,6 +63,7 @@ fn volumes() {
                 ignore: Some("pv-failed: known".into()),
                 keep_until: Some("2027-01-01".into()),
                 tracked_by_argo_cd: false,
+                scheduled_by_downscaler: false,
             })),
             ..metadata("pvc-1", "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11")
         },

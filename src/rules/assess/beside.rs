@@ -41,6 +41,33 @@ impl Assessor {
         found
     }
 
+    /// The findings about one subject that no annotation exempts, of some of the rules: these are
+    /// judged again only where they found something.
+    pub fn findings_by(
+        &self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subject: &Subject,
+        wanted: fn(RuleId) -> bool,
+    ) -> SubjectFindings {
+        let mut found = SubjectFindings::default();
+        let Some(notes) = self.cases.get(subject) else { return found };
+        let cx = Cx::new(cluster, settings, &self.facts);
+        for (rule, _) in notes.found.iter().filter(|(rule, _)| wanted(rule.id)) {
+            if exempt(cluster, settings, subject, rule.id) {
+                continue;
+            }
+            if let Some(mut finding) = judge(&cx, cluster, subject, rule).finding {
+                finding.caused_by = self.caused_by(&cx, subject, rule.id);
+                found.findings.push(finding);
+            }
+        }
+        found.findings.sort_by_key(|finding| finding.severity);
+        let unseen = notes.unseen.iter().filter(|(id, _)| wanted(id));
+        found.unseen = unseen.cloned().collect();
+        found
+    }
+
     /// The findings about some subjects that no annotation exempts, worst first, at most so many;
     /// and how many there are.
     pub fn findings_beside(

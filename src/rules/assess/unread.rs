@@ -87,6 +87,7 @@ fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
             return None;
         }
         Answer::Unanswered(reason) => format!("{what}: {reason}"),
+        Answer::NotServed { .. } => format!("{what}: its kind is not served"),
     };
     Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }

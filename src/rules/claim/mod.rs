@@ -6,6 +6,7 @@ mod held_by_completed_pods;
 mod lost;
 mod misbound;
 mod missing_protection;
+mod owner_kind_not_served;
 mod pending_too_long;
 mod resize_stuck;
 mod source_finalizer_stuck;
@@ -30,5 +31,6 @@ pub(super) static RULES: &[&Rule] = &[
     &held_by_completed_pods::RULE,
     &ephemeral_name_conflict::RULE,
     &doomed_by_gc::RULE,
+    &owner_kind_not_served::RULE,
     &resize_stuck::RULE,
 ];

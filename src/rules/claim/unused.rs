@@ -37,7 +37,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     if let Some(owner) = facts::controller_of(&claim.metadata)
-        && facts::ownership(cx, claim, owner)? == Ownership::Solid
+        && facts::ownership(cx, claim, owner)? != Ownership::Dangling
     {
         return Ok(None);
     }

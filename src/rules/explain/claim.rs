@@ -153,6 +153,7 @@ fn fields<'a>(
         let state = match facts::ownership(cx, claim, owner) {
             Ok(Ownership::Solid) => "exists",
             Ok(Ownership::Dangling) => "does not exist, or has another uid",
+            Ok(Ownership::NotServed) => "its kind is not served",
             Err(_) => "whether it exists is unknown",
         };
         draft.field("owner", format!("{} {} ({state})", owner.kind, owner.name));
@@ -185,6 +186,10 @@ fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     for owner in &claim.metadata.owners {
         match facts::ownership(cx, claim, owner) {
             Ok(Ownership::Solid) => {}
+            Ok(Ownership::NotServed) => draft.note(format!(
+                "the server does not serve the kind of its owner {} {}: once it is served again, the garbage collector deletes the claim unless that owner exists",
+                owner.kind, owner.name
+            )),
             Ok(Ownership::Dangling) => draft.because(format!(
                 "its owner {} {} does not exist, or another object has its name",
                 owner.kind, owner.name

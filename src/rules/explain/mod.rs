@@ -19,6 +19,8 @@ mod set;
 mod snapshot;
 mod volume;
 
+pub(super) use set::describe_update;
+
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Subject, Unseen};

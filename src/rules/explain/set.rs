@@ -4,8 +4,8 @@ use super::draft::{ExplanationDraft, counted};
 use super::error;
 use crate::cluster::Cx;
 use crate::facts::retention::{
-    self, ClaimOutcome, DeletionCause, NoUpdateReason, Operation, Ordinals, OutcomeReason,
-    Prediction, Propagation, ReferenceUpdate, SetSituation, VolumeEffect,
+    self, ClaimOutcome, NoUpdateReason, Operation, Ordinals, OutcomeReason, Prediction,
+    Propagation, ReferenceUpdate, SetSituation, VolumeEffect,
 };
 use crate::model::{Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 
@@ -119,7 +119,7 @@ pub(super) fn range(set: &StatefulSet) -> String {
 }
 
 /// What the `StatefulSet` controller does next to the owners of a claim, in words.
-pub(super) fn describe_update(update: &ReferenceUpdate) -> String {
+pub(in crate::rules) fn describe_update(update: &ReferenceUpdate) -> String {
     let because = match update {
         ReferenceUpdate::Writes(owners) if owners.is_empty() => {
             return "the StatefulSet controller is about to remove its owner references".to_owned();
@@ -165,6 +165,7 @@ pub(super) fn describe_prediction(
                 Operation::Wait
                 | Operation::DeleteSet(_)
                 | Operation::SetPolicy(_)
+                | Operation::Change(_)
                 | Operation::DeletePod(_) => "",
             };
             ("kept", format!("{}{again}", prediction.reason))
@@ -186,14 +187,7 @@ pub(super) fn describe_prediction(
             }
         }
         ClaimOutcome::Deleted { by, recreated, .. } => {
-            let whose = match by {
-                DeletionCause::Set => "the garbage collector deletes it with its set",
-                DeletionCause::Pod => "the garbage collector deletes it with its pod",
-                DeletionCause::Dangling => {
-                    "the garbage collector deletes it, since its owners do not exist"
-                }
-                DeletionCause::Somebody => "its deletion was requested before",
-            };
+            let whose = by.describe();
             let data = match prediction.volume {
                 VolumeEffect::Destroyed => "destroyed",
                 VolumeEffect::Scrubbed => "scrubbed",

@@ -3,9 +3,9 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
     self,
-    retention::{membership, volume_effect},
+    retention::{membership, unused_age, volume_effect},
 };
-use crate::model::{Age, Claim, Finding, Severity, split_ordinal};
+use crate::model::{Claim, Finding, Severity, split_ordinal};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -62,7 +62,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             claim,
             "has the name and labels of the claims of a deleted StatefulSet, and no user",
         )
-        .aged(Age::stamped(metadata.created))
+        .aged(unused_age(claim))
         .shows("templates and sets it may have been of", shown.join(", "))
         .shows("ordinal", ordinal.to_string())
         .shows("metadata.labels", labels.join(", "))

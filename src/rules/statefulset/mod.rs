@@ -1,6 +1,7 @@
 //! Findings about `StatefulSet`s, their claims and their retention policies.
 
 mod ambiguous_claim_name;
+mod autoscaler_deletes_claims;
 mod claim_owned_by_pod_in_range;
 mod deleted_leftover;
 mod foreign_controller;
@@ -25,6 +26,7 @@ use crate::remedies;
 /// The rules of this folder.
 pub(super) static RULES: &[&Rule] = &[
     &ambiguous_claim_name::RULE,
+    &autoscaler_deletes_claims::RULE,
     &claim_owned_by_pod_in_range::RULE,
     &deleted_leftover::RULE,
     &foreign_controller::RULE,

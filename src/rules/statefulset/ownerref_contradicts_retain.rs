@@ -1,7 +1,7 @@
 //! F60: a claim has an owner reference to its `StatefulSet` although the policy retains claims.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{is_held, membership, wanted_owners};
+use crate::facts::retention::{SurplusReason, is_held, membership, owner_agreement};
 use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
@@ -34,9 +34,8 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     let Some(member) = membership(cx, claim)?.decided else { return Ok(None) };
     let set = member.owner();
-    let owned = claim.metadata.owners.iter().any(|it| set.is_named_by(it));
-    let retained = !wanted_owners(member.set.retention.as_ref(), false).set;
-    if !owned || !retained {
+    let surplus = owner_agreement(cx, claim, &member)?.surplus;
+    if !surplus.iter().any(|(_, why)| *why == SurplusReason::SetRetains) {
         return Ok(None);
     }
     let name = member.pod_name();

@@ -3,9 +3,9 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
-    ClaimPod, TemplateClaim, membership, names_pod, volume_effect, wanted_owners,
+    is_leftover, is_paused, leftover_age, membership, scalers, volume_effect, wanted_owners,
 };
-use crate::model::{Age, Claim, Finding, Kind, Severity, StatefulSet, format_bytes};
+use crate::model::{Claim, Finding, Kind, Severity, StatefulSet, format_bytes};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -55,7 +55,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let finding = RULE
         .on_claim(claim, summary)
         .severe(if deletes { Severity::Medium } else { Severity::Low })
-        .aged(Age::stamped(claim.metadata.created))
+        .aged(leftover_age(cx, claim, &member)?)
         .shows_member(claim, &member)
         .shows("pod", format!("{} does not exist", member.pod_name()))
         .shows("size", size)
@@ -110,25 +110,7 @@ fn judge_set(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     )))
 }
 
-/// Whether a set has no replicas, and retains its claims.
-fn is_paused(set: &StatefulSet) -> bool {
-    set.replicas == Some(0)
-        && set.metadata.deleting.is_none()
-        && !wanted_owners(set.retention.as_ref(), true).pod
-}
-
-/// Whether the ordinal of a claim is out of range, it has no pod and nothing deletes it.
-fn is_leftover(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<bool> {
-    let deleting = claim.metadata.deleting.is_some() || member.set.metadata.deleting.is_some();
-    let name = member.pod_name();
-    let of_pod = claim.metadata.owners.iter().any(|it| names_pod(it, &name));
-    if deleting || of_pod || member.is_wanted() {
-        return Ok(false);
-    }
-    Ok(member.pod_state(&name, member.pod(cx)?) == ClaimPod::Podless)
-}
-
 fn autoscaler(cx: &Cx, set: &StatefulSet) -> Seen<String> {
-    let scalers = cx.autoscalers_of(&set.namespace, &set.metadata.name)?;
-    Ok(scalers.first().map_or("<none>".to_owned(), |it| it.name.to_string()))
+    let scalers: Vec<_> = scalers(cx, set)?.iter().map(ToString::to_string).collect();
+    Ok(if scalers.is_empty() { "<none>".to_owned() } else { scalers.join(", ") })
 }

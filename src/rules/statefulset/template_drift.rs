@@ -1,8 +1,8 @@
 //! F70: a claim of a template that its `StatefulSet` no longer has.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{membership, names_set, volume_effect};
-use crate::model::{Age, Claim, Finding, Kind, Severity, StatefulSet, split_ordinal};
+use crate::facts::retention::{membership, names_set, unused_age, volume_effect};
+use crate::model::{Claim, Finding, Kind, Severity, StatefulSet, split_ordinal};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -40,7 +40,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             format!("StatefulSet {name} has no template {template}: no pod of it uses this claim");
         return Ok(Some(
             RULE.on_claim(claim, summary)
-                .aged(Age::stamped(claim.metadata.created))
+                .aged(unused_age(claim))
                 .shows("name", format!("template {template}, set {name}, ordinal {ordinal}"))
                 .shows_of(&set.object(), "spec.volumeClaimTemplates", templates.join(", "))
                 .shows_owners(claim)

@@ -161,15 +161,16 @@ impl QuestionAsker {
             Ok(served) => served,
             Err(reason) => return unanswered(reason),
         };
-        let of_kind = served.all().find_map(|(known, resource, versions)| {
-            let of = versions.iter().find(|it| it.version == version && *it.kind == *key.kind);
-            of.filter(|_| known == group && !resource.contains('/')).map(|it| (resource, it))
-        });
-        let Some((resource, of)) = of_kind else {
-            return unanswered(&format!(
-                "the server serves no resource for {} of {}",
-                key.kind, key.api_version
-            ));
+        let all = served.of_kind(group, &key.kind);
+        let Some((resource, of)) = all.iter().find(|(_, it)| it.version == version) else {
+            if !served.is_complete(group) {
+                return unanswered("the served resources could not be read");
+            }
+            let elsewhere = all.first().map(|(_, it)| match group {
+                "" => it.version.as_str().into(),
+                _ => format!("{group}/{}", it.version).into(),
+            });
+            return Answer::NotServed { elsewhere };
         };
         let namespace = of.namespaced.then_some(&*key.namespace);
         let path = object_path(group, version, namespace, resource, &key.name);

@@ -358,6 +358,7 @@ fn volume(dice: &mut Dice) -> Volume {
                 ignore: dice.chance(12).then(|| "all mine".into()),
                 keep_until: dice.chance(12).then(|| dice.pick(&UNTIL).into()),
                 tracked_by_argo_cd: dice.chance(12),
+                scheduled_by_downscaler: dice.chance(12),
             })),
             ..metadata(dice, &VOLUMES)
         },

@@ -63,6 +63,8 @@ pub(super) fn answer(dice: &mut Dice) -> Row {
         Answer::Is(Uid::parse("u0").expect("because it is not empty")),
         Answer::Forbidden,
         Answer::Unanswered("timeout".into()),
+        Answer::NotServed { elsewhere: None },
+        Answer::NotServed { elsewhere: Some("db.example.com/v2".into()) },
     ];
     Row::Answer(question, dice.pick(&answers))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kubectl_storage::client::{Connection, ConnectionOptions, Reader, connect};
 use kubectl_storage::cluster::{Cx, Facts};
 use kubectl_storage::facts::retention::{
-    ClaimOutcome, Operation, Prediction, SetSituation, simulate,
+    ClaimOutcome, Operation, Prediction, Readiness, SetSituation, simulate_steps,
 };
 use kubectl_storage::model::{Kind, OwnerReference, Question, Settings, Text, Uid};
 use kubectl_storage::sources::answers;
@@ -36,7 +36,7 @@ pub(super) async fn foretell(
     connection: &Connection,
     namespace: &str,
     ordered: bool,
-    operation: &Operation,
+    operations: &[Operation],
 ) -> Option<Foretold> {
     let reader = Reader::new(connection);
     let options = LiveOptions { kinds: KINDS.to_vec(), ..LiveOptions::default() };
@@ -57,9 +57,13 @@ pub(super) async fn foretell(
     }
     let mut situation = situation?;
     situation.set.ordered = None;
-    let unordered = simulate(&situation, operation);
+    let unordered = simulate_steps(&situation, operations);
     situation.set.ordered = Some(ordered);
-    let predictions = simulate(&situation, operation);
+    // Here nobody makes a pod ready that is not; a user does not know that.
+    for pod in situation.pods.values_mut().filter(|it| it.readiness == Readiness::NotReady) {
+        pod.readiness = Readiness::Never;
+    }
+    let predictions = simulate_steps(&situation, operations);
     Some(Foretold { situation, predictions, unordered })
 }
 
@@ -81,7 +85,8 @@ pub(super) fn words(
 ) -> Vec<&'static str> {
     let runtime = Runtime::new().expect("because the machine has threads");
     let foretold = runtime.block_on(async {
-        foretell(&connection(cluster).await, namespace, ordered, operation).await
+        foretell(&connection(cluster).await, namespace, ordered, std::slice::from_ref(operation))
+            .await
     });
     let foretold = foretold.unwrap_or_else(|| panic!("{namespace}: the set was not seen"));
     foretold.predictions.iter().map(|it| word(&it.outcome)).collect()

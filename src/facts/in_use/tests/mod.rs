@@ -309,6 +309,21 @@ fn which_owners_are_there() {
             other(&of_kind("Thing"), Answer::Unanswered("what is a Thing".into())),
             None,
         ),
+        (
+            "a kind that is not served",
+            of_kind("Thing"),
+            other(&of_kind("Thing"), Answer::NotServed { elsewhere: None }),
+            Some(Ownership::NotServed),
+        ),
+        (
+            "a kind that is served in another version, unasked",
+            of_kind("Thing"),
+            other(
+                &of_kind("Thing"),
+                Answer::NotServed { elsewhere: Some("example.com/v2".into()) },
+            ),
+            None,
+        ),
         ("no uid in a dump", of_kind("Database"), other(&of_kind("Database"), Answer::Yes), None),
         ("no uid in the reference", of_set(None), other(&of_set(None), is("1")), None),
         (

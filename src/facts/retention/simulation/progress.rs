@@ -1,6 +1,6 @@
 //! Progress of the `StatefulSet` controller through the pods of a set, and what stops it.
 
-use super::{SimulatedClaim, Simulation, names_pod};
+use super::{SimulatedClaim, SimulatedPod, Simulation, names_pod};
 use crate::model::Retention;
 
 /// Why the controller cannot create a pod.
@@ -61,7 +61,8 @@ impl Simulation<'_> {
                 Some(PodObstacle::Error) => true,
                 Some(PodObstacle::Stale) => self.assumptions.ordered,
                 None => {
-                    self.assumptions.ordered && own.is_some_and(|pod| pod.finished || pod.leaving)
+                    let waits_for = |pod: &SimulatedPod| pod.finished || pod.leaving || !pod.ready;
+                    self.assumptions.ordered && own.is_some_and(waits_for)
                 }
             }
         };

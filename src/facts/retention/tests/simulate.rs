@@ -49,7 +49,8 @@ fn owner(text: &str) -> OwnerState {
 }
 
 /// A set of a policy and a number of replicas, with claims by ordinal: whether each has a pod
-/// (`+`: one, `~`: a terminating one, `-`: none), and its owners.
+/// (`+`: one, `~`: a terminating one, `?`: one that is not ready, `!`: one that never becomes so,
+/// `-`: none), and its owners.
 fn situation(written: &str, replicas: i32, claims: &[&str]) -> SetSituation {
     let set = SetState {
         name: "web".into(),
@@ -67,10 +68,18 @@ fn situation(written: &str, replicas: i32, claims: &[&str]) -> SetSituation {
         let (pod, owners) = text.split_at(1);
         if pod != "-" {
             let uid = Uid::parse(&format!("pod-{ordinal}"));
-            let terminating = pod == "~";
-            situation
-                .pods
-                .insert(ordinal, SetPodState { uid, member: true, terminating, finished: false });
+            let state = SetPodState {
+                uid,
+                member: true,
+                terminating: pod == "~",
+                finished: false,
+                readiness: match pod {
+                    "?" => Readiness::NotReady,
+                    "!" => Readiness::Never,
+                    _ => Readiness::Ready,
+                },
+            };
+            situation.pods.insert(ordinal, state);
         }
         situation.claims.push(SetClaimState {
             template: "data".into(),
@@ -222,7 +231,7 @@ fn a_pod_that_goes_takes_its_claim_although_its_ordinal_is_wanted_again() {
     check(&set, &Scale(2), &["kept Matrix", "pod+ ScaleFlap"]);
     let mut parallel = set.clone();
     parallel.set.ordered = Some(false);
-    let race = "unknown: a pod is going, and the controller may or may not be faster Depends";
+    let race = "unknown: a pod is Terminating, and the controller may act before or after it is deleted Depends";
     check(&parallel, &Scale(2), &["kept Matrix", race]);
     check(&set, &SetPolicy(policy("RR")), &["owned by [] Unowned", race]);
     // It does so too when the set itself is deleted, whatever whenDeleted is.
@@ -319,4 +328,47 @@ fn what_another_set_may_own_then_is_not_promised() {
     let unknown = "unknown: another set makes claims of the same name, and may own it then Depends";
     check(&both, &DeleteSet(Orphan), &[unknown]);
     check(&both, &SetPolicy(policy("RR")), &[unknown]);
+}
+
+#[test]
+fn behind_a_pod_that_is_never_ready_no_owner_changes() {
+    let behind = ["!set", "+set", "+set"];
+    let set = situation("DR", 3, &behind);
+    let retain = SetPolicy(policy("RR"));
+    check(&set, &retain, &["kept NotVisited"; 3]);
+    // observedGeneration is current then, and the claims are deleted with the set.
+    let after = situation("RR", 3, &behind);
+    check(&after, &DeleteSet(Background), &["set OwnersGone"; 3]);
+    check(&after, &DeleteSet(Orphan), &["owned by [] Orphaned"; 3]);
+    check(&after, &Scale(0), &["owned by [] Unowned"; 3]);
+
+    let mut parallel = after.clone();
+    parallel.set.ordered = Some(false);
+    check(&parallel, &Wait, &["owned by [] Unowned"; 3]);
+
+    let later = situation("RR", 3, &["+set", "!set", "+set"]);
+    check(&later, &Wait, &["owned by [] Unowned", "kept NotVisited", "kept NotVisited"]);
+}
+
+#[test]
+fn whether_a_pod_becomes_ready_is_unknown() {
+    let depends =
+        "unknown: it depends on whether pods of the set become ready that are not Depends";
+    let set = situation("RR", 2, &["?set", "+set"]);
+    check(&set, &DeleteSet(Background), &[depends; 2]);
+    // Nothing depends on it where nothing is to be updated.
+    let set = situation("DR", 2, &["?set", "+set"]);
+    check(&set, &DeleteSet(Background), &["set OwnersGone"; 2]);
+}
+
+#[test]
+fn condemned_pods_that_are_not_ready_block_each_other() {
+    // The controller takes them from above, and only the lowest of them although it is not ready.
+    let set = situation("RD", 3, &["+", "!", "!"]);
+    check(&set, &Scale(1), &["kept Unowned", "owned by [web-1] Matrix", "owned by [web-2] Matrix"]);
+    let set = situation("RD", 3, &["+", "+", "!"]);
+    check(&set, &Scale(1), &["kept Unowned", "pod OwnersGone", "pod OwnersGone"]);
+    let set = situation("RD", 4, &["+", "!", "!", "+"]);
+    let blocked = "owned by [web-1] Matrix";
+    check(&set, &Scale(1), &["kept Unowned", blocked, "owned by [web-2] Matrix", "pod OwnersGone"]);
 }

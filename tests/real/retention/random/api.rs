@@ -45,6 +45,12 @@ impl Api {
         self.may(self.send(Method::PATCH, &self.path(resource, name), MERGE, patch).await)
     }
 
+    /// Merges a patch into the status of a pod, if there is one.
+    pub(super) async fn patch_status(&self, pod: &str, status: &Value) {
+        let path = format!("{}/status", self.path("pods", pod));
+        self.may(self.send(Method::PATCH, &path, MERGE, status).await);
+    }
+
     /// Deletes an object if there is one.
     pub(super) async fn delete(&self, resource: &str, name: &str, propagation: &str) {
         let options = json!({

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kubectl_storage::facts::retention::{Operation, Propagation};
+use kubectl_storage::facts::retention::{Operation, Propagation, SetChange};
 
 use super::super::set::{DELETE, DELETE_SCALED, DELETE_WITH_SET, Policy, RETAIN};
 use crate::support::Dice;
@@ -13,7 +13,8 @@ pub(super) struct Case {
     pub(super) seed: u64,
     pub(super) shape: Shape,
     pub(super) history: Vec<Act>,
-    pub(super) operation: Operation,
+    /// What is done then, one after the other.
+    pub(super) operations: Vec<Operation>,
 }
 
 /// The set at the beginning.
@@ -61,6 +62,8 @@ pub(super) enum Act {
     Stranger(Name),
     /// A pod that uses a claim too.
     User(Name),
+    /// A pod stops being ready, for ever.
+    Break(i32),
 }
 
 /// Of a claim: template and ordinal.
@@ -113,13 +116,15 @@ impl Case {
             shape
         };
         let history = (0..dice.between(0, 5)).map(|_| Act::of(dice, &shape)).collect();
-        Self { seed, shape, history, operation: operation(dice, &shape) }
+        let count = if dice.once_in(3) { 2 } else { 1 };
+        let operations = (0..count).map(|_| operation(dice, &shape)).collect();
+        Self { seed, shape, history, operations }
     }
 }
 
 impl Act {
     fn of(dice: &mut Dice, shape: &Shape) -> Self {
-        match dice.below(22) {
+        match dice.below(25) {
             0..=2 => Self::Scale(dice.between(0, 4)),
             3 => Self::Start(dice.between(0, 3)),
             4 | 5 => Self::SetPolicy(dice.one_of(&POLICIES)),
@@ -138,7 +143,8 @@ impl Act {
             18 => Self::Recreate(dice.one_of(&PROPAGATIONS), dice.one_of(&POLICIES)),
             19 => Self::Estrange(near(dice, shape)),
             20 => Self::Stranger(name(dice, shape)),
-            _ => Self::User(name(dice, shape)),
+            21 => Self::User(name(dice, shape)),
+            _ => Self::Break(near(dice, shape)),
         }
     }
 }
@@ -176,12 +182,17 @@ impl Owner {
 }
 
 fn operation(dice: &mut Dice, shape: &Shape) -> Operation {
-    match dice.below(12) {
+    match dice.below(14) {
         0 => Operation::Wait,
         1..=4 => Operation::DeleteSet(dice.one_of(&PROPAGATIONS)),
         5..=7 => Operation::Scale(dice.between(0, 4)),
         8..=10 => Operation::SetPolicy(dice.one_of(&POLICIES).retention()),
-        _ => Operation::DeletePod(near(dice, shape)),
+        11 => Operation::DeletePod(near(dice, shape)),
+        _ => Operation::Change(SetChange {
+            replicas: dice.once_in(2).then(|| dice.between(0, 4)),
+            start: dice.once_in(3).then(|| dice.between(0, 3)),
+            policy: dice.once_in(2).then(|| dice.one_of(&POLICIES).retention()),
+        }),
     }
 }
 
@@ -209,6 +220,6 @@ impl fmt::Display for Case {
         for act in &self.history {
             writeln!(f, "  then {act:?}")?;
         }
-        write!(f, "  and at last {:?}", self.operation)
+        write!(f, "  and at last {:?}", self.operations)
     }
 }

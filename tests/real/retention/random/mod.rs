@@ -131,7 +131,7 @@ async fn one(connection: &Connection, case: Case) -> Tally {
         let versions = world.versions().await;
         let before = world.claims().await;
         let namespace = &world.api.namespace;
-        let foretold = foretell(connection, namespace, case.shape.ordered, &case.operation).await;
+        let foretold = foretell(connection, namespace, case.shape.ordered, &case.operations).await;
         if world.versions().await == versions {
             break (
                 before,
@@ -139,7 +139,9 @@ async fn one(connection: &Connection, case: Case) -> Tally {
             );
         }
     };
-    world.operate(&case.operation).await;
+    for operation in &case.operations {
+        world.operate(operation).await;
+    }
     let mut tally = Tally { cases: 1, ..Tally::default() };
     for prediction in &foretold.predictions {
         if let ClaimOutcome::Unknown(why) = &prediction.outcome {

@@ -109,6 +109,11 @@ impl World {
             Act::Stranger(claim) => {
                 api.create("pods", &stranger(&pod(claim.1), *claim)).await;
             }
+            Act::Break(ordinal) => {
+                let unready = json!({"type": "Ready", "status": "False"});
+                api.patch_status(&pod(*ordinal), &json!({"status": {"conditions": [unready]}}))
+                    .await;
+            }
             Act::User(claim) => {
                 api.create("pods", &stranger(&format!("user-{claim}"), *claim)).await;
             }
@@ -130,6 +135,22 @@ impl World {
                     "whenScaled": policy.when_scaled.to_string(),
                 }))
                 .await;
+            }
+            Operation::Change(change) => {
+                let mut spec = json!({});
+                if let Some(replicas) = change.replicas {
+                    spec["replicas"] = json!(replicas);
+                }
+                if let Some(start) = change.start {
+                    spec["ordinals"] = json!({"start": start});
+                }
+                if let Some(policy) = &change.policy {
+                    spec["persistentVolumeClaimRetentionPolicy"] = json!({
+                        "whenDeleted": policy.when_deleted.to_string(),
+                        "whenScaled": policy.when_scaled.to_string(),
+                    });
+                }
+                self.spec(&spec).await;
             }
             Operation::DeletePod(ordinal) => {
                 self.api.delete("pods", &pod(*ordinal), BACKGROUND).await;

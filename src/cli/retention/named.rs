@@ -1,0 +1,93 @@
+//! Which sets are meant: by name, by namespace and by label.
+
+use crate::{
+    cli::{
+        Failure,
+        args::{object_name, scope},
+        collect::Collected,
+        explain::not_found,
+    },
+    cluster::Cluster,
+    model::{Kind, ObjectKey, Scope, StatefulSet, Text},
+};
+
+/// The sets that were asked for.
+#[derive(Debug)]
+pub(super) struct NamedSets {
+    /// Their names; empty for all.
+    pub(super) names: Vec<String>,
+    /// The namespace, and the labels.
+    pub(super) scope: Scope,
+    /// Whether all namespaces are meant.
+    everywhere: bool,
+}
+
+impl NamedSets {
+    /// Parses what was typed.
+    pub(super) fn parse(
+        names: &[String],
+        namespace: Option<&str>,
+        everywhere: bool,
+        selector: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let parsed = names.iter().map(|it| object_name(it, Kind::StatefulSet));
+        let mut names = parsed.collect::<Result<Vec<_>, _>>()?;
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() < count {
+            return Err(Failure::usage("a StatefulSet is given twice"));
+        }
+        Ok(Self { names, scope: scope(namespace, selector)?, everywhere })
+    }
+
+    /// Sets the namespace of the context, unless another one or all are meant. A dump has none, and
+    /// is shown whole.
+    pub(super) fn settle(&mut self, collected: &Collected) {
+        if self.scope.namespace.is_none() && !self.everywhere {
+            self.scope.namespace = collected.namespace.as_deref().map(Text::from);
+        }
+    }
+
+    /// Whether a set is one of them.
+    pub(super) fn contains(&self, set: &StatefulSet) -> bool {
+        let scope = &self.scope;
+        scope.namespace.as_ref().is_none_or(|it| set.namespace == *it)
+            && (self.names.is_empty() || self.names.iter().any(|it| **it == *set.metadata.name))
+            && (scope.selector.is_empty() || scope.selector.matches(&set.metadata.labels))
+    }
+
+    /// Fails if there is no set of one of the names.
+    pub(super) fn found(&self, collected: &Collected) -> Result<(), Failure> {
+        let cluster = &collected.intake.cluster;
+        for name in &self.names {
+            let is_it = |set: &StatefulSet| {
+                *set.metadata.name == **name
+                    && self.scope.namespace.as_ref().is_none_or(|it| set.namespace == *it)
+            };
+            if !cluster.sets().any(|(_, set)| is_it(set)) {
+                let namespace = self.scope.namespace.as_deref().unwrap_or("default");
+                let key = ObjectKey::named(Kind::StatefulSet, namespace, name);
+                return Err(not_found(cluster, &key));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The only namespace that has a set of this name, for dumps, which have no current one.
+pub(super) fn only_namespace(cluster: &Cluster, name: &str) -> Result<String, Failure> {
+    let sets = cluster.sets().filter(|(_, set)| *set.metadata.name == *name);
+    let mut places: Vec<_> = sets.map(|(_, set)| set.namespace.to_string()).collect();
+    places.sort_unstable();
+    match &places[..] {
+        [one] => Ok(one.clone()),
+        [] => Ok("default".to_owned()),
+        many => Err(Failure::usage(format!(
+            "sts/{name} exists in {} namespaces: {}",
+            many.len(),
+            many.join(", ")
+        ))
+        .hint(Some("choose one with -n NAMESPACE"))),
+    }
+}

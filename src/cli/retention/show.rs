@@ -1,0 +1,372 @@
+//! `kubectl storage retention show`.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+
+use super::{named::NamedSets, tell_unread, unread};
+use crate::{
+    cli::{
+        Exit, Failure,
+        args::{ConnectionArgs, ThresholdSetting, threshold_candidates},
+        collect::{Collected, ROUNDS, collect, dump_failure, tell_notes},
+        reading::{DumpSourceArgs, note_unknown_drivers},
+        suggest::nearest,
+        terminal,
+    },
+    cluster::{Cx, Unseen},
+    model::{Kind, RuleId, Settings, Text},
+    output::{
+        format::Format,
+        list,
+        publish::{self, ReportOrigin},
+        retention::{self as shown, RetentionSet, RetentionSummary, RetentionTotals},
+        screen::ScreenStyle,
+        wire::{API_VERSION, Gap, ReportMetadata, Source},
+    },
+    rules::retention::{self, OtherClaim, SetRetention},
+    sources::answers,
+};
+
+/// Arguments of `retention show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Show these StatefulSets, as NAME or sts/NAME; all without names
+    #[arg(value_name = "NAME|sts/NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    dump: DumpSourceArgs,
+    /// Show StatefulSets of this namespace [default: that of the context; all of a dump]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Show StatefulSets of all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Show only StatefulSets with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    #[command(flatten)]
+    judgement: SetJudgementArgs,
+    /// Print in this format: table, wide, json, yaml or name
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
+    /// Omit headers
+    #[arg(long)]
+    no_headers: bool,
+}
+
+/// What sets and their claims are judged with.
+#[derive(Debug, Args)]
+pub(super) struct SetJudgementArgs {
+    /// Change a threshold, such as protection=1m; can be repeated
+    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
+    threshold: Vec<ThresholdSetting>,
+    /// Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated
+    #[arg(long, value_name = "DRIVER")]
+    driver_absent: Vec<String>,
+}
+
+impl SetJudgementArgs {
+    /// The settings that they make.
+    pub(super) fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        for ThresholdSetting(threshold, duration) in &self.threshold {
+            settings.thresholds.set(*threshold, *duration);
+        }
+        settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
+        settings
+    }
+}
+
+/// The rules about retention, and about owners of claims.
+pub(super) fn is_about_retention(id: RuleId) -> bool {
+    id.starts_with("sts-") || OF_OWNERS.contains(&id)
+}
+
+/// Rules about the owners of claims in general.
+const OF_OWNERS: [&str; 2] = ["pvc-doomed-by-gc", "pvc-owner-kind-not-served"];
+
+impl ShowArgs {
+    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let format = self.format()?;
+        let mut named = NamedSets::parse(
+            &self.names,
+            self.namespace.as_deref(),
+            self.all_namespaces,
+            self.selector.as_deref(),
+        )?;
+        let settings = self.judgement.settings();
+        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
+        let mut collected = collect(from, &settings, None).await?;
+        note_unknown_drivers(&mut collected, &settings);
+        named.settle(&collected);
+        named.found(&collected).map_err(|failure| match &self.names[..] {
+            // A typing error in the name of the subcommand is read as the name of a set.
+            [typed] if !typed.contains('/') => {
+                let near = nearest(typed, super::SUBCOMMANDS.map(str::to_owned));
+                let hint = near.first().map(|it| format!("did you mean `retention {it}`?"));
+                if hint.is_some() { failure.hint(hint) } else { failure }
+            }
+            _ => failure,
+        })?;
+        ask(&mut collected, &settings, &named).await?;
+        let exit = self.report(&collected, &settings, &named, &format, source)?;
+        // The process ends here: taking apart a hundred thousand rows would only take time.
+        std::mem::forget(collected);
+        Ok(exit)
+    }
+
+    fn format(&self) -> Result<Format, Failure> {
+        let parsed = self.output.parse::<Format>();
+        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
+        match format {
+            Format::Table | Format::Wide | Format::Json | Format::Yaml | Format::Name => Ok(format),
+            Format::JsonPath(_)
+            | Format::JsonPathAsJson(_)
+            | Format::JsonPathFile(_)
+            | Format::CustomColumns(_)
+            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
+                "retention does not print {:?}; its formats are table, wide, json, yaml and name",
+                self.output
+            ))),
+        }
+    }
+
+    fn report(
+        &self,
+        collected: &Collected,
+        settings: &Settings,
+        named: &NamedSets,
+        format: &Format,
+        source: Source,
+    ) -> Result<Exit, Failure> {
+        let cluster = &collected.intake.cluster;
+        let cx = collected.assessor.cx(cluster, settings);
+        let view = RetentionView::of(&cx, collected, settings, named);
+        let now = cluster.clock();
+        let judged = |key| {
+            let subject = cluster.subject(&key)?;
+            let found =
+                collected.assessor.findings_by(cluster, settings, &subject, is_about_retention);
+            Some(found.findings.into_iter().map(|it| publish::finding(it, now)).collect::<Vec<_>>())
+        };
+        let mut sets = view.sets.iter().map(|it| -> RetentionSet {
+            let of_set = judged(it.set.object().key).unwrap_or_default();
+            let of_claim = |claim: &retention::ClaimRetention| {
+                judged(claim.claim.object().key).unwrap_or_default()
+            };
+            shown::set(it, now, of_set, of_claim)
+        });
+        let others: Vec<_> = view.others.iter().map(shown::other).collect();
+        let wide = *format == Format::Wide;
+        let headers = !self.no_headers;
+        terminal::print(|out| match format {
+            Format::Json | Format::Yaml => {
+                let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+                let head = RetentionHead {
+                    api_version: API_VERSION,
+                    kind: "RetentionReport",
+                    metadata: publish::metadata(
+                        cluster,
+                        settings,
+                        ReportOrigin { source, journal },
+                    ),
+                    summary: &view.summary,
+                };
+                let tail = RetentionTail { others: &others, gaps: &view.gaps };
+                match format {
+                    Format::Json => list::report_json(out, &head, "sets", &mut sets, &tail),
+                    _ => list::report_yaml(out, &head, "sets", &mut sets, &tail),
+                }
+            }
+            Format::Name => view.names(out),
+            _ => match terminal::width().filter(|_| !wide) {
+                Some(width) => {
+                    let style = ScreenStyle { headers, width, colour: terminal::colour() };
+                    shown::print_screen(out, &mut sets, &others, style)
+                }
+                None => shown::print_rows(out, &mut sets, &others, wide, headers),
+            },
+        })
+        .map_err(Failure::error)?;
+        if matches!(format, Format::Table | Format::Wide) {
+            for line in summary(&view.summary, named) {
+                terminal::note(&line);
+            }
+        }
+        tell_notes(collected);
+        tell_unread(&view.gaps);
+        Ok(if view.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+    }
+}
+
+/// Asks what is open about the owners of claims, which judging has not asked.
+async fn ask(
+    collected: &mut Collected,
+    settings: &Settings,
+    named: &NamedSets,
+) -> Result<(), Failure> {
+    for _ in 0..ROUNDS {
+        if collected.live.is_none() {
+            return Ok(());
+        }
+        let cluster = &collected.intake.cluster;
+        let cx = collected.assessor.cx(cluster, settings);
+        drop(RetentionView::of(&cx, collected, settings, named));
+        let answered = cluster.answers();
+        let asked = cx.take_questions().into_iter();
+        let asked: Vec<_> = asked.filter(|it| !answered.contains_key(it)).collect();
+        let Some(live) = collected.live.as_ref().filter(|_| !asked.is_empty()) else {
+            return Ok(());
+        };
+        let reader = live.reader.clone();
+        answers::ask(&reader, asked, &mut collected.intake).await.map_err(dump_failure)?;
+        collected.judge(settings);
+    }
+    Ok(())
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RetentionHead<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: ReportMetadata,
+    summary: &'a RetentionSummary,
+}
+
+#[derive(serde::Serialize)]
+struct RetentionTail<'a> {
+    others: &'a [shown::RetentionOther],
+    gaps: &'a [Gap],
+}
+
+/// The sets in scope, and what was not read about them.
+struct RetentionView<'a> {
+    sets: Vec<SetRetention<'a>>,
+    others: Vec<OtherClaim<'a>>,
+    summary: RetentionSummary,
+    gaps: Vec<Gap>,
+}
+
+impl<'a> RetentionView<'a> {
+    fn of(cx: &Cx<'a>, collected: &'a Collected, settings: &Settings, named: &NamedSets) -> Self {
+        let cluster = &collected.intake.cluster;
+        let mut unseen: BTreeSet<Unseen> = BTreeSet::new();
+        let mut unjudged: BTreeSet<(Unseen, RuleId)> = BTreeSet::new();
+        let mut totals = RetentionTotals::default();
+        let namespace = named.scope.namespace.as_ref();
+        unseen.extend(cluster.reach(Kind::StatefulSet, namespace).err());
+        let mut rows: Vec<_> =
+            cluster.sets().map(|(_, set)| set).filter(|set| named.contains(set)).collect();
+        rows.sort_by(|a, b| {
+            (&a.namespace, &a.metadata.name).cmp(&(&b.namespace, &b.metadata.name))
+        });
+        let mut sets = Vec::new();
+        for set in rows {
+            if set.templates.is_empty() && named.names.is_empty() {
+                totals.skip();
+                continue;
+            }
+            match retention::of_set(cx, set, &mut unseen) {
+                Ok(shown) => {
+                    totals.set(&shown);
+                    sets.push(shown);
+                }
+                Err(lost) => {
+                    unseen.insert(lost);
+                }
+            }
+        }
+        for claim in sets.iter().flat_map(|it| &it.claims) {
+            if let Some(subject) = cluster.subject(&claim.claim.object().key) {
+                let found =
+                    collected.assessor.findings_by(cluster, settings, &subject, is_about_retention);
+                unjudged.extend(found.unseen.into_iter().map(|(rule, unseen)| (unseen, rule)));
+            }
+        }
+        let mut others = Vec::new();
+        if named.names.is_empty() && named.scope.selector.is_empty() {
+            let claims = cluster.claims().map(|(_, claim)| claim);
+            for claim in claims.filter(|it| namespace.is_none_or(|wanted| it.namespace == *wanted))
+            {
+                let Some(subject) = cluster.subject(&claim.object().key) else { continue };
+                match retention::others(cx, &subject, claim) {
+                    Ok(Some(other)) => {
+                        totals.other(&other);
+                        others.push(other);
+                    }
+                    Ok(None) => {}
+                    Err(lost) => {
+                        unseen.insert(lost);
+                    }
+                }
+            }
+            others.sort_by(|a, b| {
+                let key = |it: &OtherClaim| {
+                    (it.reason, it.claim.namespace.clone(), it.claim.metadata.name.clone())
+                };
+                key(a).cmp(&key(b))
+            });
+        }
+        Self { sets, others, summary: totals.finish(), gaps: unread(unseen, &unjudged) }
+    }
+
+    fn names(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let of_sets = self.sets.iter().flat_map(|it| &it.claims).map(|it| it.claim);
+        for claim in of_sets.chain(self.others.iter().map(|it| it.claim)) {
+            let name = crate::model::escape_control(&claim.metadata.name).into_owned();
+            writeln!(out, "persistentvolumeclaim/{name}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The sums in a few lines.
+fn summary(summary: &RetentionSummary, named: &NamedSets) -> Vec<String> {
+    let counted = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let claims = |it: &shown::ClaimTotals| format!("{}, {}", counted(it.count, "claim"), it.size);
+    let place = match &named.scope.namespace {
+        Some(namespace) => format!(" in namespace {}", crate::model::escape_control(namespace)),
+        None => String::new(),
+    };
+    if summary.sets == 0 {
+        let mut lines = vec![format!("no StatefulSet with claim templates{place}")];
+        lines.extend(left_behind(summary, claims));
+        return lines;
+    }
+    let contradicting = match summary.contradicting.count {
+        0 => "none contradicts its retention policy".to_owned(),
+        1 => format!("1 contradicts its retention policy ({})", summary.contradicting.size),
+        count => {
+            format!("{count} contradict their retention policy ({})", summary.contradicting.size)
+        }
+    };
+    let sets = counted(summary.sets, "StatefulSet");
+    let mut lines = vec![format!("{sets}{place}, {}: {contradicting}", claims(&summary.claims))];
+    lines.extend(left_behind(summary, claims));
+    lines
+}
+
+/// What scale-downs and deleted sets left behind, if anything.
+fn left_behind(
+    summary: &RetentionSummary,
+    claims: impl Fn(&shown::ClaimTotals) -> String,
+) -> Option<String> {
+    let parts = [
+        ("left by scale-downs", &summary.leftovers),
+        ("kept by paused StatefulSets", &summary.paused),
+        ("left by deleted StatefulSets or earlier templates", &summary.of_deleted_sets),
+        ("of sets of other API groups", &summary.unmanaged),
+        ("with ambiguous names", &summary.ambiguous),
+    ];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(_, totals)| totals.count > 0)
+        .map(|(what, totals)| format!("{what}: {}", claims(totals)))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
+}

@@ -1,0 +1,76 @@
+//! Claims whose ordinals are out of the range of their `StatefulSet`: which these are, and for how
+//! long at least (I.6 of the design; semantics#retention).
+
+use crate::cluster::{Cx, Seen};
+use crate::model::{Age, Claim, ManagedField, StatefulSet, Time, Trust};
+
+use super::{ClaimPod, TemplateClaim, names_pod, wanted_owners};
+
+/// The condition of a claim that no pod uses, on servers that write it.
+const UNUSED: &str = "Unused";
+
+/// Whether a set has no replicas, and retains its claims: it was scaled to nothing for a while.
+pub fn is_paused(set: &StatefulSet) -> bool {
+    set.replicas == Some(0)
+        && set.metadata.deleting.is_none()
+        && !wanted_owners(set.retention.as_ref(), true).pod
+}
+
+/// Whether the ordinal of a claim is out of range, it has no pod and nothing deletes it.
+///
+/// # Errors
+/// When pods of its namespace were not read.
+pub fn is_leftover(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<bool> {
+    let deleting = claim.metadata.deleting.is_some() || member.set.metadata.deleting.is_some();
+    let name = member.pod_name();
+    let of_pod = claim.metadata.owners.iter().any(|it| names_pod(it, &name));
+    if deleting || of_pod || member.is_wanted() {
+        return Ok(false);
+    }
+    Ok(member.pod_state(&name, member.pod(cx)?) == ClaimPod::Podless)
+}
+
+/// Returns since when a claim has been unused, where the server says so.
+pub fn unused_age(claim: &Claim) -> Age {
+    let since = claim.condition(UNUSED).and_then(|it| it.since);
+    since.map_or(Age::UNKNOWN, |since| Age { since: Some(since), trust: Trust::SingleSource })
+}
+
+/// Returns for how long at least a claim has been a leftover of its set. Nothing records it: the
+/// claim says since when it is unused on some servers, and the managers of the set since when the
+/// range of its ordinals has not changed. The time at which the claim was created says nothing.
+///
+/// # Errors
+/// When claims of its namespace were not read.
+pub fn leftover_age(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Age> {
+    let unused = unused_age(claim).since;
+    let unchanged = range_unchanged_since(cx, claim, member)?;
+    Ok(match (unused, unchanged) {
+        // Both are needed to be a leftover: the later one counts.
+        (Some(unused), Some(unchanged)) => {
+            Age { since: Some(unused.max(unchanged)), trust: Trust::LowerBound }
+        }
+        (None, Some(unchanged)) => Age { since: Some(unchanged), trust: Trust::LowerBound },
+        (Some(_), None) => unused_age(claim),
+        (None, None) => Age::UNKNOWN,
+    })
+}
+
+/// Since when the claim has certainly been out of range.
+fn range_unchanged_since(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Option<Time>> {
+    let set = member.set;
+    // What is managed by nobody may have been removed at any time, and the default taken its place.
+    let Some(replicas) = set.metadata.last_change(&ManagedField::Replicas) else {
+        return Ok(None);
+    };
+    let ordinals = set.metadata.last_change(&ManagedField::Ordinals);
+    if set.start != 0 && ordinals.is_none() {
+        return Ok(None);
+    }
+    // Removing spec.ordinals leaves no manager behind, but a new claim at the start of the range,
+    // unless there was one before.
+    let stem = format!("{}-{}", member.template, set.metadata.name);
+    let first = cx.sibling(&set.namespace, &stem, set.start)?;
+    let newest = first.and_then(|sibling| sibling.metadata.created);
+    Ok(Some(replicas).max(ordinals).max(newest).max(claim.metadata.created))
+}

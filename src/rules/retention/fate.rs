@@ -1,0 +1,134 @@
+//! What an operation on a set does to one of its claims, and to the data.
+
+use crate::cluster::Cx;
+use crate::facts::{
+    DataEffect, DeletionEffect,
+    retention::{self, ClaimOutcome, DeletionCause, OutcomeReason, Prediction},
+    when_claim_is_deleted,
+};
+use crate::model::{Claim, OwnerReference};
+
+/// The effect of an operation on a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimFate {
+    /// What happens to the claim.
+    pub claim: ClaimWord,
+    /// What happens to its volume, if the claim is deleted and has one.
+    pub data: Option<DeletionEffect>,
+    /// Why: one sentence without a full stop.
+    pub because: String,
+    /// The owners that it has then, if it is kept.
+    pub owners: Vec<OwnerReference>,
+    /// What blocks its deletion.
+    pub held_by: Vec<String>,
+}
+
+/// What happens to a claim, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClaimWord {
+    /// It is kept.
+    Kept,
+    /// It is deleted.
+    Deleted,
+    /// It is deleted, and an empty one of its name is created.
+    Recreated,
+    /// Unknown.
+    Unknown,
+}
+
+impl ClaimWord {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Deleted => "deleted",
+            Self::Recreated => "recreated",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl ClaimFate {
+    /// The fate that was predicted for a claim.
+    pub fn of(cx: &Cx, claim: &Claim, prediction: &Prediction) -> Self {
+        let known = || claim.metadata.owners.to_vec();
+        let (word, owners, because) = match &prediction.outcome {
+            ClaimOutcome::Kept => (ClaimWord::Kept, known(), prediction.reason.to_string()),
+            ClaimOutcome::Reowned(owners) => {
+                (ClaimWord::Kept, owners.clone(), reowned(prediction.reason, owners))
+            }
+            ClaimOutcome::Deleted { by, recreated, .. } => {
+                let word = if *recreated { ClaimWord::Recreated } else { ClaimWord::Deleted };
+                (word, Vec::new(), deleted(*by, prediction, *recreated))
+            }
+            ClaimOutcome::Unknown(why) => (ClaimWord::Unknown, known(), why.clone()),
+        };
+        let gone = match word {
+            ClaimWord::Deleted | ClaimWord::Recreated | ClaimWord::Unknown => true,
+            ClaimWord::Kept => false,
+        };
+        let data = if gone { data_of(cx, claim) } else { None };
+        Self { claim: word, data, because, owners, held_by: prediction.held_by.clone() }
+    }
+
+    /// Whether data is destroyed, or may be.
+    pub fn may_destroy(&self) -> bool {
+        let loses = self.data.as_ref().is_some_and(|it| match it.data {
+            DataEffect::Destroyed
+            | DataEffect::Waiting
+            | DataEffect::Scrubbed
+            | DataEffect::Unknown => true,
+            DataEffect::Released
+            | DataEffect::Forgotten
+            | DataEffect::Leaked
+            | DataEffect::Failed
+            | DataEffect::Unaffected => false,
+        });
+        self.claim != ClaimWord::Kept && loses
+    }
+}
+
+/// The effect on the volume of a claim, once the claim is deleted.
+fn data_of(cx: &Cx, claim: &Claim) -> Option<DeletionEffect> {
+    let unknown = |because: &str| {
+        Some(DeletionEffect { data: DataEffect::Unknown, because: because.to_owned() })
+    };
+    let name = claim.volume_name.as_deref()?;
+    match cx.volume(name) {
+        Err(_) => unknown("its volume was not read"),
+        Ok(None) => None,
+        Ok(Some(_)) => match retention::volume_effect(cx, claim).1 {
+            Some(volume) => Some(when_claim_is_deleted(cx, volume)),
+            None => unknown("its volume references another claim, or none by uid"),
+        },
+    }
+}
+
+fn reowned(reason: OutcomeReason, owners: &[OwnerReference]) -> String {
+    let owners: Vec<_> = owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
+    let then = match &owners[..] {
+        [] => "its owner references are removed".to_owned(),
+        _ => format!("then {} owns it", owners.join(", ")),
+    };
+    match reason {
+        OutcomeReason::Unowned | OutcomeReason::Matrix => then,
+        OutcomeReason::Orphaned if owners.is_empty() => reason.to_string(),
+        reason => format!("{reason}; {then}"),
+    }
+}
+
+fn deleted(by: DeletionCause, prediction: &Prediction, recreated: bool) -> String {
+    let why = match prediction.reason {
+        OutcomeReason::OwnersGone => String::new(),
+        reason => format!(" ({reason})"),
+    };
+    let held = match prediction.held_by.is_empty() {
+        true => String::new(),
+        false => format!("; it waits for {}", prediction.held_by.join(", ")),
+    };
+    let empty = match recreated {
+        true => "; an empty claim of its name is created afterwards",
+        false => "",
+    };
+    format!("{}{why}{held}{empty}", by.describe())
+}

@@ -1,0 +1,236 @@
+//! What `retention` shows of `StatefulSet`s: the state of their claims, and the effects of
+//! operations on them.
+
+mod fate;
+mod other;
+mod simulated;
+
+use std::collections::BTreeSet;
+
+pub use fate::ClaimFate;
+pub use other::{OtherClaim, OtherReason, others};
+pub use simulated::{SimulatedEffect, simulated};
+
+use super::explain;
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::facts::{
+    self,
+    retention::{
+        self, ClaimPod, Operation, OwnerAgreement, Prediction, Propagation, ReferenceUpdate,
+        Scaler, SetSituation,
+    },
+};
+use crate::model::{Age, Claim, PodUse, StatefulSet, Text, Volume};
+
+/// A set and its claims.
+#[derive(Debug)]
+pub struct SetRetention<'a> {
+    /// The set.
+    pub set: &'a StatefulSet,
+    /// What sets its number of replicas by itself.
+    pub scalers: Vec<Scaler>,
+    /// Who keeps it as it is written down elsewhere.
+    pub keeper: Option<String>,
+    /// Its claims, by template and ordinal.
+    pub claims: Vec<ClaimRetention<'a>>,
+}
+
+/// A claim of a set.
+#[derive(Debug)]
+pub struct ClaimRetention<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// The name of its template.
+    pub template: &'a Text,
+    /// Its ordinal.
+    pub ordinal: i32,
+    /// Where it stands.
+    pub place: ClaimPlace,
+    /// The pod of its ordinal, if that belongs to the set.
+    pub pod: Option<&'a PodUse>,
+    /// Whether another set creates claims of the same name.
+    pub contested: bool,
+    /// What its owner references should be.
+    pub owners: OwnerAgreement<'a>,
+    /// For how long at least it has been a leftover; unknown for others.
+    pub age: Age,
+    /// Its volume.
+    pub volume: Option<&'a Volume>,
+    /// The effect on it if the set is deleted.
+    pub if_deleted: ClaimFate,
+    /// The effect on it if the set is scaled to zero.
+    pub if_scaled: ClaimFate,
+}
+
+/// Where a claim stands in its set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClaimPlace {
+    /// Its ordinal is in range.
+    InRange,
+    /// Its ordinal is out of range, and it has no pod.
+    Leftover,
+    /// Its ordinal is out of range, and its pod is about to be deleted.
+    Condemned,
+    /// It is Terminating.
+    Terminating,
+}
+
+impl ClaimPlace {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InRange => "in-range",
+            Self::Leftover => "leftover",
+            Self::Condemned => "condemned",
+            Self::Terminating => "terminating",
+        }
+    }
+}
+
+/// How the owner references of a claim compare with the policy, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AgreementWord {
+    /// They are as the policy requires.
+    Matches,
+    /// The controller is about to change them.
+    Pending,
+    /// A reference deletes the claim although the policy retains it, or is to an earlier owner.
+    Contradicts,
+    /// A reference that the policy requires is missing, and the controller adds none.
+    Missing,
+    /// Another controller manages the claim.
+    ForeignController,
+    /// The policy required its deletion when its pod was scaled away.
+    Outlived,
+}
+
+impl AgreementWord {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Matches => "matches",
+            Self::Pending => "pending",
+            Self::Contradicts => "contradicts",
+            Self::Missing => "missing",
+            Self::ForeignController => "foreign-controller",
+            Self::Outlived => "outlived",
+        }
+    }
+
+    /// Whether what happens to the claim is not what the policy says.
+    pub const fn is_contradiction(self) -> bool {
+        match self {
+            Self::Matches | Self::Pending => false,
+            Self::Contradicts | Self::Missing | Self::ForeignController | Self::Outlived => true,
+        }
+    }
+}
+
+impl ClaimRetention<'_> {
+    /// How its owners compare with the policy.
+    pub fn agreement(&self) -> AgreementWord {
+        let owners = &self.owners;
+        if self.place == ClaimPlace::Terminating {
+            return AgreementWord::Matches;
+        }
+        let written = matches!(owners.next, ReferenceUpdate::Writes(_));
+        if !owners.surplus.is_empty() {
+            return AgreementWord::Contradicts;
+        }
+        if owners.foreign.is_some() {
+            return AgreementWord::ForeignController;
+        }
+        match (written, owners.outlived, owners.missing.set || owners.missing.pod) {
+            (true, ..) => AgreementWord::Pending,
+            (_, true, _) => AgreementWord::Outlived,
+            (.., true) => AgreementWord::Missing,
+            _ => AgreementWord::Matches,
+        }
+    }
+
+    /// Why, in a sentence without a full stop.
+    pub fn agreement_reason(&self) -> String {
+        match self.agreement() {
+            AgreementWord::Outlived => {
+                "out of range and without a pod, although whenScaled is Delete: no controller deletes it".to_owned()
+            }
+            AgreementWord::Missing => {
+                "lacks the owner reference that whenDeleted Delete requires: it remains when the set is deleted".to_owned()
+            }
+            AgreementWord::Matches
+            | AgreementWord::Pending
+            | AgreementWord::Contradicts
+            | AgreementWord::ForeignController => explain::describe_update(&self.owners.next),
+        }
+    }
+}
+
+/// Returns what is to be shown of a set. What was not read is added to `unseen`.
+///
+/// # Errors
+/// When its claims or pods were not read.
+pub fn of_set<'a>(
+    cx: &Cx<'a>,
+    set: &'a StatefulSet,
+    unseen: &mut BTreeSet<Unseen>,
+) -> Seen<SetRetention<'a>> {
+    let situation = SetSituation::of(cx, set)?;
+    let deleted = predictions(&situation, &Operation::DeleteSet(Propagation::Background));
+    let scaled = predictions(&situation, &Operation::Scale(0));
+    let mut claims = Vec::new();
+    for (deleted, scaled) in deleted.iter().zip(&scaled) {
+        let stem = format!("{}-{}", deleted.template, set.metadata.name);
+        let found = cx.sibling(&set.namespace, &stem, deleted.ordinal)?;
+        let Some(claim) = found else { continue };
+        let volume = volume_of(cx, claim, unseen);
+        let membership = retention::membership(cx, claim)?;
+        let Some(member) = membership.decided else { continue };
+        let pod = member.pod(cx)?;
+        let name = member.pod_name();
+        let podless = member.pod_state(&name, pod) == ClaimPod::Podless;
+        let place = match (claim.metadata.deleting, member.is_wanted(), podless) {
+            (Some(_), ..) => ClaimPlace::Terminating,
+            (None, true, _) => ClaimPlace::InRange,
+            (None, false, true) => ClaimPlace::Leftover,
+            (None, false, false) => ClaimPlace::Condemned,
+        };
+        claims.push(ClaimRetention {
+            claim,
+            template: member.template,
+            ordinal: member.ordinal,
+            place,
+            pod,
+            contested: membership.pairs.len() > 1,
+            owners: retention::owner_agreement(cx, claim, &member)?,
+            age: match place {
+                ClaimPlace::Leftover => retention::leftover_age(cx, claim, &member)?,
+                ClaimPlace::InRange | ClaimPlace::Condemned | ClaimPlace::Terminating => {
+                    Age::UNKNOWN
+                }
+            },
+            volume,
+            if_deleted: ClaimFate::of(cx, claim, deleted),
+            if_scaled: ClaimFate::of(cx, claim, scaled),
+        });
+    }
+    let scalers = retention::scalers(cx, set).unwrap_or_else(|lost| {
+        unseen.insert(lost);
+        Vec::new()
+    });
+    Ok(SetRetention { set, scalers, keeper: facts::keeper(&set.metadata), claims })
+}
+
+fn predictions(situation: &SetSituation, operation: &Operation) -> Vec<Prediction> {
+    retention::simulate(situation, operation)
+}
+
+/// The volume that a claim names; one that was not read is noted.
+fn volume_of<'a>(cx: &Cx<'a>, claim: &Claim, unseen: &mut BTreeSet<Unseen>) -> Option<&'a Volume> {
+    match cx.volume(claim.volume_name.as_deref()?) {
+        Ok(volume) => volume,
+        Err(lost) => {
+            unseen.insert(lost);
+            None
+        }
+    }
+}
