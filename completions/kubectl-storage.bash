@@ -698,7 +698,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__delete)
-            opts="-n -l -f -y -o -s -h --namespace --selector --all --keep-data --destroy-data --delete-leftovers --provisioner-alive --backend-exclusive --destroy-snapshots --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -l -f -y -o -s -h --namespace --selector --all --keep-data --destroy-data --delete-leftovers --provisioner-alive --snapshot-first --snapshot-class --backend-exclusive --destroy-snapshots --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -721,6 +721,10 @@ _kubectl__storage() {
                     return 0
                     ;;
                 --provisioner-alive)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot-class)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

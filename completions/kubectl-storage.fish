@@ -236,6 +236,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" 
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s n -l namespace -d 'Delete claims of this namespace [default: that of the context]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s l -l selector -d 'Delete only claims with these labels' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l provisioner-alive -d 'Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l snapshot-class -d 'Take it with this VolumeSnapshotClass [default: the default class of the driver]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l backend-exclusive -d 'Assert that nothing else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l threshold -d 'Change a threshold, such as delete-wait=10m; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s f -l filename -d 'Plan for a saved dump, and change nothing: a file, a folder or - for stdin' -r -F
@@ -272,6 +273,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" 
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l keep-data -d 'Set the volume of a claim to Retain first: it becomes Released with its data'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l destroy-data -d 'Have the controller of the volume destroy the data, as the policy Delete says'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l delete-leftovers -d 'Also delete a named claim that its StatefulSet retains beyond its replicas'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l snapshot-first -d 'Take a VolumeSnapshot of each claim first, and go on only once it is ready to use'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l destroy-snapshots -d 'Allow destruction of snapshots that are, or may be, destroyed with their volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s y -l yes -d 'Skip the confirmation prompt; does not replace flags such as --accept-leak'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l no-events -d 'Write no Events about the changes'

@@ -3,8 +3,10 @@
 
 mod answered;
 mod claim_users;
+mod errors;
 mod expired_leases;
 mod references;
+mod served;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -165,13 +167,19 @@ impl CurrentCluster {
     ) -> Result<ReadObjects, ReadAgainError> {
         let mut listed = Vec::new();
         for reach in lists {
-            listed.push(list_again(&self.reader, reach).await?);
+            listed.push(list_again(&self.reader, reach, &self.version_of(reach.kind)).await?);
         }
         let subject = self.read(&object.key).await?;
         let mut referenced = Vec::new();
         let keys = subject.as_ref().map(|live| references(object.key.kind, live));
-        for key in keys.unwrap_or_default() {
-            referenced.push((self.read(&key).await?, key));
+        let mut keys = keys.unwrap_or_default();
+        keys.extend(subject.as_ref().and_then(|live| self.first_snapshot(object, live)));
+        while let Some(key) = keys.pop() {
+            let live = self.read(&key).await?;
+            if let Some(live) = live.as_ref().filter(|_| key.kind == Kind::VolumeSnapshot) {
+                keys.extend(references(key.kind, live));
+            }
+            referenced.push((live, key));
         }
         // What the watches bring may be older than what was just read, and is taken in first.
         self.catch_up()?;
@@ -183,10 +191,6 @@ impl CurrentCluster {
         }
         self.take_in(&object.key, subject.as_ref())?;
         Ok(ReadObjects { subject, referenced })
-    }
-
-    async fn read(&self, key: &ObjectKey) -> Result<Option<Value>, ReadAgainError> {
-        Ok(self.get(&request::path(key)).await?)
     }
 
     /// Reads the object at a path; `None` when it does not exist.
@@ -220,6 +224,8 @@ impl CurrentCluster {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim
             | Kind::VolumeAttachment
+            | Kind::VolumeSnapshot
+            | Kind::VolumeSnapshotContent
             | Kind::Node => objects::decoding(key.kind),
             _ => None,
         };
@@ -317,22 +323,6 @@ impl CurrentCluster {
         kept.is_some_and(|it| it.recorded != Recorded::Journal)
     }
 
-    /// Returns the last error that a controller reported about an object.
-    pub(super) fn last_error(&self, key: &ObjectKey) -> Option<String> {
-        let state = self.state.borrow();
-        let volume = match state.intake.cluster.subject(key)? {
-            Subject::Volume(id) => state.intake.cluster.volume_at(id)?,
-            Subject::Attachment(id) => {
-                let attachment = state.intake.cluster.attachment_at(id)?;
-                return attachment.detach_error.as_ref().map(ToString::to_string);
-            }
-            _ => return None,
-        };
-        let cx = state.cx(&self.settings);
-        let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
-        event.ok().flatten().map(|series| series.describe_with_reason())
-    }
-
     /// Returns the settings of the plan.
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
@@ -355,25 +345,10 @@ impl CurrentCluster {
         uid.is_some_and(|uid| *uid == object.uid)
     }
 
-    /// Returns the names of the `VolumeAttachments` of a volume that are Terminating, with the
-    /// errors of their attacher.
-    pub(super) fn detaching(&self, volume: &str) -> Vec<String> {
-        let state = self.state.borrow();
-        let cx = state.cx(&self.settings);
-        let attachments = cx.attachments_of(volume).unwrap_or_default().into_iter();
-        attachments
-            .filter(|it| it.metadata.deleting.is_some())
-            .map(|it| match &it.detach_error {
-                Some(error) => format!("{} ({error})", it.object()),
-                None => it.object().to_string(),
-            })
-            .collect()
-    }
-
     /// Lists the pods of a namespace now and returns those that use a claim.
     pub(super) async fn pods_using(&self, key: &ClaimKey) -> Result<Vec<String>, ReadAgainError> {
         let reach = Reach { kind: Kind::Pod, namespace: Some(Text::clone(&key.namespace)) };
-        let again = list_again(&self.reader, &reach).await?;
+        let again = list_again(&self.reader, &reach, reach.kind.group().version).await?;
         let state = &mut *self.state.borrow_mut();
         again.take_in(&mut state.intake)?;
         let cx = state.cx(&self.settings);

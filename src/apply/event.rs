@@ -40,6 +40,10 @@ pub(super) fn request(
         | Action::ReclaimReleased { .. } => {
             ("StorageReclaimed", change.proposal.effect.what.clone())
         }
+        Action::CreateSnapshot { claim, .. } => (
+            "StorageSnapshotCreated",
+            format!("it was created as a snapshot of {claim}, which is to be deleted"),
+        ),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
         Action::RemoveFinalizer { .. }

@@ -75,12 +75,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         }
         Action::ReserveVolume { volume, from, claim } => reserve(volume, from, claim, live),
         Action::BindVolume { volume, claim } => bind(volume, claim, live),
-        Action::CreateClaim { claim, manifest } => Ok(WriteRequest {
-            method: Method::POST,
-            path: collection(&claim.key),
-            content_type: JSON,
-            body: manifest.clone(),
-        }),
+        Action::CreateClaim { claim, manifest } => Ok(create(collection(&claim.key), manifest)),
         Action::RemoveFinalizer { object, finalizer, guards } => {
             remove_finalizer(object, finalizer, guards, live)
         }
@@ -88,23 +83,43 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
+        Action::CreateSnapshot { snapshot, claim, manifest } => {
+            create_snapshot(snapshot, claim, manifest, live)
+        }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }
         Action::ReclaimReleased { claim, .. } => {
             Err(UnfitObject(format!("it is rendered after {claim} is deleted")))
         }
-        Action::CreateVolume { manifest, .. } => Ok(WriteRequest {
-            method: Method::POST,
-            path: "/api/v1/persistentvolumes".to_owned(),
-            content_type: JSON,
-            body: manifest.clone(),
-        }),
+        Action::CreateVolume { manifest, .. } => {
+            Ok(create("/api/v1/persistentvolumes".to_owned(), manifest))
+        }
     }
 }
 
 /// The volume controller set claimRef, and may clear it.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+
+/// Creates a snapshot of the claim that was just read, in the version that the plan names.
+fn create_snapshot(
+    snapshot: &ObjectRef,
+    claim: &ObjectRef,
+    manifest: &Value,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    Patch::on(claim, live)?;
+    let (group, plural) = (snapshot.key.kind.group(), snapshot.key.kind.plural());
+    let version = manifest["apiVersion"].as_str().and_then(|it| it.rsplit_once('/'));
+    let version = version.map_or(group.version, |(_, version)| version);
+    let namespace = snapshot.key.namespace.as_deref();
+    let path = crate::client::collection_path(group.name, version, namespace, plural);
+    Ok(create(path, manifest))
+}
+
+fn create(path: String, manifest: &Value) -> WriteRequest {
+    WriteRequest { method: Method::POST, path, content_type: JSON, body: manifest.clone() }
+}
 
 /// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
 /// whole claimRef (`pv_controller.go`, `unbindVolume`).
@@ -346,10 +361,15 @@ impl<'a> Patch<'a> {
 
 /// Returns the path of an object of a kind with a known API version.
 pub fn path(key: &ObjectKey) -> String {
+    path_in(key, key.kind.group().version)
+}
+
+/// Returns the path of an object in a version of its kind.
+pub fn path_in(key: &ObjectKey, version: &str) -> String {
     let group = key.kind.group();
     crate::client::object_path(
         group.name,
-        group.version,
+        version,
         key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),
         key.kind.plural(),
         &key.name,

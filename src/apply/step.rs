@@ -164,7 +164,7 @@ impl ChangeExecutor<'_> {
         let began = Instant::now();
         let confirmed = &change.proposal;
         let (step, volume) = (&change.proposal.steps[done], &change.object);
-        let key = &step.object().key;
+        let key = &step.read_before().key;
         let purpose = change.purpose.after(&confirmed.steps[..done]);
         loop {
             let judged = self.cluster.propose_again(&purpose, &change.object).await;
@@ -263,8 +263,8 @@ impl ChangeExecutor<'_> {
             if matches!(action, Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. }) {
                 continue;
             }
-            let object = &action.object().key;
-            let read = match *object == first.object().key {
+            let object = &action.read_before().key;
+            let read = match *object == first.read_before().key {
                 _ if action.creates() => Some(Value::Null),
                 true => Some(live.clone()),
                 false => self.cluster.get(&request::path(object)).await.map_err(|error| {
@@ -361,6 +361,12 @@ impl ChangeExecutor<'_> {
     ) -> (Outcome, String) {
         if let Some(date) = written.date {
             self.cluster.advance(date);
+        }
+        let action = &change.proposal.steps[done];
+        if let Action::CreateSnapshot { snapshot, claim, .. } = action {
+            let taken =
+                verify::snapshot::FirstSnapshot { snapshot, claim, written: &written.value };
+            return taken.until_ready(self.cluster, self.wait, self.interrupted).await;
         }
         verify::verify(self.cluster, change, done, &written.value, self.wait).await
     }

@@ -5,6 +5,7 @@ mod bound;
 mod created;
 mod deletion;
 mod removal;
+pub(super) mod snapshot;
 
 use std::time::Duration;
 
@@ -96,7 +97,9 @@ pub(super) async fn verify(
         Action::BindVolume { claim, .. } | Action::CreateClaim { claim, .. } => {
             bound::until_bound(cluster, &change.object, &bound::key(claim), wait).await
         }
-        Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. } => {
+        Action::ReclaimBackend { .. }
+        | Action::ReclaimReleased { .. }
+        | Action::CreateSnapshot { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())
         }
     }

@@ -14,6 +14,7 @@ use crate::{
     dump::{DumpError, DumpWriter, Input, Replace},
     journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
+    remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
         DumpHeader,
@@ -75,6 +76,16 @@ pub(super) fn kinds() -> Vec<Kind> {
     all.into_iter().collect()
 }
 
+/// What a command reads with these settings.
+fn kinds_for(settings: &Settings) -> Vec<Kind> {
+    let first: &[Kind] = match settings.snapshot_first {
+        Some(_) => snapshot_first::NEEDS,
+        None => &[],
+    };
+    let all: BTreeSet<_> = kinds().into_iter().chain(first.iter().copied()).collect();
+    all.into_iter().collect()
+}
+
 /// Looks, asks and judges.
 pub(super) async fn collect(
     from: ClusterSource<'_>,
@@ -112,7 +123,7 @@ pub(super) async fn collect(
         }
         ClusterSource::Dumps { inputs, complete, taken_at } => {
             let now = Some(chrono::Utc::now());
-            let options = DumpOptions { kinds: kinds(), complete, taken_at, now };
+            let options = DumpOptions { kinds: kinds_for(settings), complete, taken_at, now };
             let read =
                 documents::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
             collected.notes.extend(read.map_err(dump_failure)?.notes);
@@ -198,7 +209,7 @@ impl Collected {
         watch: bool,
     ) -> Result<(), Failure> {
         let options = LiveOptions {
-            kinds: kinds(),
+            kinds: kinds_for(settings),
             chunk_size,
             namespace: self.namespace.clone().unwrap_or_default(),
             server: self.server_url().to_owned(),

@@ -32,6 +32,10 @@ const DELETE: &[Example] = &[
         "Delete a claim, and have its driver destroy the data",
         "delete pvc data -n shop --destroy-data",
     ),
+    (
+        "Take a snapshot first; large volumes take longer than the default of 5m",
+        "delete pvc data -n shop --destroy-data --snapshot-first --timeout 2h",
+    ),
 ];
 
 /// Returns the examples of a command.

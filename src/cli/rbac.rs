@@ -167,12 +167,14 @@ fn rights(command: RoleFor) -> Vec<Right> {
         RoleFor::Retain => Vec::new(),
         RoleFor::Audit
         | RoleFor::Gc
-        | RoleFor::Delete
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
-        | RoleFor::Apply
         | RoleFor::Undo
         | RoleFor::DestroyOrphan => collect::kinds(),
+        // With `--snapshot-first`.
+        RoleFor::Delete | RoleFor::Apply => {
+            collect::kinds().into_iter().chain([Kind::VolumeSnapshotClass]).collect()
+        }
     };
     for kind in kinds {
         match kind {
@@ -210,6 +212,10 @@ fn rights(command: RoleFor) -> Vec<Right> {
     }
     if matches!(command, RoleFor::FixFinalizers | RoleFor::Apply) {
         add("get", Kind::VolumeAttachment);
+    }
+    if matches!(command, RoleFor::Delete | RoleFor::Apply) {
+        // The snapshot that is taken first is read until it is ready, and before each later step.
+        add("get", Kind::VolumeSnapshotContent);
     }
     for (verb, kind) in command.writes() {
         add(verb, kind);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Returns the path of a collection.
-pub(super) fn collection_path(
+pub fn collection_path(
     group: &str,
     version: &str,
     namespace: Option<&str>,

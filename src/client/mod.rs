@@ -44,7 +44,7 @@ pub use list::ListRequest;
 pub use reader::Reader;
 
 pub(crate) use access_review::{AccessReview, ResourceAttributes, is_allowed};
-pub(crate) use api_path::object_path;
+pub(crate) use api_path::{collection_path, object_path};
 pub(crate) use decoding::Decoding;
 pub(crate) use discovery::{Served, ServedKinds, ServerVersion, cluster_uid, discover, version};
 pub(crate) use error_status::refusal;

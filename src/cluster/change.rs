@@ -20,6 +20,8 @@ pub enum Change {
     Covered(Reach, Coverage),
     /// The server does not serve the kind: no objects exist.
     NotServed(Kind),
+    /// The server prefers this version of a kind.
+    Served(Kind, Text),
     /// A list failed or is incomplete.
     Lost(Gap),
     /// The server's clock.

@@ -82,6 +82,7 @@ pub enum Lookup {
     Node(Box<str>, Kind),
     ClaimedClass(Text),
     Classes,
+    SnapshotClasses,
     AttachmentsOf(Box<str>),
     /// Attachments with an inline volume source.
     InlineAttachmentsAt(Vec<Place<'static>>),
@@ -213,6 +214,15 @@ impl<'a> Cx<'a> {
     pub fn all_of(&self, kind: Kind) -> Seen<()> {
         self.note(|| Lookup::Whole(kind));
         self.cluster.reach(kind, None)
+    }
+
+    /// Whether the server serves a kind.
+    ///
+    /// # Errors
+    /// When its objects were not read in that namespace.
+    pub fn serves(&self, kind: Kind, namespace: Option<&Text>) -> Seen<bool> {
+        self.note(|| Lookup::Whole(kind));
+        self.cluster.serves(kind, namespace)
     }
 
     /// Returns a volume by name; `Ok(None)` if it is known to be absent.

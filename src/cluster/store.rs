@@ -26,6 +26,8 @@ pub struct Cluster {
     pub(super) added_finalizers: BTreeSet<(Uid, Text)>,
     pub(super) coverages: Coverages,
     pub(super) server: Option<Server>,
+    /// The version that the server prefers, of kinds of which it may be another one than is known.
+    served: BTreeMap<Kind, Text>,
     clock: Option<Time>,
     /// Whether it may have been later than the clock says.
     clock_is_lower_bound: bool,
@@ -82,6 +84,8 @@ impl Cluster {
                 self.coverages.set(Reach::all(kind), Coverage::NotServed);
                 dirty.everything = true;
             }
+            // Nothing is judged by it.
+            Change::Served(kind, version) => drop(self.served.insert(kind, version)),
             Change::Lost(gap) => {
                 let reach = Reach { kind: gap.kind, namespace: gap.namespace.clone() };
                 self.coverages.set(reach, Coverage::Gap(gap));
@@ -114,6 +118,20 @@ impl Cluster {
     /// The server's version, if it was read.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
+    }
+
+    /// The version of a kind that the server prefers, as far as that was read.
+    pub fn version_of(&self, kind: Kind) -> &str {
+        self.served.get(&kind).map_or(kind.group().version, |version| version)
+    }
+
+    /// Whether the server serves a kind, as far as its objects in a namespace were read.
+    ///
+    /// # Errors
+    /// When they were not.
+    pub(super) fn serves(&self, kind: Kind, namespace: Option<&Text>) -> Seen<bool> {
+        self.reach(kind, namespace)?;
+        Ok(!matches!(self.coverages.of(kind, namespace), Some(Coverage::NotServed)))
     }
 
     /// Everything that was not read.

@@ -41,6 +41,11 @@ pub fn snapshotter(cx: &Cx) -> ControllerState {
     state(cx, ControllerRole::Snapshotter, &Text::from(""))
 }
 
+/// Returns the state of a driver's csi-snapshotter.
+pub fn csi_snapshotter(cx: &Cx, driver: &Text) -> ControllerState {
+    state(cx, ControllerRole::CsiSnapshotter, driver)
+}
+
 /// Returns the state of kube-controller-manager.
 pub fn controller_manager(cx: &Cx) -> ControllerState {
     state(cx, ControllerRole::ControllerManager, &Text::from(""))
@@ -228,9 +233,13 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
             });
             return (Liveness::Unknown, because);
         }
-        if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
-            && self.lease.is_none()
-        {
+        let hidden = matches!(
+            self.role,
+            ControllerRole::ControllerManager
+                | ControllerRole::Snapshotter
+                | ControllerRole::CsiSnapshotter
+        );
+        if hidden && self.lease.is_none() {
             // It can run without a Lease and outside the cluster, without visible pods: then it
             // leaves no trace.
             return (Liveness::Unknown, "no Lease of it was found".to_owned());
@@ -262,7 +271,9 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         match self.role {
             ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
             ControllerRole::Snapshotter => SNAPSHOT_CONTROLLER,
-            ControllerRole::Provisioner | ControllerRole::Attacher => self.driver,
+            ControllerRole::Provisioner
+            | ControllerRole::Attacher
+            | ControllerRole::CsiSnapshotter => self.driver,
         }
     }
 

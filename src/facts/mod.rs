@@ -41,8 +41,8 @@ pub(crate) use blocking_finalizer::{
 };
 pub(crate) use columns::columns;
 pub(crate) use controller::{
-    SNAPSHOT_CONTROLLER, attacher, controller_manager, deletes_since_its_start, is_absent, is_csi,
-    leases, provisioner, snapshotter,
+    SNAPSHOT_CONTROLLER, attacher, controller_manager, csi_snapshotter, deletes_since_its_start,
+    is_absent, is_csi, leases, provisioner, snapshotter,
 };
 pub(crate) use deletion_effect::{
     DataEffect, DeletionEffect, data_effect_without_claim, when_claim_is_deleted,

@@ -62,6 +62,8 @@ pub enum Action {
     /// P-TOMBSTONE for a volume object that an earlier step deleted: what is created is rendered
     /// from that object as it was last read.
     ReclaimBackend { tombstone: ObjectRef, of: ObjectRef },
+    /// Creates a `VolumeSnapshot` of a claim.
+    CreateSnapshot { snapshot: ObjectRef, claim: ObjectRef, manifest: serde_json::Value },
     /// P-DELETE of an attachment: its attacher detaches the volume and removes its finalizer.
     DeleteAttachment { attachment: ObjectRef },
     /// P-DELETE of a claim that nothing uses.
@@ -89,6 +91,7 @@ impl Action {
             Self::CondemnVolume { .. } => "condemn-volume",
             Self::CreateVolume { .. } => "create-volume",
             Self::ReclaimBackend { .. } => "reclaim-backend",
+            Self::CreateSnapshot { .. } => "create-snapshot",
             Self::DeleteAttachment { .. } => "delete-attachment",
             Self::DeleteClaim { .. } => "delete-claim",
             Self::ReclaimReleased { .. } => "reclaim-released",
@@ -135,8 +138,20 @@ impl Action {
             | Self::ReclaimReleased { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
             Self::CreateClaim { claim, .. } | Self::DeleteClaim { claim, .. } => claim,
+            Self::CreateSnapshot { snapshot, .. } => snapshot,
             Self::DeleteAttachment { attachment } => attachment,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
+        }
+    }
+}
+
+impl Action {
+    /// The object that is read before it is sent, and that the journal saves: what is created does
+    /// not exist yet.
+    pub const fn read_before(&self) -> &ObjectRef {
+        match self {
+            Self::CreateSnapshot { claim, .. } => claim,
+            _ => self.object(),
         }
     }
 }

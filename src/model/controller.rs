@@ -15,6 +15,8 @@ pub enum ControllerRole {
     Attacher,
     /// snapshot-controller and csi-snapshotter.
     Snapshotter,
+    /// csi-snapshotter of one driver: has it take and delete snapshots.
+    CsiSnapshotter,
     /// kube-controller-manager.
     ControllerManager,
 }
@@ -26,6 +28,7 @@ impl ControllerRole {
             Self::Provisioner => "provisioner",
             Self::Attacher => "attacher",
             Self::Snapshotter => "snapshotter",
+            Self::CsiSnapshotter => "csi-snapshotter",
             Self::ControllerManager => "kube-controller-manager",
         }
     }
@@ -33,8 +36,13 @@ impl ControllerRole {
 
 impl ControllerRole {
     /// All roles.
-    pub const ALL: [Self; 4] =
-        [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::ControllerManager];
+    pub const ALL: [Self; 5] = [
+        Self::Provisioner,
+        Self::Attacher,
+        Self::Snapshotter,
+        Self::CsiSnapshotter,
+        Self::ControllerManager,
+    ];
 
     /// Whether an image is that of the role's controller, by the names under which it is published:
     /// upstream's, those of EKS and of `OpenShift`.
@@ -55,6 +63,7 @@ impl ControllerRole {
                 name.ends_with("snapshot-controller")
                     || published("csi-snapshotter", "external-snapshotter")
             }
+            Self::CsiSnapshotter => published("csi-snapshotter", "external-snapshotter"),
             Self::ControllerManager => name.ends_with("kube-controller-manager"),
         }
     }
@@ -80,6 +89,9 @@ impl ControllerRole {
                 "csi-snapshotter",
                 &["external-snapshotter", "snapshot-controller", "csi-snapshot-controller"],
             ),
+            Self::CsiSnapshotter => {
+                ("csi-snapshotter", &["csi-external-snapshotter", "external-snapshotter"])
+            }
             Self::ControllerManager => ("kube-controller-manager", &[]),
         };
         let prefixed = container.strip_suffix(sidecar);
@@ -97,6 +109,7 @@ impl ControllerRole {
             Self::Snapshotter => {
                 &["csi-snapshotter", "snapshot-controller", "external-snapshotter"]
             }
+            Self::CsiSnapshotter => &["csi-snapshotter", "external-snapshotter"],
             Self::ControllerManager => &["kube-controller-manager"],
         };
         self.is_played_by(image)

@@ -87,6 +87,7 @@ kinds! {
     Event: "Event", "events", "ev", CORE, namespaced;
     VolumeSnapshot: "VolumeSnapshot", "volumesnapshots", "vs", SNAPSHOT, namespaced;
     VolumeSnapshotContent: "VolumeSnapshotContent", "volumesnapshotcontents", "vsc", SNAPSHOT, cluster_wide;
+    VolumeSnapshotClass: "VolumeSnapshotClass", "volumesnapshotclasses", "vsclass", SNAPSHOT, cluster_wide;
     VolumeGroupSnapshotContent: "VolumeGroupSnapshotContent", "volumegroupsnapshotcontents", "vgsc", GROUP_SNAPSHOT, cluster_wide;
     VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
     /// Never listed; asked about by name, and only for its metadata, never its contents.
@@ -158,6 +159,7 @@ impl Kind {
             self,
             Self::VolumeSnapshot
                 | Self::VolumeSnapshotContent
+                | Self::VolumeSnapshotClass
                 | Self::VolumeGroupSnapshotContent
                 | Self::VolumeAttributesClass
         )

@@ -2,8 +2,8 @@
 
 use super::{
     Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, KeptBackend,
-    Kind, Lease, Metadata, Node, ObjectKey, PodUse, Question, Sighting, SnapshotContent,
-    StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot, Workload,
+    Kind, Lease, Metadata, Node, ObjectKey, PodUse, Question, Sighting, SnapshotClass,
+    SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot, Workload,
 };
 
 /// The place of a row in its table.
@@ -37,6 +37,7 @@ macro_rules! for_each_row {
             snapshots: Snapshot(SnapshotContent) [
                 VolumeSnapshotContent VolumeGroupSnapshotContent
             ] metadata;
+            snapshot_classes: SnapshotClass(SnapshotClass) [VolumeSnapshotClass] metadata;
         }
     };
 }

@@ -47,12 +47,24 @@ pub struct Settings {
     pub keep_data: bool,
     /// Deleting a claim that the user names although its set retains it out of range.
     pub delete_leftovers: bool,
+    /// Taking a snapshot of a claim before it is deleted (`--snapshot-first`).
+    pub snapshot_first: Option<SnapshotFirst>,
     /// The one third-party finalizer that is to be removed.
     pub remove_finalizer: Option<Text>,
     /// What the user asserted about the Secret for `DeleteVolume`.
     pub secret: SecretAssertion,
     /// Where kept backend volumes are recorded, besides the journal.
     pub recording: Recording,
+}
+
+/// The snapshot that is taken of a claim before it is deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SnapshotFirst {
+    /// The class (`--snapshot-class`); without one, the default class of the driver.
+    pub class: Option<Text>,
+    /// The last part of its name: when it was planned, by the API server's clock. It is fixed with
+    /// the plan, so that every later step knows the snapshot; empty as long as no clock was read.
+    pub stamp: Text,
 }
 
 /// What the user asserted about the Secret for `DeleteVolume`.

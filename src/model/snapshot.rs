@@ -53,6 +53,10 @@ impl SnapshotContent {
     }
 }
 
+/// The annotation of a `VolumeSnapshot` that this tool creates: the uid of its claim, whose name
+/// another claim may have later.
+pub const SNAPSHOT_CLAIM_UID: &str = "storage.kubectl.dev/claim-uid";
+
 /// A `VolumeSnapshot`: the namespaced object of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeSnapshot {
@@ -68,9 +72,31 @@ pub struct VolumeSnapshot {
     pub ready: bool,
     /// `status.error.message`.
     pub error: Option<Box<str>>,
+    /// Annotation `storage.kubectl.dev/claim-uid`: this tool took it of the claim with this uid.
+    pub taken_of: Option<Uid>,
 }
 
 impl VolumeSnapshot {
+    /// The reference that reports print.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::of(self, self.metadata.uid.as_ref())
+    }
+}
+
+/// A `VolumeSnapshotClass`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotClass {
+    /// Name.
+    pub metadata: Metadata,
+    /// `driver`.
+    pub driver: Text,
+    /// `deletionPolicy`: `Delete` or `Retain`, which the contents of its snapshots get.
+    pub deletion_policy: Option<Text>,
+    /// Annotation `snapshot.storage.kubernetes.io/is-default-class` is `true`.
+    pub is_default: bool,
+}
+
+impl SnapshotClass {
     /// The reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())

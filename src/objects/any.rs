@@ -7,7 +7,7 @@ use super::{
     Folder, HorizontalPodAutoscaler, Job, Lease, Node, ObjectIdentity, ObjectKind,
     PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, SlimObject,
     StatefulSet, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent,
-    VolumeSnapshot, VolumeSnapshotContent,
+    VolumeSnapshot, VolumeSnapshotClass, VolumeSnapshotContent,
 };
 use crate::client::Decoding;
 use crate::cluster::Change;
@@ -128,7 +128,7 @@ macro_rules! every_kind {
             PersistentVolume PersistentVolumeClaim Pod Node StorageClass CsiDriver CsiNode
             VolumeAttachment StatefulSet Deployment ReplicaSet DaemonSet ReplicationController Job
             CronJob HorizontalPodAutoscaler Lease Event VolumeAttributesClass VolumeSnapshot
-            VolumeSnapshotContent VolumeGroupSnapshotContent
+            VolumeSnapshotContent VolumeSnapshotClass VolumeGroupSnapshotContent
         }
     };
 }

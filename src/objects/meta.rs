@@ -37,6 +37,7 @@ pub(super) const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provi
 pub(super) const BETA_STORAGE_PROVISIONER: &str = "volume.beta.kubernetes.io/storage-provisioner";
 pub(super) const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 pub(super) const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default-class";
+pub(super) const DEFAULT_SNAPSHOT_CLASS: &str = "snapshot.storage.kubernetes.io/is-default-class";
 const IGNORE: &str = "storage.kubectl.dev/ignore";
 const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
 /// By this Argo CD knows what it applied, unless it is configured to use a label.
@@ -64,6 +65,7 @@ impl AllowList for StorageAnnotations {
                 | BETA_STORAGE_PROVISIONER
                 | DEFAULT_CLASS
                 | BETA_DEFAULT_CLASS
+                | DEFAULT_SNAPSHOT_CLASS
                 | TRACKED_BY_ARGO_CD
         ) || key.starts_with("storage.kubectl.dev/")
     }

@@ -59,7 +59,9 @@ pub(crate) use lease::Lease;
 pub(crate) use meta::{BriefMeta, ManagedMeta, ObjectMeta, PartialObjectMetadata, PodMeta};
 pub(crate) use node::{Namespace, Node};
 pub(crate) use pod::Pod;
-pub(crate) use snapshot::{VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotContent};
+pub(crate) use snapshot::{
+    VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotClass, VolumeSnapshotContent,
+};
 pub(crate) use statefulset::StatefulSet;
 pub(crate) use volume::PersistentVolume;
 pub(crate) use workload::{

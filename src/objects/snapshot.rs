@@ -5,7 +5,9 @@ use super::{
     FieldProblem, Folded, Folder, ObjectMeta, SlimObject, meta, object_reference::ObjectReference,
     slim::slim, unshared,
 };
-use crate::model::{self, Bytes, Kind, Row, SnapshotContent, SnapshotSource, Text, Uid};
+use crate::model::{
+    self, Bytes, Kind, Row, SNAPSHOT_CLAIM_UID, SnapshotContent, SnapshotSource, Text, Uid,
+};
 
 slim! {
     /// A `VolumeSnapshot` (v1).
@@ -151,6 +153,34 @@ slim! {
     }
 }
 
+slim! {
+    /// A `VolumeSnapshotClass` (v1). Its parameters are not read: they can name Secrets.
+    pub struct VolumeSnapshotClass {
+        /// Its metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// The driver that takes its snapshots.
+        #[prost(string, tag = "2")]
+        pub driver: String,
+        /// `Delete` or `Retain`.
+        #[prost(string, tag = "4")]
+        pub deletion_policy: String,
+    }
+}
+
+impl SlimObject for VolumeSnapshotClass {
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+        let Self { metadata, driver, deletion_policy } = self;
+        let row = model::SnapshotClass {
+            metadata: metadata.fold(folder)?,
+            driver: folder.text(driver),
+            deletion_policy: folder.non_empty(deletion_policy),
+            is_default: metadata.annotation(meta::DEFAULT_SNAPSHOT_CLASS) == Some("true"),
+        };
+        Ok(Folded::Row(Row::SnapshotClass(Box::new(row))))
+    }
+}
+
 impl SlimObject for VolumeSnapshotContent {
     fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
         let Self { metadata, spec, status } = self;
@@ -214,6 +244,7 @@ impl SlimObject for VolumeSnapshot {
             content: kept(&status.bound_volume_snapshot_content_name),
             ready: status.ready_to_use == Some(true),
             error: status.error.as_ref().and_then(|error| kept(&error.message)),
+            taken_of: metadata.annotation(SNAPSHOT_CLAIM_UID).and_then(Uid::parse),
         };
         Ok(Folded::Row(Row::VolumeSnapshot(Box::new(row))))
     }

@@ -108,6 +108,9 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         ("create-volume", recreate::ID) => {
             Err("`gc --keep-backend` deletes a Released PersistentVolume again".to_owned())
         }
+        ("create-snapshot", _) => {
+            Err("a snapshot is kept until its VolumeSnapshot is deleted by hand".to_owned())
+        }
         ("reserve-volume", _) => Err("a claim may have bound the volume".to_owned()),
         ("create-claim" | "bind-volume", _) => {
             Err("`delete pvc NAME --keep-data` releases the volume again".to_owned())

@@ -22,6 +22,7 @@ mod released;
 mod reserve;
 mod retain;
 pub(crate) mod revert;
+pub(crate) mod snapshot_first;
 mod snapshots;
 
 use std::fmt;

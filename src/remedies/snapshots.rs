@@ -1,6 +1,7 @@
 //! What becomes of the snapshots and the clones of a volume that is to be deleted (R-DRV-5).
 
 use super::checks::{self, Checked};
+use super::snapshot_first;
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{self, Fate};
 use crate::facts::Owner;
@@ -19,6 +20,7 @@ pub(super) fn allow_deletion(
     relies_on: &mut Vec<&'static str>,
 ) -> Seen<Checked> {
     let family = crate::facts::provisioning_family(owner);
+    checks::all!(snapshot_first::remains(cx, volume)?);
     for (snapshot, overlap) in cx.snapshots_at(&volume.places())? {
         let of = if overlap.is_certain() { "of it" } else { "of what may be the same storage" };
         checks::all!(one(cx, volume, (snapshot, of), family, notices, relies_on)?);
@@ -43,6 +45,9 @@ fn one(
     }
     if let Some(restore) = pending_restore(cx, snapshot)? {
         return Ok(Err(format!("{restore} is being restored from {object}, a snapshot {of}")));
+    }
+    if snapshot_first::is_taken_first(cx, volume, snapshot) {
+        return Ok(Ok(()));
     }
     let note = family.snapshots.note;
     Ok(match family.snapshots.fate_of(snapshot.handle.as_deref()) {

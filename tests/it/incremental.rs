@@ -284,6 +284,7 @@ fn see(
         Lookup::Node(name, named_by) => format!("{:?}", cx.node(name, *named_by)),
         Lookup::ClaimedClass(name) => format!("{:?}", cx.claimed_class(name)),
         Lookup::Classes => format!("{:?}", cx.all_classes()),
+        Lookup::SnapshotClasses => format!("{:?}", cx.snapshot_classes()),
         Lookup::PodsOf(key) => format!("{:?}", cx.pods_of(key)),
         Lookup::AttachmentsOf(name) => format!("{:?}", cx.attachments_of(name)),
         Lookup::InlineAttachmentsAt(places) => format!("{:?}", cx.inline_attachments_at(places)),
@@ -362,7 +363,7 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Complete(reach)
         | Change::Whole(reach)
         | Change::Covered(reach, _) => reach.kind == kind,
-        Change::NotServed(it) => *it == kind,
+        Change::NotServed(it) | Change::Served(it, _) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
         Change::Clock(_) | Change::ClockAtLeast(_) | Change::Server(_) => false,
     }

@@ -125,6 +125,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         }
         Lookup::NodesAt(_) | Lookup::Nodes | Lookup::Node(..) => vec![Kind::Node],
         Lookup::Class(_) | Lookup::ClaimedClass(_) | Lookup::Classes => vec![Kind::StorageClass],
+        Lookup::SnapshotClasses => vec![Kind::VolumeSnapshotClass],
         Lookup::EventsOf(_) => vec![Kind::Event],
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
         Lookup::Whole(kind) => vec![*kind],
@@ -138,9 +139,9 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::Fact(FactKey::Controller(role, _)) => {
             let probed = [Kind::Lease, Kind::Pod, Kind::Event, Kind::PersistentVolume];
             let registered = match role {
-                ControllerRole::Provisioner | ControllerRole::Attacher => {
-                    &[Kind::CsiDriver, Kind::CsiNode][..]
-                }
+                ControllerRole::Provisioner
+                | ControllerRole::Attacher
+                | ControllerRole::CsiSnapshotter => &[Kind::CsiDriver, Kind::CsiNode][..],
                 ControllerRole::Snapshotter | ControllerRole::ControllerManager => &[],
             };
             workloads.into_iter().chain(probed).chain(registered.iter().copied()).collect()

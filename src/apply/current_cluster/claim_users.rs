@@ -15,7 +15,9 @@ impl CurrentCluster {
     ) -> Result<Vec<String>, String> {
         let Some(namespace) = &claim.key.namespace else { return Ok(Vec::new()) };
         let reach = Reach { kind: Kind::Pod, namespace: Some(namespace.clone()) };
-        let again = list_again(&self.reader, &reach).await.map_err(|error| error.to_string())?;
+        let version = reach.kind.group().version;
+        let again =
+            list_again(&self.reader, &reach, version).await.map_err(|error| error.to_string())?;
         let state = &mut *self.state.borrow_mut();
         again.take_in(&mut state.intake).map_err(|error| error.to_string())?;
         let cx = state.cx(&self.settings);

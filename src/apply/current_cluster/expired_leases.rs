@@ -65,7 +65,8 @@ impl CurrentCluster {
         &self,
         before: ExpiredLeases,
     ) -> Result<Option<String>, ReadAgainError> {
-        let again = list_again(&self.reader, &Reach::all(Kind::Lease)).await?;
+        let again =
+            list_again(&self.reader, &Reach::all(Kind::Lease), Kind::Lease.group().version).await?;
         self.catch_up()?;
         again.take_in(&mut self.state.borrow_mut().intake)?;
         let changed =

@@ -19,6 +19,10 @@ pub(super) fn references(kind: Kind, live: &Value) -> Vec<ObjectKey> {
             let volume = cluster_wide(Kind::PersistentVolume, volume);
             volume.into_iter().chain(cluster_wide(Kind::Node, &live["spec"]["nodeName"])).collect()
         }
+        Kind::VolumeSnapshot => {
+            let content = &live["status"]["boundVolumeSnapshotContentName"];
+            cluster_wide(Kind::VolumeSnapshotContent, content).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -363,6 +363,35 @@ fn a_volume_is_created_as_it_was_written_down() {
 }
 
 #[test]
+fn a_snapshot_is_created_of_the_claim_that_was_read_in_the_version_that_is_served() {
+    let create = |version: &str| Action::CreateSnapshot {
+        snapshot: ObjectRef {
+            key: ObjectKey::named(Kind::VolumeSnapshot, "shop", "data-before-delete-1"),
+            uid: None,
+        },
+        claim: ObjectRef {
+            key: ObjectKey::named(Kind::PersistentVolumeClaim, "shop", "data"),
+            uid: Uid::parse(UID),
+        },
+        manifest: json!({"apiVersion": format!("snapshot.storage.k8s.io/{version}")}),
+    };
+    let claim = json!({"metadata": {"name": "data", "uid": UID, "resourceVersion": "7"}});
+    for version in ["v1", "v1beta1"] {
+        let expected = WriteRequest {
+            method: Method::POST,
+            path: format!(
+                "/apis/snapshot.storage.k8s.io/{version}/namespaces/shop/volumesnapshots"
+            ),
+            content_type: "application/json",
+            body: json!({"apiVersion": format!("snapshot.storage.k8s.io/{version}")}),
+        };
+        assert_eq!(request(&create(version), &claim), Ok(expected));
+    }
+    let reason = format!("metadata.uid is \"{OTHER}\", not \"{UID}\"");
+    unfit(&create("v1"), &json!({"metadata": {"uid": OTHER, "resourceVersion": "7"}}), &reason);
+}
+
+#[test]
 fn nothing_is_sent_to_an_object_that_is_not_the_one() {
     let all = || {
         let free = condemn(ReclaimPolicy::Retain);

@@ -38,8 +38,11 @@ pub(super) fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> S
     }
 }
 
-/// Describes that the step before would be needed again: another client has reverted it.
+/// Describes that a step before would be needed again: another client has reverted it.
 fn reverted(confirmed: &Proposal, done: usize, now: &Proposal) -> Option<String> {
+    if let (true, Some(Action::CreateSnapshot { snapshot, .. })) = (done > 0, now.steps.first()) {
+        return Some(format!("another client has deleted {snapshot}, which was ready to use"));
+    }
     let before = confirmed.steps.get(done.checked_sub(1)?..)?;
     if *before != *now.steps {
         return None;

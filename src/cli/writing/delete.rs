@@ -2,6 +2,7 @@
 
 use clap::{ArgGroup, Args};
 
+use super::snapshot_first::{self, SnapshotFirstArgs};
 use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
     Exit, Failure,
@@ -44,6 +45,8 @@ pub struct DeleteArgs {
     #[arg(long, value_name = "DRIVER")]
     provisioner_alive: Vec<String>,
     #[command(flatten)]
+    snapshot: SnapshotFirstArgs,
+    #[command(flatten)]
     storage: StorageArgs,
     /// Change a threshold, such as delete-wait=10m; can be repeated
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
@@ -61,10 +64,11 @@ impl DeleteArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         let names = self.names()?;
-        let settings = self.settings()?;
+        let mut settings = self.settings()?;
         let format = self.write.format()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        snapshot_first::fix_names(&mut settings, collected.intake.cluster.clock());
         // A dump has no context that could name a namespace.
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());
@@ -142,6 +146,7 @@ impl DeleteArgs {
         settings.delete_leftovers = self.delete_leftovers;
         settings.alive_provisioners =
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
+        self.snapshot.take_into(&mut settings, self.write.wait)?;
         self.storage.take_into(&mut settings);
         Ok(settings)
     }

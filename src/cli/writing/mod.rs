@@ -13,6 +13,7 @@ mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
 pub(super) mod undo;
+mod snapshot_first;
 mod unfinished;
 
 use std::path::PathBuf;

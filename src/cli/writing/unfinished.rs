@@ -3,7 +3,7 @@
 use super::journal::folder;
 use crate::cli::{collect::Collected, terminal};
 use crate::journal::{self, Entry, Outcome};
-use crate::model::{escape_control, format_time};
+use crate::model::{Kind, ObjectKey, escape_control, format_time};
 use crate::plan::Plan;
 
 /// Tells of every open entry of the journal about an object that a plan changes or refuses. Nothing
@@ -15,9 +15,21 @@ pub(super) fn tell(collected: &Collected, plan: &Plan) {
     };
     let changed = plan.changes.iter().map(|it| &it.object.key);
     let concerned: Vec<_> = changed.chain(plan.refusals.iter().map(|it| &it.object.key)).collect();
-    for entry in history.open().filter(|it| concerned.contains(&&it.intent.object.key)) {
+    let concerns = |entry: &&Entry| {
+        concerned.contains(&&entry.intent.object.key)
+            || snapshot_of(entry).is_some_and(|it| concerned.contains(&&it))
+    };
+    for entry in history.open().filter(concerns) {
         terminal::note(&format!("note: {}", escape_control(&told(entry))));
     }
+}
+
+/// Returns the claim of which an entry created a snapshot, as the first step of its deletion.
+fn snapshot_of(entry: &Entry) -> Option<ObjectKey> {
+    let claim =
+        entry.intent.pre_image.as_ref().filter(|_| entry.intent.action == "create-snapshot")?;
+    let text = |field: &str| claim["metadata"][field].as_str();
+    Some(ObjectKey::named(Kind::PersistentVolumeClaim, text("namespace")?, text("name")?))
 }
 
 fn told(entry: &Entry) -> String {

@@ -2,7 +2,9 @@
 
 use super::{Cx, Lookup};
 use crate::cluster::Seen;
-use crate::model::{Claim, ClaimKey, Kind, StorageClass, Text, Volume, VolumeSnapshot, Workload};
+use crate::model::{
+    Claim, ClaimKey, Kind, SnapshotClass, StorageClass, Text, Volume, VolumeSnapshot, Workload,
+};
 
 impl<'a> Cx<'a> {
     /// Returns the workloads whose template references a claim, at any number of replicas.
@@ -115,6 +117,19 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::Classes);
         self.all_of(Kind::StorageClass)?;
         let mut rows: Vec<_> = self.cluster.tables.classes.iter().map(|(_, row)| row).collect();
+        rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        Ok(rows)
+    }
+
+    /// Returns all `VolumeSnapshotClasses`, in the order of their names.
+    ///
+    /// # Errors
+    /// When they were not read.
+    pub fn snapshot_classes(&self) -> Seen<Vec<&'a SnapshotClass>> {
+        self.note(|| Lookup::SnapshotClasses);
+        self.all_of(Kind::VolumeSnapshotClass)?;
+        let classes = self.cluster.tables.snapshot_classes.iter();
+        let mut rows: Vec<_> = classes.map(|(_, row)| row).collect();
         rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(rows)
     }

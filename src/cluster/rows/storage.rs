@@ -8,7 +8,8 @@ use crate::cluster::{
 };
 use crate::model::{
     Attachment, AttachmentSource, AttributesClass, Claim, ClaimKey, ClaimPhase, Kind, ObjectId,
-    SnapshotContent, SnapshotSource, StorageClass, Text, Volume, VolumeSnapshot, split_ordinal,
+    SnapshotClass, SnapshotContent, SnapshotSource, StorageClass, Text, Volume, VolumeSnapshot,
+    split_ordinal,
 };
 
 impl Linked for Volume {
@@ -164,6 +165,14 @@ impl Linked for VolumeSnapshot {
         }
         cluster.touch_contents_of(&self.namespace, &self.metadata.name, dirty);
     }
+}
+
+impl Linked for SnapshotClass {
+    // Few enough to be found by going through all of them.
+    fn index(&self, _: EntryChange, _: ObjectId, _: &mut Indexes) {}
+
+    // No rule judges what rests on one.
+    fn touch(&self, _: ObjectId, _: &Cluster, _: &mut Dirty) {}
 }
 
 impl Linked for SnapshotContent {

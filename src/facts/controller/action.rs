@@ -82,6 +82,7 @@ impl ControllerSearch<'_, '_> {
             ControllerRole::Provisioner => "csi-provisioner",
             ControllerRole::Attacher => "csi-attacher",
             ControllerRole::Snapshotter => "snapshot-controller",
+            ControllerRole::CsiSnapshotter => "csi-snapshotter",
             ControllerRole::ControllerManager => "kube-controller-manager",
         };
         let writes = self.cx.volumes_of_driver(self.driver).flat_map(|volume| {
@@ -163,6 +164,9 @@ impl ControllerSearch<'_, '_> {
             // It emits none about volumes and claims.
             ControllerRole::Attacher => false,
             ControllerRole::Snapshotter => component == "snapshot-controller",
+            ControllerRole::CsiSnapshotter => {
+                component.strip_prefix("csi-snapshotter ") == Some(&**self.driver)
+            }
             ControllerRole::ControllerManager => {
                 matches!(component, "persistentvolume-controller" | "attachdetach-controller")
             }

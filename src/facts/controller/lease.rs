@@ -146,6 +146,9 @@ fn names(role: ControllerRole, driver: &str) -> Vec<String> {
         ControllerRole::Attacher => {
             vec![format!("external-attacher-leader-{}", sanitize(driver))]
         }
+        ControllerRole::CsiSnapshotter => {
+            vec![format!("external-snapshotter-leader-{}", sanitize(driver))]
+        }
         ControllerRole::Snapshotter => vec!["snapshot-controller-leader".to_owned()],
         ControllerRole::ControllerManager => vec!["kube-controller-manager".to_owned()],
     };

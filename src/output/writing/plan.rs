@@ -94,6 +94,12 @@ pub struct SavedSettings {
     /// `--delete-leftovers`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delete_leftovers: bool,
+    /// `--snapshot-first`: the end of the names of the snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_first: Option<String>,
+    /// `--snapshot-class`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_class: Option<String>,
     /// `--remove-finalizer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove_finalizer: Option<String>,
@@ -271,6 +277,12 @@ fn settings(settings: &Settings) -> SavedSettings {
         reclaim: settings.reclaim,
         keep_data: settings.keep_data,
         delete_leftovers: settings.delete_leftovers,
+        snapshot_first: settings.snapshot_first.as_ref().map(|it| it.stamp.to_string()),
+        snapshot_class: settings
+            .snapshot_first
+            .as_ref()
+            .and_then(|it| it.class.as_ref())
+            .map(ToString::to_string),
         remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
         secret: match &settings.secret {
             SecretAssertion::Unsaid => None,

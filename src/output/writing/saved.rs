@@ -2,7 +2,8 @@
 
 use super::plan::{Plan, SavedSettings};
 use crate::model::{
-    Recording, SecretAssertion, Settings, Text, Threshold, Time, parse_duration, parse_time,
+    Recording, SecretAssertion, Settings, SnapshotFirst, Text, Threshold, Time, parse_duration,
+    parse_time,
 };
 use crate::output::wire::API_VERSION;
 
@@ -74,6 +75,10 @@ impl SavedSettings {
             reclaim: self.reclaim,
             keep_data: self.keep_data,
             delete_leftovers: self.delete_leftovers,
+            snapshot_first: self.snapshot_first.as_deref().map(|stamp| SnapshotFirst {
+                class: self.snapshot_class.as_deref().map(Text::from),
+                stamp: stamp.into(),
+            }),
             remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
             secret: self.secret()?,
             recording: Recording {

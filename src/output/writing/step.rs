@@ -81,6 +81,11 @@ pub(super) fn step(action: &Action) -> PlannedStep {
         Action::AddFinalizer { finalizer, .. } => {
             (format!("patch finalizer {finalizer} in"), Vec::new())
         }
+        Action::CreateSnapshot { snapshot, manifest, .. } => {
+            let class = manifest["spec"]["volumeSnapshotClassName"].as_str().unwrap_or_default();
+            let what = format!("create {snapshot} of class {class}, and wait until it is ready");
+            (what, vec!["metadata.uid of the claim is the one just read".to_owned()])
+        }
         Action::CreateVolume { .. } => ("create the object".to_owned(), Vec::new()),
         Action::ReclaimBackend { tombstone, of } => (
             format!("once {of} is deleted, create {tombstone}, which its provisioner reclaims"),

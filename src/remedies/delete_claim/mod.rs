@@ -10,6 +10,7 @@ mod obstacles;
 mod outcome;
 mod unbound;
 
+use super::snapshot_first::{self, FirstSnapshot};
 use super::{Remedy, checks, deletion_protection};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
@@ -20,7 +21,11 @@ use outcome::DataOutcome;
 pub static REMEDY: Remedy<Claim> = Remedy {
     id: "delete-claim",
     needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshot, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, HorizontalPodAutoscaler, PartialObjectMetadata],
-    writes: &[("patch", "persistentvolumes"), ("delete", "persistentvolumeclaims")],
+    writes: &[
+        ("patch", "persistentvolumes"),
+        ("delete", "persistentvolumeclaims"),
+        ("create", "volumesnapshots"),
+    ],
     command: |_, claim| Some(format!("delete pvc/{} -n {}", claim.metadata.name, claim.namespace)),
     propose: |cx, claim| propose(cx, claim, ClaimDeletionProgress::default()),
 };
@@ -52,7 +57,10 @@ pub fn propose(
     let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
     let decided = decide(cx, claim, progress, &mut notices, &mut relies_on);
     Ok(match decided.map_err(obstacles::with_consequence)? {
-        Ok(outcome) => Ok(proposal(cx, claim, &outcome, notices, relies_on)),
+        Ok((outcome, first)) => {
+            let proposal = proposal(cx, claim, &outcome, notices, relies_on);
+            Ok(snapshot_first::before(first, proposal))
+        }
         Err(reason) => Err(Refusal { reason, effect: effect(claim, None) }),
     })
 }
@@ -64,7 +72,7 @@ fn decide<'a>(
     progress: ClaimDeletionProgress,
     notices: &mut Vec<String>,
     relies_on: &mut checks::ReliedFlags,
-) -> Seen<Result<DataOutcome<'a>, String>> {
+) -> Seen<Result<(DataOutcome<'a>, Option<FirstSnapshot>), String>> {
     checks::all!(
         obstacles::not_terminating(cx, claim),
         checks::not_exempt(cx, &claim.metadata),
@@ -78,7 +86,9 @@ fn decide<'a>(
     };
     checks::all!(obstacles::protection_is_removed(cx, relies_on)?);
     obstacles::notice_keepers(claim, &outcome, notices);
-    Ok(Ok(outcome))
+    let destroys = matches!(outcome, DataOutcome::Destroyed { .. });
+    let first = snapshot_first::propose(cx, claim, outcome.volume(), destroys)?;
+    Ok(first.map(|first| (outcome, first)))
 }
 
 fn proposal(

@@ -221,6 +221,7 @@ pub(super) fn notice_keepers(claim: &Claim, outcome: &DataOutcome, notices: &mut
 pub(super) fn with_consequence(unseen: Unseen) -> Unseen {
     let unknown = match unseen.kind {
         Kind::PersistentVolume => "what happens to its data",
+        Kind::VolumeSnapshotClass => "which class its snapshot would have",
         Kind::Secret | Kind::SubjectAccessReview | Kind::Lease | Kind::Event => {
             return unseen;
         }

@@ -174,6 +174,7 @@ pub(in crate::remedies) fn snapshot(ready: bool) -> Row {
         content: None,
         ready,
         error: None,
+        taken_of: None,
     }))
 }
 

@@ -54,6 +54,7 @@ const fn of(about: Kind, unread: Kind) -> &'static str {
         Kind::VolumeSnapshot | Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
             "which snapshots depend on it"
         }
+        Kind::VolumeSnapshotClass => "whether a snapshot can be taken of it",
         Kind::VolumeAttributesClass => "what its attributes class says",
         Kind::Secret => "whether its deletion Secret exists",
         Kind::PartialObjectMetadata => "whether its owners exist",

@@ -63,6 +63,7 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
             "/spec/source/volumeSnapshotContentName",
         ]),
         Kind::VolumeSnapshotContent => has(&["/spec/volumeSnapshotRef"]),
+        Kind::VolumeSnapshotClass => has(&["/driver", "/deletionPolicy"]),
         Kind::VolumeGroupSnapshotContent => has(&["/spec/volumeGroupSnapshotRef"]),
         Kind::VolumeAttributesClass => has(&["/driverName"]),
         Kind::Secret | Kind::PartialObjectMetadata | Kind::SubjectAccessReview => false,

@@ -25,14 +25,18 @@ impl FreshList {
     }
 }
 
-/// Lists everything within reach, past every cache of the API server.
+/// Lists everything within reach, past every cache of the API server, in this version of its kind.
 ///
 /// # Errors
 /// When it cannot be listed. A kind that is not served has no objects.
-pub async fn list_again(reader: &Reader, reach: &Reach) -> Result<FreshList, ReadError> {
+pub async fn list_again(
+    reader: &Reader,
+    reach: &Reach,
+    version: &str,
+) -> Result<FreshList, ReadError> {
     let kind = reach.kind;
     let Some(decoding) = objects::decoding(kind) else { return Ok(FreshList(Vec::new())) };
-    let mut request = ListRequest::new(kind.group().name, kind.group().version, kind.plural());
+    let mut request = ListRequest::new(kind.group().name, version, kind.plural());
     request.namespace = reach.namespace.as_deref().map(str::to_owned);
     let (mut folder, mut objects, mut broken) = (Folder::default(), Vec::new(), None);
     let mut sink = |event: ListEvent<Box<dyn AnyObject>>| match event {

@@ -59,7 +59,13 @@ impl KindLister {
             let _ = volumes_listed.wait_for(|listed| *listed).await;
         }
         let version = match self.version_of(kind).await {
-            Ok(Some(version)) => version,
+            Ok(Some(version)) => {
+                if version != kind.group().version {
+                    let served = Change::Served(kind, version.as_str().into());
+                    self.outbox.send(Message::Change(served));
+                }
+                version
+            }
             Ok(None) => {
                 self.outbox.send(Message::Change(Change::NotServed(kind)));
                 return Vec::new();

@@ -49,6 +49,7 @@ impl Mirror {
             Change::Whole(_)
             | Change::Covered(..)
             | Change::NotServed(_)
+            | Change::Served(..)
             | Change::Lost(_)
             | Change::Clock(_)
             | Change::ClockAtLeast(_)

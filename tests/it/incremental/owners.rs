@@ -145,6 +145,7 @@ pub(super) fn volume_snapshot(dice: &mut Dice) -> VolumeSnapshot {
         content: dice.some(|dice| dice.pick(&["s0", "s1"]).into()),
         ready: dice.chance(2),
         error: None,
+        taken_of: None,
     }
 }
 

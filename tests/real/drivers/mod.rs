@@ -4,6 +4,7 @@
 mod gce_pd;
 mod in_tree_host_path;
 mod local_path;
+mod snapshot_first;
 
 use std::thread::sleep;
 use std::time::Duration;

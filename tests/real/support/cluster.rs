@@ -57,7 +57,7 @@ pub(crate) struct Cluster {
 
 static SHARED: LazyLock<Cluster> = LazyLock::new(|| {
     let cluster = Cluster::start(Options::COMPLETE).of_many();
-    testbed().request("snapshots.install", json!({"cluster": cluster.name}));
+    cluster.install_snapshot_api();
     cluster
 });
 
@@ -98,6 +98,11 @@ impl Cluster {
             unattached: OnceLock::new(),
             shared: false,
         }
+    }
+
+    /// Installs the CRDs of the snapshot API, and no controllers.
+    pub(crate) fn install_snapshot_api(&self) {
+        testbed().request("snapshots.install", json!({"cluster": self.name}));
     }
 
     /// Says that many scenarios use it: each cleans up behind itself.

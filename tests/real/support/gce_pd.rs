@@ -33,7 +33,7 @@ impl GcePd {
     pub(crate) const ATTACHER: &str = "pd.csi.storage.gke.io/attacher";
 
     /// Installs it with all sidecars, and the snapshot controller.
-    pub(super) fn start(on: &Cluster) -> Self {
+    pub(crate) fn start(on: &Cluster) -> Self {
         let cluster = on.name();
         testbed().request("snapshots.install", json!({"cluster": cluster, "controller": true}));
         let reply = testbed().request(

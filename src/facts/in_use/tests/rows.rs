@@ -178,6 +178,7 @@ pub(super) fn snapshot(ready: bool) -> Row {
         content: None,
         ready,
         error: None,
+        taken_of: None,
     }))
 }
 
