@@ -86,12 +86,8 @@ fn decide<'a>(
     };
     checks::all!(obstacles::protection_is_removed(cx, relies_on)?);
     obstacles::notice_keepers(claim, &outcome, notices);
-    let (volume, destroys) = match &outcome {
-        DataOutcome::NoVolume => (None, false),
-        DataOutcome::Kept(volume) => (Some(*volume), false),
-        DataOutcome::Destroyed { volume, .. } => (Some(*volume), true),
-    };
-    let first = snapshot_first::propose(cx, claim, volume, destroys)?;
+    let destroys = matches!(outcome, DataOutcome::Destroyed { .. });
+    let first = snapshot_first::propose(cx, claim, outcome.volume(), destroys)?;
     Ok(first.map(|first| (outcome, first)))
 }
 

@@ -6,8 +6,8 @@ use super::{
     as_default, begun, bound, delete, is_untouched, name_of, says, sent, snapshot_class, snapshots,
 };
 use crate::support::{
-    Admin, Cluster, GcePd, Options, Scenario, Told, claim, eventually, never, pod, real_drivers,
-    shared,
+    Admin, Cluster, Fault, GcePd, Options, Scenario, Told, claim, eventually, never, pod,
+    real_drivers, shared,
 };
 
 /// The driver refuses the parameters of the class, for ever.
@@ -122,6 +122,39 @@ fn snapshot_first_waits_and_whatever_happens_meanwhile_is_seen() {
     assert_eq!(told.outcomes("done"), ["data"], "{:#}", told.json);
     assert_eq!(snapshots(&on).len(), 3);
     assert!(!cloud.has(&disk));
+}
+
+/// Whoever deletes the snapshot between the claim and its data keeps the data from being destroyed.
+#[test]
+fn snapshot_first_that_is_deleted_after_the_claim_keeps_the_data() {
+    let world = real_drivers();
+    let on = Scenario::on(&world.cluster);
+    let (admin, cloud) = (Admin::of(&on), &world.gce_pd);
+    let (volume, disk) = bound(&on, cloud, "data");
+    let proxy = world.cluster.proxy();
+    let claims = format!("/namespaces/{}/persistentvolumeclaims/data$", on.name);
+    let held = proxy.hold(Fault::hold_after().on("DELETE", &claims).after(2));
+    let before = on.cluster.mark();
+    let wanted = ["--snapshot-class", cloud.snapshot_class, "--destroy-data"];
+    let running = admin.by(proxy.kubeconfig(), &delete(&on, "data", &wanted)).start();
+    held.wait();
+    on.wait_gone("pvc/data");
+    let name = name_of(&snapshots(&on)[0]);
+    on.delete(&format!("volumesnapshot/{name}"));
+    on.wait_gone(&format!("volumesnapshot/{name}"));
+    held.release();
+    let told = Told::of(running.finish()).ends(6);
+    says(&told, "data", &[&name, "does not exist", &format!("pv/{volume} is not reclaimed")]);
+    let lines = sent(&admin, before);
+    let written: Vec<_> = lines.iter().filter(|it| !it.starts_with("dry ")).collect();
+    let flip = format!("patch persistentvolumes {volume}");
+    let create = format!("create volumesnapshots {name}");
+    let delete = "delete persistentvolumeclaims data".to_owned();
+    assert_eq!(written, [&create, &flip, &delete]);
+    let left = on.read(&format!("pv/{volume}"));
+    assert_eq!(left["spec"]["persistentVolumeReclaimPolicy"], "Retain");
+    assert_eq!(left["status"]["phase"], "Released");
+    assert!(cloud.has(&disk));
 }
 
 /// The CRDs are there, and the controllers are not.

@@ -83,8 +83,10 @@ fn snapshot_first_then_the_data_is_destroyed() {
     let name = name_of(&snapshot);
     let written = sent(&admin, before);
     let written: Vec<_> = written.iter().filter(|it| !it.starts_with("dry ")).collect();
-    assert_eq!(written[0], &format!("create volumesnapshots {name}"));
-    assert!(written.contains(&&"delete persistentvolumeclaims data".to_owned()), "{written:?}");
+    let flip = format!("patch persistentvolumes {volume}");
+    let create = format!("create volumesnapshots {name}");
+    let delete = "delete persistentvolumeclaims data".to_owned();
+    assert_eq!(written, [&create, &flip, &delete, &flip]);
     on.wait_gone(&format!("pv/{volume}"));
     assert!(!cloud.has(&disk));
     assert_eq!(cloud.operations_on(&disk), ["insert", "delete"]);
