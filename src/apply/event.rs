@@ -48,6 +48,7 @@ pub(super) fn request(
         Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
+        | Action::RemoveOwnerReferences { .. }
         | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };
     let time = now.as_ref().map(format_time);

@@ -2,6 +2,7 @@
 //!
 //! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
+mod owners;
 mod path;
 
 use http::Method;
@@ -92,6 +93,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::CreateSnapshot { snapshot, claim, manifest } => {
             create_snapshot(snapshot, claim, manifest, live)
         }
+        Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }

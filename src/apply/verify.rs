@@ -4,6 +4,7 @@ mod claim;
 mod bound;
 mod created;
 mod deletion;
+mod owners;
 mod removal;
 pub(super) mod snapshot;
 
@@ -88,6 +89,9 @@ pub(super) async fn verify(
             removal.verify(cluster, written, wait.filter(|_| last)).await
         }
         Action::AddFinalizer { finalizer, .. } => removal::added(finalizer, written),
+        Action::RemoveOwnerReferences { claim, owners } => {
+            owners::stay_removed(cluster, claim, owners, written, wait).await
+        }
         Action::ReserveVolume { claim, .. } if done + 1 < change.proposal.steps.len() => {
             bound::reserved(claim, written)
         }

@@ -14,9 +14,9 @@ use super::{
     retention::RetentionArgs,
     version::VersionArgs,
     writing::{
-        Interrupt, apply::ApplyArgs, delete::DeleteArgs, fix_finalizers::FixFinalizersArgs,
-        gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs, rebind::RebindArgs,
-        retain::RetainArgs, undo::UndoArgs,
+        Interrupt, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
+        fix_finalizers::FixFinalizersArgs, gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs,
+        rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
     },
 };
 
@@ -49,6 +49,8 @@ pub enum Command {
     Rebind(Box<RebindArgs>),
     /// Show what retention policies do to the claims of StatefulSets
     Retention(Box<RetentionArgs>),
+    /// Remove owner references of claims whose owner does not exist, so that they are not deleted
+    Disown(Box<DisownArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
     /// Have a driver delete a backend volume that no PersistentVolume references
@@ -96,6 +98,7 @@ impl Cli {
             Command::Delete(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Rebind(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retention(args) => Box::pin(args.run(&self.connection)).await,
+            Command::Disown(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,

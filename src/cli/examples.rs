@@ -14,6 +14,18 @@ pub(super) const FIRST_STEPS: &[Example] = &[
     ("Show what would be reclaimed, and what not, and why", "gc --older-than 30d --dry-run"),
 ];
 
+/// Examples of `disown`.
+const DISOWN: &[Example] = &[
+    (
+        "Keep a claim that was restored from a backup, whose owner does not exist",
+        "disown pvc/data -n shop",
+    ),
+    (
+        "Keep a claim whose owner's custom resource definition was removed for good",
+        "disown pvc/data -n shop --owner-kind-gone",
+    ),
+];
+
 /// Examples of `delete`.
 const DELETE: &[Example] = &[
     (
@@ -105,6 +117,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ),
         ],
         "delete" => DELETE,
+        "disown" => DISOWN,
         "rebind" => &[
             ("Give a Released volume back to the claim that it was bound to", "rebind pv/NAME"),
             ("Give it to another claim, which is created", "rebind pv/NAME --to shop/data-copy"),

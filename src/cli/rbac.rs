@@ -1,14 +1,16 @@
 //! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
+mod check;
+mod conditional;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
-use futures::future::join_all;
 use serde::Serialize;
 
+use self::conditional::{ConditionalRight, DELETE_TO_DISOWN};
 use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
 use crate::{
-    client::{self, AccessReview, Reader, ResourceAttributes, Served},
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
@@ -59,6 +61,8 @@ enum RoleFor {
     Rebind,
     /// What `retention` reads
     Retention,
+    /// What `disown` reads and writes
+    Disown,
     /// What carrying out any saved plan needs
     Apply,
     /// What `undo` reads, watches and writes
@@ -77,6 +81,7 @@ impl RoleFor {
             Self::Retain => "retain",
             Self::Rebind => "rebind",
             Self::Retention => "retention",
+            Self::Disown => "disown",
             Self::Apply => "apply",
             Self::Undo => "undo",
             Self::DestroyOrphan => "destroy-orphan",
@@ -88,9 +93,32 @@ impl RoleFor {
         matches!(self, Self::Audit | Self::Retention)
     }
 
+    /// Whether it reads only the objects that are named.
+    const fn reads_by_name(self) -> bool {
+        matches!(self, Self::Retain | Self::Disown)
+    }
+
+    /// What it needs only on some clusters, and why: not in the role unless you add it.
+    const fn conditional(self) -> &'static [ConditionalRight] {
+        match self {
+            Self::Disown => &[DELETE_TO_DISOWN],
+            // It may delete claims anyway.
+            Self::Apply
+            | Self::Audit
+            | Self::Retention
+            | Self::Gc
+            | Self::Delete
+            | Self::FixFinalizers
+            | Self::Retain
+            | Self::Rebind
+            | Self::Undo
+            | Self::DestroyOrphan => &[],
+        }
+    }
+
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{CONDEMN, DELETE_CLAIM, KEEP_BACKEND, REBIND, RECLAIM, RETAIN};
+        use remedies::{CONDEMN, DELETE_CLAIM, DISOWN, KEEP_BACKEND, REBIND, RECLAIM, RETAIN};
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
@@ -108,9 +136,10 @@ impl RoleFor {
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
+            Self::Disown => of(&[&DISOWN]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
-                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND]),
+                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
                 finalizers.to_vec(),
             ]
             .concat(),
@@ -172,7 +201,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        RoleFor::Retain => Vec::new(),
+        RoleFor::Retain | RoleFor::Disown => Vec::new(),
         RoleFor::Audit
         | RoleFor::Retention
         | RoleFor::Gc
@@ -210,13 +239,18 @@ fn rights(command: RoleFor) -> Vec<Right> {
             add("watch", kind);
         }
     }
-    if command == RoleFor::Retain {
+    if command.reads_by_name() {
         add("get", Kind::PersistentVolume);
         add("get", Kind::PersistentVolumeClaim);
     }
+    if command == RoleFor::Disown {
+        // The usual owners of claims.
+        add("get", Kind::StatefulSet);
+        add("get", Kind::Pod);
+    }
     // The uid of kube-system is the cluster's identity.
     add("get", Kind::Namespace);
-    if command != RoleFor::Retain {
+    if !command.reads_by_name() {
         add("list", Kind::Namespace);
     }
     if matches!(command, RoleFor::FixFinalizers | RoleFor::Apply) {
@@ -243,10 +277,10 @@ fn rights(command: RoleFor) -> Vec<Right> {
     }
     // The record of kept backends, in a namespace of the admin's choice, and no other ConfigMap.
     let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
-    if command != RoleFor::Retain {
+    if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !command.only_reads() && !matches!(command, RoleFor::Retain | RoleFor::Delete) {
+    if !command.only_reads() && !command.reads_by_name() && command != RoleFor::Delete {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {
@@ -307,7 +341,7 @@ fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
 impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         if self.check {
-            return check(connection, self.command).await;
+            return check::check(connection, self.command).await;
         }
         let roles = role(self.command, &self.secret);
         terminal::print(|out| {
@@ -317,87 +351,15 @@ impl RbacArgs {
                 }
                 list::yaml(out, role)?;
             }
+            for right in self.command.conditional() {
+                right.write(out)?;
+            }
+            if self.command == RoleFor::Disown {
+                writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;
+            }
             Ok::<_, std::io::Error>(())
         })
         .map_err(Failure::error)?;
         Ok(Exit::Done)
     }
-}
-
-async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Failure> {
-    let options = connection.options(None);
-    let connected =
-        client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
-            .await
-            .map_err(|error| {
-                let hint = error.hint();
-                Failure::error(error).hint(hint)
-            })?;
-    let reader = Reader::new(&connected);
-    let served = client::discover(&reader).await.map_err(|error| {
-        let hint = error.hint();
-        Failure::error(error).hint(hint)
-    })?;
-    let matters = |right: &Right| {
-        let custom =
-            CUSTOM_KINDS.iter().any(|it| it.group == right.group && it.plural == right.resource);
-        // What is not installed is never listed.
-        !custom || served.served(right.group, right.resource) != Served::Not
-    };
-    let asked = rights(command).into_iter().filter(matters).map(|right| {
-        let reader = reader.clone();
-        async move {
-            let attributes = ResourceAttributes {
-                verb: right.verb,
-                group: right.group,
-                resource: right.resource,
-                name: right.name,
-            };
-            let allowed = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
-            (right, allowed)
-        }
-    });
-    let mut lacking = Vec::new();
-    for (right, allowed) in join_all(asked).await {
-        let allowed = allowed.map_err(|error| {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        })?;
-        if !allowed {
-            lacking.push(right);
-        }
-    }
-    terminal::print(|out| {
-        for right in &lacking {
-            write!(out, "missing: {} {}", right.verb, right.resource)?;
-            match (right.group, right.name) {
-                ("", None) => writeln!(out)?,
-                ("", Some(name)) => writeln!(out, "/{name}")?,
-                (group, _) => writeln!(out, ".{group}")?,
-            }
-        }
-        Ok::<_, std::io::Error>(())
-    })
-    .map_err(Failure::error)?;
-    let name = command.name();
-    if lacking.is_empty() {
-        terminal::note(&format!("no permission is missing for {name}"));
-        return Ok(Exit::Done);
-    }
-    terminal::note(&match command {
-        RoleFor::Audit => {
-            "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
-                .to_owned()
-        }
-        RoleFor::Retention => {
-            "what it shows would be incomplete; `rbac retention` prints a ClusterRole with all \
-             permissions"
-                .to_owned()
-        }
-        _ => format!(
-            "{name} would refuse changes that need it; `rbac {name}` prints a ClusterRole with \
-             all permissions"
-        ),
-    });
-    Ok(Exit::Incomplete)
 }

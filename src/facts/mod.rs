@@ -73,7 +73,9 @@ pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
 pub(crate) use other_users::{
     NO_OTHER_USERS, OtherUser, OtherUsers, operator_mark, other_users, other_users_of_name,
 };
-pub(crate) use owned::{Ownership, controller_of, is_doomed, ownership};
+pub(crate) use owned::{
+    OwnerPresence, Ownership, controller_of, is_doomed, owner_presence, ownership,
+};
 pub(crate) use owner::{
     Owner, describe_owner, in_tree_deletes, known_deletable, owner, unmigrated,
 };

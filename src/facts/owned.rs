@@ -1,10 +1,14 @@
 //! Owner references: whether the owner exists, as the garbage collector will find it
 //! (`garbagecollector.go`, `isDangling`; R-1847-9).
 
+mod absent;
+
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
     Answer, Claim, Kind, Metadata, OwnerKey, OwnerReference, PodUse, Question, Text, Uid,
 };
+
+pub use absent::{OwnerPresence, owner_presence};
 
 /// The target of an owner reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,16 +38,7 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
     if owner.uid.is_some() && listed_uid(cx, &claim.namespace, owner) == owner.uid {
         return Ok(Ownership::Solid);
     }
-    let unseen = |reason: &str| Unseen {
-        kind: Kind::PartialObjectMetadata,
-        namespace: Some(Text::clone(&claim.namespace)),
-        reason: format!(
-            "whether {} {}, which {} names as its owner, exists: {reason}",
-            owner.kind,
-            owner.name,
-            claim.object()
-        ),
-    };
+    let unseen = |reason: &str| unread(claim, owner, reason);
     let ask = |api_version: &Text| {
         let question = Question::OwnerExists(OwnerKey {
             api_version: Text::clone(api_version),
@@ -72,6 +67,20 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
                 Err(unseen("it was not found in another version of its kind"))
             }
         },
+    }
+}
+
+/// Whether an owner exists is unknown, for this reason.
+fn unread(claim: &Claim, owner: &OwnerReference, reason: &str) -> Unseen {
+    Unseen {
+        kind: Kind::PartialObjectMetadata,
+        namespace: Some(Text::clone(&claim.namespace)),
+        reason: format!(
+            "whether {} {}, which {} names as its owner, exists: {reason}",
+            owner.kind,
+            owner.name,
+            claim.object()
+        ),
     }
 }
 

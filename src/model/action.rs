@@ -1,7 +1,7 @@
 //! Actions (planned writes), proposals and refusals, as plain data. Only `apply` makes requests of
 //! them.
 
-use super::{ClaimKey, ObjectRef, Phase, ReclaimPolicy, Text, Uid};
+use super::{ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, Text, Uid};
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
 /// P-TOMBSTONE).
@@ -75,6 +75,8 @@ pub enum Action {
     /// P-POLICY from Retain to Delete of the volume of a claim that an earlier step deleted: proposed
     /// again by the remedy that reclaims Released volumes, with all its checks.
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
+    /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
+    RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
 }
 
 impl Action {
@@ -95,6 +97,7 @@ impl Action {
             Self::DeleteAttachment { .. } => "delete-attachment",
             Self::DeleteClaim { .. } => "delete-claim",
             Self::ReclaimReleased { .. } => "reclaim-released",
+            Self::RemoveOwnerReferences { .. } => "remove-owner-references",
         }
     }
 
@@ -139,7 +142,9 @@ impl Action {
             Self::ReclaimBackend { tombstone, .. } => tombstone,
             Self::CreateSnapshot { snapshot, .. } => snapshot,
             Self::DeleteAttachment { attachment } => attachment,
-            Self::CreateClaim { claim, .. } | Self::DeleteClaim { claim, .. } => claim,
+            Self::CreateClaim { claim, .. }
+            | Self::DeleteClaim { claim, .. }
+            | Self::RemoveOwnerReferences { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
         }
     }

@@ -52,6 +52,8 @@ pub struct Settings {
     pub no_other_users: bool,
     /// Taking a snapshot of a claim before it is deleted (`--snapshot-first`).
     pub snapshot_first: Option<SnapshotFirst>,
+    /// Removing owner references whose kind the server does not serve any more.
+    pub owner_kind_gone: bool,
     /// The one third-party finalizer that is to be removed.
     pub remove_finalizer: Option<Text>,
     /// What the user asserted about the Secret for `DeleteVolume`.

@@ -4,6 +4,7 @@
 //! write: only the identical proposal is carried out.
 
 mod delete;
+mod disown;
 mod fix_finalizers;
 mod gc;
 mod orphan;
@@ -22,6 +23,7 @@ use crate::model::{
 };
 
 pub(crate) use delete::{ClaimSelection, delete};
+pub(crate) use disown::disown;
 pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
 pub(crate) use gc::{GcSelection, gc};
 pub(crate) use orphan::{OrphanSource, orphan};

@@ -3,8 +3,8 @@
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Action, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal, Text,
-    Threshold, Trust, Uid, Volume, format_duration,
+    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Text, Threshold, Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal};
@@ -24,6 +24,8 @@ pub enum Purpose {
     DeleteClaim(ClaimDeletionProgress),
     /// `delete pvc --destroy-data`: reclaim the volume of this claim after the claim is deleted.
     ReclaimReleased(Box<ClaimKey>),
+    /// `disown`: remove references to owners that do not exist.
+    Disown,
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -48,6 +50,7 @@ impl Purpose {
             Self::Condemn,
             Self::Retain,
             Self::DeleteClaim(ClaimDeletionProgress::default()),
+            Self::Disown,
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
         ];
@@ -62,6 +65,7 @@ impl Purpose {
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
+            Self::Disown => remedies::DISOWN.id,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -114,6 +118,7 @@ impl Purpose {
             | Self::Retain
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
+            | Self::Disown
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -202,6 +207,7 @@ impl Purpose {
                 return fix_finalizers(cx, object, request);
             }
             Self::DeleteClaim(progress) => return delete_claim(cx, object, *progress),
+            Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -218,7 +224,7 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim(_) => Ok(Err(refusal("it is no claim"))),
+            Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
@@ -247,6 +253,20 @@ fn delete_claim(
     let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
     match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
         Ok(claim) => remedies::delete_claim(cx, claim, progress),
+        Err(refusal) => Ok(Err(refusal)),
+    }
+}
+
+/// Proposes or refuses something for a claim.
+fn of_claim(
+    cx: &Cx,
+    object: &ObjectRef,
+    propose: impl Fn(&Cx, &Claim) -> Seen<Result<Proposal, Refusal>>,
+) -> Seen<Result<Proposal, Refusal>> {
+    let Some(namespace) = &object.key.namespace else { return Ok(Err(missing())) };
+    let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
+    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
+        Ok(claim) => propose(cx, claim),
         Err(refusal) => Ok(Err(refusal)),
     }
 }

@@ -7,7 +7,7 @@ use crate::cluster::Cx;
 use crate::journal::{Entry, History, Outcome};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
 use crate::remedies::{
-    DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, finalizers, placeholder,
+    DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, disown, finalizers, placeholder,
     recreate, revert,
 };
 
@@ -116,6 +116,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("`delete pvc NAME --keep-data` releases the volume again".to_owned())
         }
         ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),
+        ("remove-owner-references", disown::ID) => Err(disown::NEVER_UNDONE.to_owned()),
         (action, _) => Err(format!("nothing undoes {action}")),
     }
 }

@@ -10,6 +10,7 @@ mod claim_uses;
 mod condemn;
 mod delete_claim;
 mod deletion_protection;
+pub(crate) mod disown;
 mod exclusive;
 pub(crate) mod finalizers;
 mod keep_backend;
@@ -34,6 +35,7 @@ pub(crate) use condemn::REMEDY as CONDEMN;
 pub(crate) use delete_claim::{
     ClaimDeletionProgress, REMEDY as DELETE_CLAIM, propose as delete_claim,
 };
+pub(crate) use disown::REMEDY as DISOWN;
 pub(crate) use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,

@@ -7,7 +7,7 @@ use crate::model::{
     ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState, Volume,
     format_time,
 };
-use crate::remedies::Remedy;
+use crate::remedies::{self, Remedy};
 
 use super::Rule;
 
@@ -257,6 +257,27 @@ impl Finding {
     pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, object);
         self
+    }
+
+    /// Offers what saves a claim that the garbage collector deletes: first the data, where its deletion
+    /// destroys them, since the garbage collector may be faster.
+    pub(super) fn saved_from_collector(
+        self,
+        cx: &Cx,
+        claim: &Claim,
+        destroyed: Option<&Volume>,
+    ) -> Self {
+        let Some(volume) = destroyed else {
+            return self.remedied_by(cx, claim, &remedies::DISOWN);
+        };
+        let mut finding = self.remedied_by(cx, volume, &remedies::RETAIN);
+        if finding.verdict.state == VerdictState::Fixable {
+            let (name, namespace) = (&claim.metadata.name, &claim.namespace);
+            finding.verdict.reason = format!(
+                "keep the data first; then `kubectl storage disown pvc/{name} -n {namespace}` keeps the claim"
+            );
+        }
+        finding
     }
 
     /// Puts what removes the cause before a remedy that only stops what happens.

@@ -108,7 +108,7 @@ impl ApplyArgs {
 
 /// Makes the plan again from what is seen now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
-    let command = ["gc", "retain", "delete", "fix-finalizers", "rebind"]
+    let command = ["gc", "retain", "delete", "disown", "fix-finalizers", "rebind"]
         .into_iter()
         .find(|it| *it == saved.metadata.command);
     let mut plan = Plan::new(command.unwrap_or("apply"), cx);

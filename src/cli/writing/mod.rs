@@ -3,6 +3,7 @@
 pub(super) mod apply;
 mod confirm;
 pub(super) mod delete;
+pub(super) mod disown;
 pub(super) mod fix_finalizers;
 pub(super) mod gc;
 mod interrupt;

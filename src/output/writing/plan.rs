@@ -103,6 +103,9 @@ pub struct SavedSettings {
     /// `--snapshot-class`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_class: Option<String>,
+    /// `--owner-kind-gone`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owner_kind_gone: bool,
     /// `--remove-finalizer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove_finalizer: Option<String>,
@@ -287,6 +290,7 @@ fn settings(settings: &Settings) -> SavedSettings {
             .as_ref()
             .and_then(|it| it.class.as_ref())
             .map(ToString::to_string),
+        owner_kind_gone: settings.owner_kind_gone,
         remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
         secret: match &settings.secret {
             SecretAssertion::Unsaid => None,

@@ -80,6 +80,7 @@ impl SavedSettings {
                 class: self.snapshot_class.as_deref().map(Text::from),
                 stamp: stamp.into(),
             }),
+            owner_kind_gone: self.owner_kind_gone,
             remove_finalizer: self.remove_finalizer.as_deref().map(Text::from),
             secret: self.secret()?,
             recording: Recording {

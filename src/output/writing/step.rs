@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, FinalizerEdit, Guard, ReclaimPolicy};
+use crate::model::{Action, FinalizerEdit, Guard, OwnerReference, ReclaimPolicy, Uid};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,6 +113,17 @@ pub(super) fn step(action: &Action) -> PlannedStep {
                 policy(&ReclaimPolicy::Retain),
             ],
         ),
+        Action::RemoveOwnerReferences { owners, .. } => {
+            let named = owners.iter().map(|it| format!("{} {}", it.kind, it.name));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let uid =
+                |it: &OwnerReference| it.uid.as_ref().map_or_else(String::new, Uid::to_string);
+            let alive = "metadata.deletionTimestamp is absent".to_owned();
+            let at_places =
+                owners.iter().map(|it| format!("the reference at its place has uid {}", uid(it)));
+            let tests = std::iter::once(alive).chain(at_places).collect();
+            (format!("patch owner references out: {named}"), tests)
+        }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
 }

@@ -1,7 +1,7 @@
 //! F51: the garbage collector is about to delete a claim.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimDataEffect};
+use crate::facts;
 use crate::model::{Claim, Finding, Kind, ManagedField, OwnerReference, Severity};
 use crate::remedies;
 use crate::rules::{
@@ -20,15 +20,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::StatefulSet,
         Kind::PartialObjectMetadata,
     ],
-    remedies: &[&remedies::RETAIN],
+    remedies: &[&remedies::RETAIN, &remedies::DISOWN],
     title: "No owner of a claim exists: the garbage collector deletes the claim",
     danger: "The garbage collector deletes such a claim within seconds where it is running, and with policy \
              Delete the data is destroyed. Typical after a restore from a backup: recreated owners have other \
              uids.",
-    remedy: "Setting the policy of its volume to Retain keeps the data in any case. If the claim is to stay, \
-             remove the owner references to objects that do not exist, and never replace them by references \
-             to the new owner: the claim would be deleted with that one. Check again afterwards: the garbage \
-             collector may have been faster.",
+    remedy: "`kubectl storage retain pvc/NAME` keeps the data in any case. If the claim is to stay, `kubectl \
+             storage disown pvc/NAME` removes the owner references to objects that do not exist. Never \
+             replace them by references to the new owner: the claim would be deleted with that one.",
     source: "kubernetes garbagecollector.go, isDangling and attemptToDeleteItem",
     judge: &[Judge::Claim(judge)],
 };
@@ -63,10 +62,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         finding
             .severe(Severity::Info)
             .report_only("nothing to do: claims of ephemeral volumes are deleted with their pods")
-    } else if let ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) = fate {
-        finding.remedied_by(cx, volume, &remedies::RETAIN)
     } else {
-        finding.report_only("if the claim is to stay, remove these owner references at once")
+        let destroyed = fate.volume().filter(|_| fate.loses_data());
+        finding.saved_from_collector(cx, claim, destroyed)
     }))
 }
 

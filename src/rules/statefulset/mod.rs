@@ -19,7 +19,7 @@ use super::finding::{shown_uid, time};
 use crate::cluster::Cx;
 use crate::facts::retention::{self, Ordinals, TemplateClaim, VolumeEffect};
 use crate::model::{
-    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet,
+    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet, Volume,
 };
 use crate::remedies;
 
@@ -107,6 +107,20 @@ impl Finding {
     /// Offers to retain the volume of a claim that is about to be deleted, if its data would be
     /// destroyed. If not, the finding is less severe.
     fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
+        match self.weighs_data(cx, claim) {
+            (finding, VolumeEffect::Destroyed | VolumeEffect::Scrubbed, Some(volume)) => {
+                finding.remedied_by(cx, volume, &remedies::RETAIN)
+            }
+            (finding, _, _) => finding.report_only(otherwise),
+        }
+    }
+
+    /// Adds what the deletion of a claim does to its volume, which decides how severe it is.
+    fn weighs_data<'a>(
+        self,
+        cx: &Cx<'a>,
+        claim: &Claim,
+    ) -> (Self, VolumeEffect, Option<&'a Volume>) {
         let (fate, volume) = retention::volume_effect(cx, claim);
         let finding = self.shows("consequence", fate.describe()).about_volume(volume);
         let mut finding = finding.relates(volume.map(crate::model::Volume::object));
@@ -117,12 +131,7 @@ impl Finding {
             VolumeEffect::Released => finding.severity.max(Severity::High),
             VolumeEffect::None => Severity::Low,
         };
-        match (fate, volume) {
-            (VolumeEffect::Destroyed | VolumeEffect::Scrubbed, Some(volume)) => {
-                finding.remedied_by(cx, volume, &remedies::RETAIN)
-            }
-            _ => finding.report_only(otherwise),
-        }
+        (finding, fate, volume)
     }
 }
 

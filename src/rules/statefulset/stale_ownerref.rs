@@ -1,7 +1,7 @@
 //! F65: a claim has an owner reference to an earlier `StatefulSet` or pod of the same name.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::{is_held, membership, names_pod, names_set};
+use crate::facts::retention::{VolumeEffect, is_held, membership, names_pod, names_set};
 use crate::model::{Claim, Finding, Kind, ObjectRef, OwnerReference, Severity};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
@@ -17,14 +17,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::PersistentVolume,
         Kind::PartialObjectMetadata,
     ],
-    remedies: &[&remedies::RETAIN],
+    remedies: &[&remedies::RETAIN, &remedies::DISOWN],
     title: "A claim is owned by an earlier StatefulSet or pod of the same name",
     danger: "Its owner does not exist, and another object has that name. The garbage collector deletes the \
              claim, and the StatefulSet controller does not change it. Typical after a restore: recreated \
              objects have other uids.",
-    remedy: "Setting the policy of its volume to Retain keeps the data. If the claim is to stay, remove the \
-             stale owner reference at once, and never replace it by one to the new set: the claim would be \
-             deleted with that set.",
+    remedy: "`kubectl storage retain pvc/NAME` keeps the data in any case. If the claim is to stay, `kubectl \
+             storage disown pvc/NAME` removes the stale owner reference. Never replace it by one to the new \
+             set: the claim would be deleted with that set.",
     source: "stateful_set_utils.go, hasStaleOwnerRef; garbagecollector.go, isDangling",
     judge: &[Judge::Claim(judge)],
 };
@@ -51,8 +51,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             Some(member) => finding.shows_member(claim, &member),
             None => finding.shows_owners(claim).relates([present]),
         };
-        let advice = "remove the stale owner reference at once, if the claim is to stay";
-        return Ok(Some(finding.keeps_data(cx, claim, advice)));
+        let (finding, effect, volume) = finding.weighs_data(cx, claim);
+        let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
+        return Ok(Some(finding.saved_from_collector(cx, claim, volume.filter(|_| destroys))));
     }
     Ok(None)
 }

@@ -1,0 +1,50 @@
+//! P-OWNER-DEL: owner references of claims.
+
+use serde_json::{Value, json};
+
+use super::{Patch, UnfitObject, WriteRequest};
+use crate::model::{ObjectRef, OwnerReference};
+
+/// Removes owner references by their positions, each of which is tested by its uid; never replaces
+/// the list.
+pub(super) fn remove(
+    claim: &ObjectRef,
+    owners: &[OwnerReference],
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    let mut patch = Patch::on(claim, live)?;
+    // Its deletion cannot be revoked: nothing would be kept.
+    patch.tests("/metadata/deletionTimestamp", &Value::Null)?;
+    let mut places = Vec::new();
+    for owner in owners {
+        let place = place_of(owner, live, &places)?;
+        let uid = owner.uid.as_ref().ok_or_else(|| UnfitObject("it has no uid".to_owned()))?;
+        let field = format!("/metadata/ownerReferences/{place}/uid");
+        patch.tests(&field, &json!(uid.to_string()))?;
+        places.push(place);
+    }
+    // From the last to the first: a removal moves those after it.
+    places.sort_unstable();
+    for place in places.iter().rev() {
+        patch.push(json!({"op": "remove", "path": format!("/metadata/ownerReferences/{place}")}));
+    }
+    Ok(patch.request())
+}
+
+/// Returns the position of a reference that is not among those `taken`: a list can contain one
+/// twice.
+fn place_of(owner: &OwnerReference, live: &Value, taken: &[usize]) -> Result<usize, UnfitObject> {
+    let uid = owner.uid.as_ref().map(ToString::to_string);
+    let is_it = |it: &Value| {
+        it["apiVersion"] == *owner.api_version
+            && it["kind"] == *owner.kind
+            && it["name"] == *owner.name
+            && it["uid"].as_str() == uid.as_deref()
+    };
+    let all = live["metadata"]["ownerReferences"].as_array();
+    let place = all.into_iter().flatten().enumerate();
+    let place = place.filter(|(place, it)| !taken.contains(place) && is_it(it)).map(|it| it.0);
+    place.into_iter().next().ok_or_else(|| {
+        UnfitObject(format!("it has no owner reference to {} {}", owner.kind, owner.name))
+    })
+}

@@ -1,0 +1,98 @@
+//! Which rights the current user lacks.
+
+use futures::future::join_all;
+
+use super::{Right, RoleFor, conditional::ConditionalRight, rights};
+use crate::{
+    cli::{Exit, Failure, args::ConnectionArgs, terminal},
+    client::{self, AccessReview, Reader, ResourceAttributes, Served},
+    model::CUSTOM_KINDS,
+};
+
+/// Lists the rights that the current user lacks for a command.
+pub(super) async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Failure> {
+    let options = connection.options(None);
+    let connected =
+        client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
+            .await
+            .map_err(|error| {
+                let hint = error.hint();
+                Failure::error(error).hint(hint)
+            })?;
+    let reader = Reader::new(&connected);
+    let served = client::discover(&reader).await.map_err(|error| {
+        let hint = error.hint();
+        Failure::error(error).hint(hint)
+    })?;
+    let matters = |right: &Right| {
+        let custom =
+            CUSTOM_KINDS.iter().any(|it| it.group == right.group && it.plural == right.resource);
+        // What is not installed is never listed.
+        !custom || served.served(right.group, right.resource) != Served::Not
+    };
+    let asked = rights(command).into_iter().filter(matters).map(|right| {
+        let reader = reader.clone();
+        async move {
+            let attributes = ResourceAttributes {
+                verb: right.verb,
+                group: right.group,
+                resource: right.resource,
+                name: right.name,
+            };
+            let allowed = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
+            (right, allowed)
+        }
+    });
+    let mut lacking = Vec::new();
+    for (right, allowed) in join_all(asked).await {
+        let allowed = allowed.map_err(|error| {
+            let hint = error.hint();
+            Failure::error(error).hint(hint)
+        })?;
+        if !allowed {
+            lacking.push(right);
+        }
+    }
+    terminal::print(|out| {
+        for right in &lacking {
+            write!(out, "missing: {} {}", right.verb, right.resource)?;
+            match (right.group, right.name) {
+                ("", None) => writeln!(out)?,
+                ("", Some(name)) => writeln!(out, "/{name}")?,
+                (group, _) => writeln!(out, ".{group}")?,
+            }
+        }
+        Ok::<_, std::io::Error>(())
+    })
+    .map_err(Failure::error)?;
+    for right in command.conditional() {
+        let ConditionalRight { verb, group, resource, reason } = *right;
+        let attributes = ResourceAttributes { verb, group, resource, name: None };
+        // A cluster without the plugin does not need it, and no API tells which plugins there are.
+        let asked = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
+        if matches!(asked, Ok(false)) {
+            terminal::note(&format!("note: you may not {verb} {resource}: {reason}"));
+        }
+    }
+    let name = command.name();
+    if lacking.is_empty() {
+        terminal::note(&format!("no permission is missing for {name}"));
+        return Ok(Exit::Done);
+    }
+    terminal::note(&match command {
+        RoleFor::Audit => {
+            "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
+                .to_owned()
+        }
+        RoleFor::Retention => {
+            "what it shows would be incomplete; `rbac retention` prints a ClusterRole with all \
+             permissions"
+                .to_owned()
+        }
+        _ => format!(
+            "{name} would refuse changes that need it; `rbac {name}` prints a ClusterRole with \
+             all permissions"
+        ),
+    });
+    Ok(Exit::Incomplete)
+}

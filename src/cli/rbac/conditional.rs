@@ -1,0 +1,29 @@
+//! Rights that a command needs only on some clusters: not in the role unless you add them.
+
+/// A right that a command needs only on some clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ConditionalRight {
+    pub(super) verb: &'static str,
+    pub(super) group: &'static str,
+    pub(super) resource: &'static str,
+    pub(super) reason: &'static str,
+}
+
+/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`.
+pub(super) const DELETE_TO_DISOWN: ConditionalRight = ConditionalRight {
+    verb: "delete",
+    group: "",
+    resource: "persistentvolumeclaims",
+    reason: "with the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, only \
+             users who may delete a claim may change its owner references",
+};
+
+impl ConditionalRight {
+    /// Writes it as a rule that is commented out, with its reason.
+    pub(super) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        writeln!(out, "# Not granted here: {}:", self.reason)?;
+        writeln!(out, "# - apiGroups: [{:?}]", self.group)?;
+        writeln!(out, "#   resources: [{}]", self.resource)?;
+        writeln!(out, "#   verbs: [{}]", self.verb)
+    }
+}

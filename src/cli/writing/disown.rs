@@ -1,0 +1,66 @@
+//! `kubectl storage disown`: removes references of claims to owners that do not exist.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Interrupt, WriteArgs, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{ConnectionArgs, typed_objects},
+    collect::{ClusterSource, collect},
+    reading::dumps,
+};
+use crate::model::{Kind, ObjectKey};
+use crate::plan;
+
+/// Arguments of `disown`.
+#[derive(Debug, Args)]
+pub struct DisownArgs {
+    /// Remove references of these claims: pvc/NAME
+    #[arg(value_name = "pvc/NAME", required = true)]
+    claims: Vec<String>,
+    /// Find the claims in this namespace [default: that of the context]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Also remove references to owners of kinds that the server serves in no version any more, whether the owners exist or not
+    #[arg(long)]
+    owner_kind_gone: bool,
+    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+impl DisownArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format()?;
+        if self.write.max_percent.is_some() {
+            let told = "--max-percent requires the count of all volumes, but disown reads only what \
+                 you name";
+            return Err(Failure::usage(told));
+        }
+        let named = typed_objects(&self.claims, &[Kind::PersistentVolumeClaim])?;
+        let mut settings = self.write.settings();
+        settings.owner_kind_gone = self.owner_kind_gone;
+        let from = if self.filename.is_empty() {
+            let namespace = self.namespace.as_deref();
+            ClusterSource::Named { connection, namespace, objects: &named }
+        } else {
+            dumps(&self.filename, None, &[])?
+        };
+        let mut collected = collect(from, &settings, None).await?;
+        // A dump has no context that could name a namespace.
+        let given = self.namespace.clone().or_else(|| collected.namespace.clone());
+        let namespace = given.unwrap_or_else(|| "default".to_owned());
+        let keys: Vec<_> =
+            named.iter().map(|(kind, name)| ObjectKey::named(*kind, &namespace, name)).collect();
+        let plan = perform::plan(&mut collected, &settings, |cx| plan::disown(cx, &keys)).await?;
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+}
