@@ -48,6 +48,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "fix
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "retain" -d 'Set the reclaim policy to Retain, to stop deletion of the backend volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "delete" -d 'Delete claims that nothing uses, after the decision about their data'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "rebind" -d 'Give a Released volume back to a claim, with its data'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "retention" -d 'Show what retention policies do to the claims of StatefulSets'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "apply" -d 'Carry out a plan that was saved with --plan-out'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "destroy-orphan" -d 'Have a driver delete a backend volume that no PersistentVolume references'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "undo" -d 'Revert what an entry of the journal changed, where Kubernetes allows it'
@@ -320,6 +321,97 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s n -l namespace -d 'Show StatefulSets of this namespace [default: that of the context; all of a dump]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s l -l selector -d 'Show only StatefulSets with these labels' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l threshold -d 'Change a threshold, such as protection=1m; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s o -l output -d 'Print in this format: table, wide, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s A -l all-namespaces -d 'Show StatefulSets of all namespaces'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l no-headers -d 'Omit headers'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -a "show" -d 'Show the claims of StatefulSets: who owns them, who should, and what would delete them; the default'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -a "simulate" -d 'Foretell what a change of a StatefulSet, or its deletion, does to each of its claims'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s n -l namespace -d 'Show StatefulSets of this namespace [default: that of the context; all of a dump]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s l -l selector -d 'Show only StatefulSets with these labels' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l threshold -d 'Change a threshold, such as protection=1m; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s o -l output -d 'Print in this format: table, wide, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s A -l all-namespaces -d 'Show StatefulSets of all namespaces'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l no-headers -d 'Omit headers'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -s f -l filename -d 'Apply this manifest of a StatefulSet: a file or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l replicas -d 'Scale to this number of replicas' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l when-deleted -d 'Set whenDeleted to Retain or Delete' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l when-scaled -d 'Set whenScaled to Retain or Delete' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l cascade -d 'Delete it in this way' -r -f -a "background\t'Dependents are deleted after the StatefulSet'
+foreground\t'The StatefulSet is deleted after its dependents'
+orphan\t'Dependents are not deleted'"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -s n -l namespace -d 'Find the StatefulSets in this namespace [default: that of the manifest or of the context]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l dump -d 'Read a saved dump instead of a cluster; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l threshold -d 'Change a threshold, such as protection=1m; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -s o -l output -d 'Print in this format: table, json or yaml' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l delete -d 'Delete the StatefulSet, after the other changes'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l fail-if-destroyed -d 'Exit with code 3 if the data of a claim would be destroyed, or may be'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l no-headers -d 'Omit headers'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l max-plan-age -d 'Refuse a plan that is older than this' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l dry-run -d 'Show the plan and change nothing; `server` also sends each request with dryRun=All' -r -f -a "none\t'Make the changes'
 client\t'Plan, and send no change'
