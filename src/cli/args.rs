@@ -190,6 +190,21 @@ fn namespace(text: &str) -> Result<String, String> {
     plain.ok_or_else(|| "not a valid name of a namespace".to_owned())
 }
 
+/// A secret that deleting a volume needs. Its contents are never read, but RBAC knows no smaller
+/// right than `get`.
+pub fn secret(text: &str) -> Result<(String, String), String> {
+    let plain = |part: &str| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        !part.is_empty() && part.chars().all(allowed)
+    };
+    match text.split_once('/') {
+        Some((namespace, name)) if plain(namespace) && plain(name) => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err("expected NAMESPACE/NAME".to_owned()),
+    }
+}
+
 /// Candidates for `--threshold`.
 pub fn threshold_candidates() -> ArgValueCandidates {
     ArgValueCandidates::new(complete::thresholds)

@@ -9,7 +9,11 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use self::conditional::{ConditionalRight, DELETE_TO_DISOWN};
-use super::{Exit, Failure, args::ConnectionArgs, collect, terminal};
+use super::{
+    Exit, Failure,
+    args::{ConnectionArgs, secret},
+    collect, terminal,
+};
 use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
@@ -28,21 +32,6 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
-}
-
-/// A secret that deleting a volume needs. Its contents are never read, but RBAC knows no smaller
-/// right than `get`.
-fn secret(text: &str) -> Result<(String, String), String> {
-    let plain = |part: &str| {
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-        !part.is_empty() && part.chars().all(allowed)
-    };
-    match text.split_once('/') {
-        Some((namespace, name)) if plain(namespace) && plain(name) => {
-            Ok((namespace.to_owned(), name.to_owned()))
-        }
-        _ => Err("expected NAMESPACE/NAME".to_owned()),
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
