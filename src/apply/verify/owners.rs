@@ -90,7 +90,11 @@ fn is_same(live: &Value, claim: &ObjectRef) -> bool {
 fn is_in(owner: &OwnerReference, live: &Value) -> bool {
     let uid = owner.uid.as_ref().map(ToString::to_string);
     let all = live["metadata"]["ownerReferences"].as_array();
-    all.into_iter().flatten().any(|it| it["uid"].as_str() == uid.as_deref())
+    all.into_iter().flatten().any(|it| {
+        it["uid"].as_str() == uid.as_deref()
+            && it["kind"] == *owner.kind
+            && it["name"] == *owner.name
+    })
 }
 
 /// Returns the field manager that set a reference, by `managedFields`.
