@@ -50,6 +50,14 @@ impl ObjectKey {
             name: key.name.clone(),
         }
     }
+
+    /// Returns the key as that of a claim, if it is one.
+    pub fn as_claim(&self) -> Option<ClaimKey> {
+        if self.kind != Kind::PersistentVolumeClaim {
+            return None;
+        }
+        Some(ClaimKey { namespace: self.namespace.clone()?, name: self.name.clone() })
+    }
 }
 
 impl fmt::Display for ObjectKey {

@@ -2,15 +2,14 @@
 
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
-use crate::model::{ClaimKey, ObjectKey, ObjectRef};
+use crate::model::{ObjectKey, ObjectRef};
 
 /// Plans to remove, from these claims, the references to owners that do not exist.
 pub fn disown(cx: &Cx, claims: &[ObjectKey]) -> Plan {
     let mut plan = Plan::new("disown", cx);
-    for key in claims {
-        let object = ObjectRef { key: key.clone(), uid: None };
-        let namespace = key.namespace.clone().unwrap_or_else(|| "default".into());
-        match cx.claim(&ClaimKey { namespace, name: key.name.clone() }) {
+    for key in claims.iter().filter_map(ObjectKey::as_claim) {
+        let object = ObjectRef { key: ObjectKey::claim(&key), uid: None };
+        match cx.claim(&key) {
             Ok(Some(claim)) => {
                 let object = claim.object();
                 let about = ObjectDetails::of_object(cx, &object);

@@ -23,7 +23,7 @@ pub enum Purpose {
     /// `delete pvc`: delete a claim that nothing uses.
     DeleteClaim(ClaimDeletionProgress),
     /// `delete pvc --destroy-data`: reclaim the volume of this claim after the claim is deleted.
-    ReclaimReleased(Box<ClaimKey>),
+    ReclaimReleased(Box<ObjectKey>),
     /// `disown`: remove references to owners that do not exist.
     Disown,
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
@@ -134,11 +134,7 @@ impl Purpose {
     /// Returns what is read again before its object, which does not reference it.
     pub fn read_before(&self) -> Option<ObjectKey> {
         match self {
-            Self::Rebind(it) => it.to.as_ref().map(|claim| ObjectKey {
-                kind: Kind::PersistentVolumeClaim,
-                namespace: Some(claim.namespace.clone()),
-                name: claim.name.clone(),
-            }),
+            Self::Rebind(it) => it.to.as_ref().map(ObjectKey::claim),
             _ => None,
         }
     }
@@ -150,11 +146,7 @@ impl Purpose {
         if let Self::Recreate(it) = self
             && let Some(claim) = &it.volume().claim_ref
         {
-            keys.push(ObjectKey {
-                kind: Kind::PersistentVolumeClaim,
-                namespace: Some(claim.key.namespace.clone()),
-                name: claim.key.name.clone(),
-            });
+            keys.push(ObjectKey::claim(&claim.key));
         }
         keys
     }
@@ -166,7 +158,7 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
-            (Self::ReclaimReleased(claim), _) => users(Some(&claim.namespace)),
+            (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
                     within(Kind::Pod),
@@ -206,7 +198,10 @@ impl Purpose {
             Self::FixFinalizers(request) if object.key.kind != Kind::PersistentVolume => {
                 return fix_finalizers(cx, object, request);
             }
-            Self::DeleteClaim(progress) => return delete_claim(cx, object, *progress),
+            Self::DeleteClaim(progress) => {
+                let delete = |cx: &Cx, claim: &Claim| remedies::delete_claim(cx, claim, *progress);
+                return of_claim(cx, object, delete);
+            }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
             _ => {}
         }
@@ -243,28 +238,13 @@ fn users(namespace: Option<&Text>) -> Vec<Reach> {
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
 }
 
-/// Proposes or refuses the deletion of a claim.
-fn delete_claim(
-    cx: &Cx,
-    object: &ObjectRef,
-    progress: ClaimDeletionProgress,
-) -> Seen<Result<Proposal, Refusal>> {
-    let Some(namespace) = &object.key.namespace else { return Ok(Err(missing())) };
-    let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
-    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
-        Ok(claim) => remedies::delete_claim(cx, claim, progress),
-        Err(refusal) => Ok(Err(refusal)),
-    }
-}
-
 /// Proposes or refuses something for a claim.
 fn of_claim(
     cx: &Cx,
     object: &ObjectRef,
     propose: impl Fn(&Cx, &Claim) -> Seen<Result<Proposal, Refusal>>,
 ) -> Seen<Result<Proposal, Refusal>> {
-    let Some(namespace) = &object.key.namespace else { return Ok(Err(missing())) };
-    let key = ClaimKey { namespace: namespace.clone(), name: object.key.name.clone() };
+    let Some(key) = object.key.as_claim() else { return Ok(Err(missing())) };
     match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
         Ok(claim) => propose(cx, claim),
         Err(refusal) => Ok(Err(refusal)),

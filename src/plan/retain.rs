@@ -2,7 +2,7 @@
 
 use super::{Plan, Purpose};
 use crate::cluster::{Cx, Seen};
-use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Volume};
+use crate::model::{ObjectKey, ObjectRef, Volume};
 
 /// Plans to set the policy of these volumes, or of the volumes of these claims, to Retain.
 pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
@@ -28,9 +28,8 @@ pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
 
 /// Finds the volume that a key names.
 fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String>> {
-    let name = match (key.kind, &key.namespace) {
-        (Kind::PersistentVolumeClaim, Some(namespace)) => {
-            let claim = ClaimKey { namespace: namespace.clone(), name: key.name.clone() };
+    let name = match key.as_claim() {
+        Some(claim) => {
             let Some(claim) = cx.claim(&claim)? else {
                 return Ok(Err("there is no such claim".to_owned()));
             };
@@ -39,7 +38,7 @@ fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String
                 None => return Ok(Err("it is not bound to a volume".to_owned())),
             }
         }
-        _ => (key.name.clone(), None),
+        None => (key.name.clone(), None),
     };
     let (name, claim) = name;
     let Some(volume) = cx.volume(&name)? else {

@@ -3,7 +3,7 @@
 use super::CurrentCluster;
 use crate::cluster::{Reach, Seen};
 use crate::facts;
-use crate::model::{ClaimKey, Kind, MountedClaim, ObjectRef, PodUse, ReclaimPolicy, Volume};
+use crate::model::{Kind, MountedClaim, ObjectRef, PodUse, ReclaimPolicy, Volume};
 use crate::sources::live::list_again;
 
 impl CurrentCluster {
@@ -13,14 +13,13 @@ impl CurrentCluster {
         &self,
         claim: &ObjectRef,
     ) -> Result<Vec<String>, String> {
-        let Some(namespace) = &claim.key.namespace else { return Ok(Vec::new()) };
-        let reach = Reach { kind: Kind::Pod, namespace: Some(namespace.clone()) };
+        let Some(key) = claim.key.as_claim() else { return Ok(Vec::new()) };
+        let reach = Reach { kind: Kind::Pod, namespace: Some(key.namespace.clone()) };
         let again = list_again(&self.reader, &reach, Kind::Pod.group().version).await;
         let again = again.map_err(|error| error.to_string())?;
         let state = &mut *self.state.borrow_mut();
         again.take_in(&mut state.intake).map_err(|error| error.to_string())?;
         let cx = state.cx(&self.settings);
-        let key = ClaimKey { namespace: namespace.clone(), name: claim.key.name.clone() };
         let pods: Seen<Vec<&PodUse>> = match cx.claim(&key) {
             Ok(Some(claim)) => facts::pod_users(&cx, claim)
                 .map(|users| users.into_iter().map(|it| it.pod).collect()),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::super::Outcome;
 use super::super::change_end::ChangeEnd;
 use super::{ChangeExecutor, RETRY};
-use crate::model::{Action, ClaimKey, ObjectRef, Proposal};
+use crate::model::{Action, ObjectRef, Proposal};
 use crate::plan::{ProposedChange, Purpose};
 
 impl ChangeExecutor<'_> {
@@ -43,7 +43,7 @@ impl ChangeExecutor<'_> {
             );
             ChangeEnd::new(Outcome::Pending, told)
         };
-        let purpose = Purpose::ReclaimReleased(Box::new(key_of(claim)));
+        let purpose = Purpose::ReclaimReleased(Box::new(claim.key.clone()));
         let proposal = self.propose_to_reclaim(&purpose, volume).await.map_err(left)?;
         let unconfirmed =
             proposal.relies_on.iter().find(|it| !change.proposal.relies_on.contains(it));
@@ -81,9 +81,4 @@ impl ChangeExecutor<'_> {
             }
         }
     }
-}
-
-fn key_of(claim: &ObjectRef) -> ClaimKey {
-    let namespace = claim.key.namespace.clone().unwrap_or_else(|| "".into());
-    ClaimKey { namespace, name: claim.key.name.clone() }
 }

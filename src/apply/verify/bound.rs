@@ -8,7 +8,7 @@ use super::super::Outcome;
 use super::super::current_cluster::{CurrentCluster, claim_of};
 use super::created::unwaited;
 use super::deletion::CHECK_INTERVAL;
-use crate::model::{ClaimKey, ClaimPhase, Kind, ObjectKey, ObjectRef, Uid, format_duration};
+use crate::model::{ClaimKey, ClaimPhase, ObjectKey, ObjectRef, Uid, format_duration};
 
 /// Returns the key of a claim.
 pub(super) fn key(claim: &ObjectRef) -> ClaimKey {
@@ -19,15 +19,11 @@ pub(super) fn key(claim: &ObjectRef) -> ClaimKey {
 /// Verifies that a volume is reserved for a claim, by what the API server has answered.
 pub(super) fn reserved(claim: &ClaimKey, written: &Value) -> (Outcome, String) {
     let claim_ref = &written["spec"]["claimRef"];
-    let named = claim_of(written).is_some_and(|it| is(&it, claim));
+    let named = claim_of(written) == Some(ObjectKey::claim(claim));
     if named && claim_ref["uid"].as_str().is_none_or(str::is_empty) {
         return (Outcome::Done, format!("it is reserved for claim {claim}"));
     }
     (Outcome::Failed, "the API server shows another spec.claimRef".to_owned())
-}
-
-fn is(key: &ObjectKey, claim: &ClaimKey) -> bool {
-    key.namespace.as_ref() == Some(&claim.namespace) && key.name == claim.name
 }
 
 /// What was seen of a volume and of the claim that it is to be bound to.
@@ -72,11 +68,7 @@ async fn look(
     volume: &ObjectRef,
     claim: &ClaimKey,
 ) -> Result<Sight, String> {
-    let object = ObjectKey {
-        kind: Kind::PersistentVolumeClaim,
-        namespace: Some(claim.namespace.clone()),
-        name: claim.name.clone(),
-    };
+    let object = ObjectKey::claim(claim);
     let named = ObjectRef { key: object.clone(), uid: None };
     let read = cluster.read_again(&named).await.map_err(|error| error.to_string())?;
     let live = cluster.read_again(volume).await.map_err(|error| error.to_string())?;
@@ -87,7 +79,7 @@ async fn look(
     let Some(live) = live.filter(same) else {
         return Ok(Sight::Never("the PersistentVolume was deleted".to_owned()));
     };
-    if !claim_of(&live).is_some_and(|it| is(&it, claim)) {
+    if claim_of(&live).as_ref() != Some(&object) {
         let told = "another client has changed its spec.claimRef".to_owned();
         return Ok(Sight::Never(told));
     }

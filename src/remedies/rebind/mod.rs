@@ -169,12 +169,7 @@ fn remains(volume: &Volume) -> String {
 
 /// The object of a claim that need not exist.
 fn claim_object(key: &ClaimKey) -> ObjectRef {
-    let key = ObjectKey {
-        kind: Kind::PersistentVolumeClaim,
-        namespace: Some(key.namespace.clone()),
-        name: key.name.clone(),
-    };
-    ObjectRef { key, uid: None }
+    ObjectRef { key: ObjectKey::claim(key), uid: None }
 }
 
 /// Returns why the volume is not the one that was meant, or the claim none that a user has.
