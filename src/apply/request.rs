@@ -9,7 +9,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, ClaimKey, FinalizerEdit, Guard, ObjectRef, Phase, ReclaimPolicy, Text};
+use crate::model::{
+    Action, ClaimKey, FinalizerEdit, Guard, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text,
+};
 
 /// A request that writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,12 +79,8 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         }
         Action::ReserveVolume { volume, from, claim } => reserve(volume, from, claim, live),
         Action::BindVolume { volume, claim } => bind(volume, claim, live),
-        Action::CreateClaim { claim, manifest } => Ok(WriteRequest {
-            method: Method::POST,
-            path: path::collection(&claim.key),
-            content_type: JSON,
-            body: manifest.clone(),
-        }),
+        Action::CreateClaim { claim: object, manifest }
+        | Action::CreateVolume { volume: object, manifest } => Ok(create(&object.key, manifest)),
         Action::RemoveFinalizer { object, finalizer, guards } => {
             remove_finalizer(object, finalizer, guards, live)
         }
@@ -91,7 +89,8 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
         Action::CreateSnapshot { snapshot, claim, manifest } => {
-            create_snapshot(snapshot, claim, manifest, live)
+            Patch::on(claim, live)?;
+            Ok(create(&snapshot.key, manifest))
         }
         Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
         Action::ReclaimBackend { of, .. } => {
@@ -100,37 +99,21 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::ReclaimReleased { claim, .. } => {
             Err(UnfitObject(format!("it is rendered after {claim} is deleted")))
         }
-        Action::CreateVolume { manifest, .. } => Ok(WriteRequest {
-            method: Method::POST,
-            path: "/api/v1/persistentvolumes".to_owned(),
-            content_type: JSON,
-            body: manifest.clone(),
-        }),
     }
 }
 
 /// The volume controller set claimRef, and may clear it.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
-/// Creates a snapshot of the claim that was just read, in the version that the plan names.
-fn create_snapshot(
-    snapshot: &ObjectRef,
-    claim: &ObjectRef,
-    manifest: &Value,
-    live: &Value,
-) -> Result<WriteRequest, UnfitObject> {
-    Patch::on(claim, live)?;
-    let group = snapshot.key.kind.group().name;
-    let version = manifest["apiVersion"].as_str().and_then(|it| it.strip_prefix(group));
-    let version = version.and_then(|it| it.strip_prefix('/'));
-    let version = version.unwrap_or(snapshot.key.kind.group().version);
-    let namespace = snapshot.key.namespace.as_deref();
-    Ok(WriteRequest {
+/// Creates an object in the version of its kind that the manifest names.
+fn create(key: &ObjectKey, manifest: &Value) -> WriteRequest {
+    let version = manifest["apiVersion"].as_str().and_then(|it| it.rsplit('/').next());
+    WriteRequest {
         method: Method::POST,
-        path: crate::client::collection_path(group, version, namespace, snapshot.key.kind.plural()),
+        path: path::collection(key, version.unwrap_or(key.kind.group().version)),
         content_type: JSON,
         body: manifest.clone(),
-    })
+    }
 }
 
 /// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the

@@ -1,6 +1,6 @@
 //! The paths of objects.
 
-use crate::model::{Kind, ObjectKey};
+use crate::model::ObjectKey;
 
 /// Returns the path of an object of a kind with a known API version.
 pub fn path(key: &ObjectKey) -> String {
@@ -13,14 +13,14 @@ pub fn path_in(key: &ObjectKey, version: &str) -> String {
     crate::client::object_path(
         group.name,
         version,
-        key.namespace.as_deref().filter(|_| key.kind != Kind::PersistentVolume),
+        key.namespace.as_deref().filter(|_| key.kind.is_namespaced()),
         key.kind.plural(),
         &key.name,
     )
 }
 
-/// Returns the path of all objects of the kind and the namespace of one.
-pub(super) fn collection(key: &ObjectKey) -> String {
-    let path = path(key);
-    path.rsplit_once('/').map_or_else(String::new, |(all, _)| all.to_owned())
+/// Returns the path of all objects of the kind and the namespace of one, in a version of its kind.
+pub(super) fn collection(key: &ObjectKey, version: &str) -> String {
+    let namespace = key.namespace.as_deref().filter(|_| key.kind.is_namespaced());
+    crate::client::collection_path(key.kind.group().name, version, namespace, key.kind.plural())
 }
