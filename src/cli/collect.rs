@@ -11,6 +11,7 @@ use futures::try_join;
 use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::ProgressLine, terminal};
 use crate::{
     client::{self, Connection, Reader},
+    cluster::Cx,
     dump::{DumpError, DumpWriter, Input, Replace},
     journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
@@ -186,13 +187,7 @@ impl Collected {
             .cluster
             .volumes()
             .filter_map(|(_, volume)| volume.claim_ref.as_ref())
-            .map(|it| {
-                Question::Exists(ObjectKey {
-                    kind: Kind::PersistentVolumeClaim,
-                    namespace: Some(it.key.namespace.clone()),
-                    name: it.key.name.clone(),
-                })
-            })
+            .map(|it| Question::Exists(ObjectKey::claim(&it.key)))
             .collect();
         answers::ask(reader, claims, &mut self.intake).await.map_err(dump_failure)
     }
@@ -253,6 +248,35 @@ impl Collected {
     pub(super) fn judge(&mut self, settings: &Settings) {
         let dirty = std::mem::take(&mut self.intake.dirty);
         judging::update(&mut self.assessor, &self.intake.cluster, settings, dirty);
+    }
+
+    /// Makes something of what was read, asking whatever it needs to know.
+    pub(super) async fn make<T>(
+        &mut self,
+        settings: &Settings,
+        make: impl Fn(&Cx) -> T,
+    ) -> Result<T, Failure> {
+        let mut rounds = ROUNDS;
+        loop {
+            self.judge(settings);
+            let (made, questions) = {
+                let cx = self.assessor.cx(&self.intake.cluster, settings);
+                (make(&cx), cx.take_questions())
+            };
+            if rounds == 0 || !self.ask(questions).await? {
+                return Ok(made);
+            }
+            rounds -= 1;
+        }
+    }
+
+    /// Asks the cluster; `false` where there is nothing to ask, or nobody: what was read is a dump.
+    pub(super) async fn ask(&mut self, questions: BTreeSet<Question>) -> Result<bool, Failure> {
+        let Some(live) = self.live.as_ref().filter(|_| !questions.is_empty()) else {
+            return Ok(false);
+        };
+        answers::ask(&live.reader, questions, &mut self.intake).await.map_err(dump_failure)?;
+        Ok(true)
     }
 
     /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.

@@ -9,7 +9,7 @@ use crate::{
     cli::{
         Exit, Failure,
         args::{ConnectionArgs, ThresholdSetting, threshold_candidates},
-        collect::{Collected, ROUNDS, collect, dump_failure, tell_notes},
+        collect::{Collected, ROUNDS, collect, tell_notes},
         reading::{DumpSourceArgs, note_unknown_drivers},
         suggest::nearest,
         terminal,
@@ -25,7 +25,6 @@ use crate::{
         wire::{API_VERSION, Gap, ReportMetadata, Source},
     },
     rules::retention::{self, OtherClaim, SetRetention},
-    sources::answers,
 };
 
 /// Arguments of `retention show`.
@@ -109,11 +108,23 @@ impl ShowArgs {
             }
             _ => failure,
         })?;
-        ask(&mut collected, &settings, &named).await?;
-        let exit = self.report(&collected, &settings, &named, &format, source)?;
-        // The process ends here: taking apart a hundred thousand rows would only take time.
-        std::mem::forget(collected);
-        Ok(exit)
+        let mut rounds = ROUNDS;
+        loop {
+            let cx = collected.assessor.cx(&collected.intake.cluster, &settings);
+            let view = RetentionView::of(&cx, &collected, &settings, &named);
+            let asked = cx.take_questions();
+            if rounds == 0 || asked.is_empty() || collected.live.is_none() {
+                let exit = self.report(&collected, &settings, &named, &format, (source, &view))?;
+                // The process ends here: taking apart a hundred thousand rows would only take time.
+                std::mem::forget(view);
+                std::mem::forget(collected);
+                return Ok(exit);
+            }
+            drop((view, cx));
+            rounds -= 1;
+            collected.ask(asked).await?;
+            collected.judge(&settings);
+        }
     }
 
     fn format(&self) -> Result<Format, Failure> {
@@ -138,11 +149,9 @@ impl ShowArgs {
         settings: &Settings,
         named: &NamedSets,
         format: &Format,
-        source: Source,
+        (source, view): (Source, &RetentionView),
     ) -> Result<Exit, Failure> {
         let cluster = &collected.intake.cluster;
-        let cx = collected.assessor.cx(cluster, settings);
-        let view = RetentionView::of(&cx, collected, settings, named);
         let now = cluster.clock();
         let judged = |key| {
             let subject = cluster.subject(&key)?;
@@ -198,32 +207,6 @@ impl ShowArgs {
         tell_unread(&view.gaps);
         Ok(if view.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
     }
-}
-
-/// Asks what is open about the owners of claims, which judging has not asked.
-async fn ask(
-    collected: &mut Collected,
-    settings: &Settings,
-    named: &NamedSets,
-) -> Result<(), Failure> {
-    for _ in 0..ROUNDS {
-        if collected.live.is_none() {
-            return Ok(());
-        }
-        let cluster = &collected.intake.cluster;
-        let cx = collected.assessor.cx(cluster, settings);
-        drop(RetentionView::of(&cx, collected, settings, named));
-        let answered = cluster.answers();
-        let asked = cx.take_questions().into_iter();
-        let asked: Vec<_> = asked.filter(|it| !answered.contains_key(it)).collect();
-        let Some(live) = collected.live.as_ref().filter(|_| !asked.is_empty()) else {
-            return Ok(());
-        };
-        let reader = live.reader.clone();
-        answers::ask(&reader, asked, &mut collected.intake).await.map_err(dump_failure)?;
-        collected.judge(settings);
-    }
-    Ok(())
 }
 
 #[derive(serde::Serialize)]

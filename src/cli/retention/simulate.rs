@@ -14,7 +14,7 @@ use crate::{
     cli::{
         Exit, Failure,
         args::ConnectionArgs,
-        collect::{ClusterSource, Collected, ROUNDS, collect, dump_failure, tell_notes},
+        collect::{ClusterSource, Collected, collect, tell_notes},
         reading::{dumps, note_unknown_drivers},
         terminal,
     },
@@ -32,7 +32,6 @@ use crate::{
         wire::{Gap, Source},
     },
     rules::retention,
-    sources::answers,
 };
 
 /// Arguments of `retention simulate`.
@@ -199,21 +198,8 @@ impl SimulateArgs {
         format: &Format,
         source: Source,
     ) -> Result<Exit, Failure> {
-        for _ in 0..ROUNDS {
-            let cluster = &collected.intake.cluster;
-            let cx = collected.assessor.cx(cluster, settings);
-            self.effects(&cx, collected, sets)?;
-            let answered = cluster.answers();
-            let asked = cx.take_questions().into_iter();
-            let asked: Vec<_> = asked.filter(|it| !answered.contains_key(it)).collect();
-            let Some(live) = collected.live.as_ref().filter(|_| !asked.is_empty()) else { break };
-            let reader = live.reader.clone();
-            answers::ask(&reader, asked, &mut collected.intake).await.map_err(dump_failure)?;
-            collected.judge(settings);
-        }
+        let (sets, gaps, totals) = collected.make(settings, |cx| self.effects(cx, sets)).await??;
         let cluster = &collected.intake.cluster;
-        let cx = collected.assessor.cx(cluster, settings);
-        let (sets, gaps, totals) = self.effects(&cx, collected, sets)?;
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
         let about = publish::metadata(cluster, settings, ReportOrigin { source, journal });
         let may_destroy = totals.may_destroy();
@@ -246,10 +232,8 @@ impl SimulateArgs {
     fn effects(
         &self,
         cx: &Cx,
-        collected: &Collected,
         sets: &[(String, String, Option<SetManifest>)],
     ) -> Result<(Vec<SimulatedSet>, Vec<Gap>, SimulationTotals), Failure> {
-        let cluster = &collected.intake.cluster;
         let mut unseen: BTreeSet<Unseen> = BTreeSet::new();
         let mut totals = SimulationTotals::default();
         let mut shown = Vec::new();
@@ -261,7 +245,7 @@ impl SimulateArgs {
                     shown.push(SimulatedSet::of_none(&key));
                     continue;
                 }
-                return Err(crate::cli::explain::not_found(cluster, &key));
+                return Err(crate::cli::explain::not_found(cx.cluster(), &key));
             };
             let plan = self.plan(set, manifest.as_ref())?;
             match retention::simulated(cx, set, &plan.variants, UNDECIDED, &mut unseen) {

@@ -43,8 +43,7 @@ impl ApplyArgs {
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         self.check(&saved, &collected)?;
-        let plan =
-            perform::plan(&mut collected, &settings, |cx| again(cx, &settings, &saved)).await?;
+        let plan = collected.make(&settings, |cx| again(cx, &settings, &saved)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 

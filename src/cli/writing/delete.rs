@@ -76,8 +76,7 @@ impl DeleteArgs {
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());
         let selection = ClaimSelection { namespace: namespace.as_str().into(), names };
-        let plan =
-            perform::plan(&mut collected, &settings, |cx| plan::delete(cx, &selection)).await?;
+        let plan = collected.make(&settings, |cx| plan::delete(cx, &selection)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 

@@ -1,10 +1,12 @@
 //! `kubectl storage fix-finalizers`.
 
-use std::{io::Read as _, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::{Interrupt, SavedArgs, SecretArgs, WriteArgs, journal, perform};
+use super::{
+    Interrupt, SavedArgs, SecretArgs, WriteArgs, journal, perform, saved_manifest, unread_manifest,
+};
 use crate::cli::{
     Exit, Failure,
     args::{
@@ -104,7 +106,7 @@ impl FixFinalizersArgs {
             history: history.as_ref(),
         };
         let make = |cx: &crate::cluster::Cx| plan::fix_finalizers(cx, &hanging);
-        let plan = perform::plan(&mut collected, &settings, make).await?;
+        let plan = collected.make(&settings, make).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
@@ -165,19 +167,8 @@ impl FixFinalizersArgs {
 
     fn recreation(&self) -> Result<Option<Recreation>, Failure> {
         let Some(path) = &self.from else { return Ok(None) };
-        let mut text = String::new();
-        let read = if path.as_os_str() == "-" {
-            std::io::stdin().lock().read_to_string(&mut text).map(drop)
-        } else {
-            std::fs::read_to_string(path).map(|it| text = it)
-        };
-        let failed = |error: anyhow::Error| {
-            Failure::error(error.context(format!("failed to read {}", path.display())))
-        };
-        read.map_err(|error| failed(error.into()))?;
-        let value: serde_json::Value =
-            serde_yaml::from_str(&text).map_err(|error| failed(error.into()))?;
-        Recreation::of(&value, None).map(Some).map_err(|reason| failed(anyhow::anyhow!(reason)))
+        let recreation = Recreation::of(&saved_manifest(path)?, None);
+        recreation.map(Some).map_err(|reason| unread_manifest(path, anyhow::anyhow!(reason)))
     }
 }
 

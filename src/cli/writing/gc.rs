@@ -87,7 +87,7 @@ impl GcArgs {
         let format = self.write.format()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
-        let plan = perform::plan(&mut collected, &settings, |cx| plan::gc(cx, &selection)).await?;
+        let plan = collected.make(&settings, |cx| plan::gc(cx, &selection)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 

@@ -17,14 +17,19 @@ pub(super) mod undo;
 mod snapshot_first;
 mod unfinished;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{Failure, args::ConnectionArgs, collect::ClusterSource, reading::dumps};
+use super::{
+    Failure,
+    args::ConnectionArgs,
+    collect::{ClusterSource, Collected, collect},
+    reading::dumps,
+};
 use crate::{
     client::RequestTimeout,
-    model::{SecretAssertion, Settings, Threshold, escape_control},
+    model::{Kind, ObjectKey, SecretAssertion, Settings, Threshold, escape_control},
     output::format::Format,
 };
 
@@ -62,6 +67,40 @@ impl SavedArgs {
             false => Ok(ClusterSource::Watched { connection, namespace }),
         }
     }
+}
+
+/// Reads a manifest of one object from a file, or from stdin.
+fn saved_manifest(path: &Path) -> Result<serde_json::Value, Failure> {
+    let read = match path.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin().lock()),
+        false => std::fs::read_to_string(path),
+    };
+    let text = read.map_err(|error| unread_manifest(path, error.into()))?;
+    serde_yaml::from_str(&text).map_err(|error| unread_manifest(path, error.into()))
+}
+
+/// A manifest could not be read, or is none.
+fn unread_manifest(path: &Path, error: anyhow::Error) -> Failure {
+    Failure::error(error.context(format!("failed to read {}", path.display())))
+}
+
+/// Reads the objects that the user names, from a cluster or from dumps, and returns their keys.
+async fn collect_named(
+    connection: &ConnectionArgs,
+    settings: &Settings,
+    objects: &[(Kind, String)],
+    (namespace, filename): (Option<&str>, &[PathBuf]),
+) -> Result<(Collected, Vec<ObjectKey>), Failure> {
+    let from = match filename.is_empty() {
+        true => ClusterSource::Named { connection, namespace, objects },
+        false => dumps(filename, None, &[])?,
+    };
+    let collected = collect(from, settings, None).await?;
+    // A dump has no context that could name a namespace.
+    let namespace = namespace.or(collected.namespace.as_deref()).unwrap_or("default");
+    let key = |(kind, name): &(Kind, String)| ObjectKey::named(*kind, namespace, name);
+    let keys = objects.iter().map(key).collect();
+    Ok((collected, keys))
 }
 
 /// What the user says of the secret with which a driver deletes a backend volume.
@@ -192,6 +231,16 @@ impl WriteArgs {
         let mut settings = Settings::default();
         self.take_timeout(&mut settings);
         settings
+    }
+
+    /// A command that reads only named objects does not know how many volumes there are.
+    fn bounds_no_share(&self, reads: &str) -> Result<(), Failure> {
+        match self.max_percent {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage(format!(
+                "--max-percent requires the count of all volumes, but {reads}"
+            ))),
+        }
     }
 
     /// Whether nothing is to be written, whatever the plan says.

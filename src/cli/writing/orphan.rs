@@ -75,7 +75,7 @@ impl OrphanArgs {
             return Err(journal::no_entry(&history, wanted));
         }
         let orphan = |cx: &crate::cluster::Cx| plan::orphan(cx, &history, &which, &secret);
-        let plan = perform::plan(&mut collected, &settings, orphan).await?;
+        let plan = collected.make(&settings, orphan).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 

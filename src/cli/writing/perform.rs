@@ -17,41 +17,17 @@ use crate::apply::{
 };
 use crate::cli::{
     Exit, Failure,
-    collect::{Collected, ROUNDS, dump_failure, tell},
+    collect::{Collected, dump_failure, tell},
     terminal,
 };
-use crate::cluster::Cx;
 use crate::journal::Log;
-use crate::model::{Settings, escape_control};
+use crate::model::escape_control;
 use crate::output::{
     format::Format,
     list,
     writing::{self, ReceiptContext},
 };
 use crate::plan::Plan;
-use crate::sources::answers;
-
-/// Makes a plan, asking whatever it needs to know.
-pub(super) async fn plan(
-    collected: &mut Collected,
-    settings: &Settings,
-    make: impl Fn(&Cx) -> Plan,
-) -> Result<Plan, Failure> {
-    for _ in 0..ROUNDS {
-        collected.judge(settings);
-        let (plan, questions) = {
-            let cx = collected.assessor.cx(&collected.intake.cluster, settings);
-            (make(&cx), cx.take_questions())
-        };
-        let Some(live) = &collected.live else { return Ok(plan) };
-        if questions.is_empty() {
-            return Ok(plan);
-        }
-        answers::ask(&live.reader, questions, &mut collected.intake).await.map_err(dump_failure)?;
-    }
-    collected.judge(settings);
-    Ok(make(&collected.assessor.cx(&collected.intake.cluster, settings)))
-}
 
 /// Shows a plan, asks, and carries it out.
 pub(super) async fn perform(

@@ -1,11 +1,10 @@
 //! `kubectl storage rebind`: gives a Released volume back to a claim, data intact.
 
-use std::{io::Read as _, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::Value;
 
-use super::{Interrupt, SavedArgs, WriteArgs, journal, perform};
+use super::{Interrupt, SavedArgs, WriteArgs, journal, perform, saved_manifest};
 use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, object_name},
@@ -57,7 +56,7 @@ impl RebindArgs {
         if self.from.is_some() {
             self.write.rests_on("rebind --from", "a file of this machine")?;
         }
-        let from = self.manifest()?;
+        let from = self.from.as_deref().map(saved_manifest).transpose()?;
         let mut settings = self.write.settings();
         settings.backend_verified = self.backend_verified;
         let source = self.saved.or_watched(connection, None)?;
@@ -76,11 +75,8 @@ impl RebindArgs {
             from,
             history: history.as_ref(),
         };
-        let make = |cx: &crate::cluster::Cx| plan::rebind(cx, &request).0;
-        let plan = perform::plan(&mut collected, &settings, make).await?;
+        let (plan, told) = collected.make(&settings, |cx| plan::rebind(cx, &request)).await?;
         if plan.changes.is_empty() && plan.refusals.is_empty() {
-            let cx = collected.assessor.cx(&collected.intake.cluster, &settings);
-            let (_, told) = plan::rebind(&cx, &request);
             terminal::note(&escape_control(&told.unwrap_or_default()));
         }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
@@ -115,22 +111,6 @@ impl RebindArgs {
             )));
         }
         Ok(Some(NamedClaim { namespace: namespace.map(str::to_owned), name: name.to_owned() }))
-    }
-
-    /// Reads `--from`.
-    fn manifest(&self) -> Result<Option<Value>, Failure> {
-        let Some(path) = &self.from else { return Ok(None) };
-        let mut text = String::new();
-        let read = if path.as_os_str() == "-" {
-            std::io::stdin().lock().read_to_string(&mut text).map(drop)
-        } else {
-            std::fs::read_to_string(path).map(|it| text = it)
-        };
-        let failed = |error: anyhow::Error| {
-            Failure::error(error.context(format!("failed to read {}", path.display())))
-        };
-        read.map_err(|error| failed(error.into()))?;
-        serde_yaml::from_str(&text).map(Some).map_err(|error| failed(error.into()))
     }
 }
 

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Interrupt, WriteArgs, perform};
+use super::{Interrupt, WriteArgs, collect_named, perform};
 use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, typed_objects},
-    collect::{ClusterSource, collect},
-    reading::dumps,
 };
-use crate::model::{Kind, ObjectKey};
+use crate::model::Kind;
 use crate::plan;
 
 /// Arguments of `retain`.
@@ -37,30 +35,13 @@ impl RetainArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
-        if self.write.max_percent.is_some() {
-            let told = "--max-percent requires the count of all volumes, but retain reads only those \
-                 that you name";
-            return Err(Failure::usage(told));
-        }
+        self.write.bounds_no_share("retain reads only those that you name")?;
         let named =
             typed_objects(&self.objects, &[Kind::PersistentVolume, Kind::PersistentVolumeClaim])?;
         let settings = self.write.settings();
-        let from = if self.filename.is_empty() {
-            ClusterSource::Named {
-                connection,
-                namespace: self.namespace.as_deref(),
-                objects: &named,
-            }
-        } else {
-            dumps(&self.filename, None, &[])?
-        };
-        let mut collected = collect(from, &settings, None).await?;
-        // A dump has no context that could name a namespace.
-        let given = self.namespace.clone().or_else(|| collected.namespace.clone());
-        let namespace = given.unwrap_or_else(|| "default".to_owned());
-        let keys: Vec<_> =
-            named.iter().map(|(kind, name)| ObjectKey::named(*kind, &namespace, name)).collect();
-        let plan = perform::plan(&mut collected, &settings, |cx| plan::retain(cx, &keys)).await?;
+        let place = (self.namespace.as_deref(), &*self.filename);
+        let (mut collected, keys) = collect_named(connection, &settings, &named, place).await?;
+        let plan = collected.make(&settings, |cx| plan::retain(cx, &keys)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 }

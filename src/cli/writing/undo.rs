@@ -46,7 +46,7 @@ impl UndoArgs {
             return Err(journal::no_entry(&history, wanted));
         };
         let undo = |cx: &crate::cluster::Cx| plan::undo(cx, &history, entry);
-        let plan = perform::plan(&mut collected, &settings, undo).await?;
+        let plan = collected.make(&settings, undo).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 }
