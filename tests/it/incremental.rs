@@ -6,6 +6,7 @@
 
 mod mirror;
 mod owners;
+mod reconciled;
 mod universe;
 mod users;
 
