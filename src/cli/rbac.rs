@@ -38,6 +38,8 @@ pub struct RbacArgs {
 enum RoleFor {
     /// Everything that `audit` and `dump` read
     Audit,
+    /// What `audit --watch` reads and watches
+    Watch,
     /// What `gc` reads, watches and writes
     Gc,
     /// What `fix-finalizers` reads, watches and writes
@@ -64,6 +66,7 @@ impl RoleFor {
     const fn name(self) -> &'static str {
         match self {
             Self::Audit => "audit",
+            Self::Watch => "watch",
             Self::Gc => "gc",
             Self::FixFinalizers => "fix-finalizers",
             Self::Delete => "delete",
@@ -79,7 +82,13 @@ impl RoleFor {
 
     /// Whether it writes nothing.
     const fn only_reads(self) -> bool {
-        matches!(self, Self::Audit | Self::Retention)
+        matches!(self, Self::Audit | Self::Watch | Self::Retention)
+    }
+
+    /// Whether it watches what it has listed: what is about to be changed is watched until it has
+    /// been.
+    const fn watches(self) -> bool {
+        !self.only_reads() || matches!(self, Self::Watch)
     }
 
     /// Whether it reads only the objects that are named.
@@ -94,6 +103,7 @@ impl RoleFor {
             // It may delete claims anyway.
             Self::Apply
             | Self::Audit
+            | Self::Watch
             | Self::Retention
             | Self::Gc
             | Self::Delete
@@ -121,7 +131,7 @@ impl RoleFor {
             ("delete", Kind::VolumeAttachment),
         ];
         match self {
-            Self::Audit | Self::Retention => Vec::new(),
+            Self::Audit | Self::Watch | Self::Retention => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
@@ -192,6 +202,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         // It asks for what it is told, by name.
         RoleFor::Retain | RoleFor::Disown => Vec::new(),
         RoleFor::Audit
+        | RoleFor::Watch
         | RoleFor::Retention
         | RoleFor::Gc
         | RoleFor::FixFinalizers
@@ -223,8 +234,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
             _ => {}
         }
         add("list", kind);
-        // What is about to be changed is watched until it has been.
-        if !command.only_reads() {
+        if command.watches() {
             add("watch", kind);
         }
     }
