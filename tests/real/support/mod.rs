@@ -31,7 +31,7 @@ pub(crate) use local_path::LocalPath;
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_folder, host_path_class, pod};
 pub(crate) use patience::{eventually, never, say};
 pub(crate) use real_drivers::{RealDrivers, real_drivers};
-pub(crate) use report::Report;
+pub(crate) use report::{Finding, Report};
 pub(crate) use run::{AtTerminal, Explained, Outcome, Run, Running};
 pub(crate) use scenario::Scenario;
 
