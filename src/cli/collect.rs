@@ -259,12 +259,12 @@ impl Collected {
         let mut rounds = ROUNDS;
         loop {
             self.judge(settings);
-            let (made, questions) = {
+            let (outcome, questions) = {
                 let cx = self.assessor.cx(&self.intake.cluster, settings);
                 (make(&cx), cx.take_questions())
             };
             if rounds == 0 || !self.ask(questions).await? {
-                return Ok(made);
+                return Ok(outcome);
             }
             rounds -= 1;
         }
