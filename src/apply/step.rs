@@ -1,6 +1,7 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
 mod binding;
+mod leases;
 mod proposal;
 mod reclaim;
 mod record;
@@ -12,10 +13,11 @@ use http::Method;
 use serde_json::Value;
 
 use super::change_end::ChangeEnd;
-use super::current_cluster::{CurrentCluster, ExpiredLeases};
+use super::current_cluster::CurrentCluster;
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
+use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
 use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
@@ -49,8 +51,8 @@ pub(super) struct ChangeExecutor<'a> {
 }
 
 impl ChangeExecutor<'_> {
-    /// Carries out a change; the first step that is not done ends it.
-    pub(super) async fn carry_out(&self, change: &ProposedChange) -> ChangeEnd {
+    /// Carries out a change in its turn; the first step that is not done ends it.
+    pub(super) async fn carry_out(&self, change: &ProposedChange, turn: &Turn<'_>) -> ChangeEnd {
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
@@ -62,7 +64,7 @@ impl ChangeExecutor<'_> {
                 Action::ReclaimReleased { volume, claim } => {
                     self.reclaim_released(change, volume, claim).await
                 }
-                _ => self.step(change, done).await,
+                _ => self.step(change, done, Some(turn)).await,
             };
             let mut ended = match ended {
                 Ok(ended) | Err(ended) => ended,
@@ -83,11 +85,13 @@ impl ChangeExecutor<'_> {
         last
     }
 
-    /// Carries out one step after `done` others. `Err` is an early end.
+    /// Carries out one step after `done` others. `Err` is an early end. `turn` is what the next change
+    /// waits for.
     pub(super) async fn step(
         &self,
         change: &ProposedChange,
         done: usize,
+        turn: Option<&Turn<'_>>,
     ) -> Result<ChangeEnd, ChangeEnd> {
         let action = &change.proposal.steps[done];
         let Some(live) = self.read_and_propose_again(change, done).await? else {
@@ -136,6 +140,9 @@ impl ChangeExecutor<'_> {
             }
             return Err(ended);
         };
+        if let Some(turn) = turn.filter(|_| ended.ends_batch.is_none() && change.settles_apart()) {
+            turn.pass();
+        }
         if self.events {
             ended.notes.extend(self.write_event(change, action, &written, entry).await);
         }
@@ -194,30 +201,6 @@ impl ChangeExecutor<'_> {
                     return Err(ChangeEnd::new(Outcome::Refused, unseen.reason));
                 }
                 Err(_) => tokio::time::sleep(RETRY).await,
-            }
-        }
-    }
-
-    /// Waits for as long as expired Leases are valid, and reads them again: one that has changed
-    /// has a holder that is at work.
-    async fn read_leases_again(&self, leases: ExpiredLeases) -> Result<(), ChangeEnd> {
-        let began = Instant::now();
-        while began.elapsed() < leases.wait {
-            if (self.interrupted)() {
-                let detail = "interrupted before an expired Lease was read a second time";
-                return Err(ChangeEnd::new(Outcome::Refused, detail));
-            }
-            tokio::time::sleep(RETRY).await;
-        }
-        let changed = self.cluster.confirm_leases(leases).await;
-        match changed.map_err(|error| ChangeEnd::unread(&error))? {
-            None => Ok(()),
-            Some(lease) => {
-                let detail = format!(
-                    "{lease} seemed expired but has changed since: its holder is running, with a \
-                     wrong clock"
-                );
-                Err(ChangeEnd::new(Outcome::Stale, detail))
             }
         }
     }
