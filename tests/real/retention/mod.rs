@@ -8,3 +8,4 @@ mod owners;
 mod policies;
 mod random;
 mod set;
+mod set_policy;
