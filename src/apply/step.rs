@@ -1,15 +1,16 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
 mod binding;
+mod dry_run;
 mod leases;
 mod proposal;
 mod reclaim;
 mod record;
 mod released;
+mod retention;
 
 use std::time::{Duration, Instant};
 
-use http::Method;
 use serde_json::Value;
 
 use super::change_end::ChangeEnd;
@@ -53,6 +54,9 @@ pub(super) struct ChangeExecutor<'a> {
 impl ChangeExecutor<'_> {
     /// Carries out a change in its turn; the first step that is not done ends it.
     pub(super) async fn carry_out(&self, change: &ProposedChange, turn: &Turn<'_>) -> ChangeEnd {
+        if let Purpose::SetRetention(request) = &change.purpose {
+            return self.set_retention(change, request).await;
+        }
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
@@ -99,7 +103,7 @@ impl ChangeExecutor<'_> {
         };
         let request = request::request(action, &live)
             .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
-        self.send_dry_run(&change.purpose, &request).await?;
+        self.dry_run_step(&change.purpose, action, &request).await?;
         if done == 0 {
             self.dry_run_later_steps(change, &live).await?;
             self.dry_run_reclaim(change, &live).await?;
@@ -111,7 +115,7 @@ impl ChangeExecutor<'_> {
             false => None,
         };
         if self.dry_run == DryRun::Server {
-            return Ok(ChangeEnd::new(Outcome::Done, "the API server would accept it"));
+            return Ok(dry_run::changes_nothing());
         }
         self.look_for_users(action).await?;
         let entry = self.begin(change, done, &request, live.clone())?;
@@ -203,73 +207,6 @@ impl ChangeExecutor<'_> {
                 Err(_) => tokio::time::sleep(RETRY).await,
             }
         }
-    }
-
-    /// Sends a request as a dry run, so that admission and RBAC refuse it before anything is
-    /// written.
-    pub(super) async fn send_dry_run(
-        &self,
-        purpose: &Purpose,
-        request: &WriteRequest,
-    ) -> Result<(), ChangeEnd> {
-        let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
-        if exists_already(purpose, &error) {
-            return Ok(());
-        }
-        // What is created was not deleted: its namespace does not exist.
-        let absent = matches!(error, WriteError::Rejected { code: 404, .. });
-        if let Some(detail) =
-            error.overtaken().filter(|_| !absent || request.method != Method::POST)
-        {
-            return Err(ChangeEnd::new(Outcome::Stale, detail));
-        }
-        Err(match error {
-            error @ WriteError::Rejected { code: 429, .. } => {
-                ChangeEnd::new(Outcome::Failed, error.to_string()).ends_batch()
-            }
-            error @ WriteError::Rejected { .. } => {
-                ChangeEnd::new(Outcome::Refused, error.to_string())
-            }
-            // Nothing was written, but the cause is unknown.
-            WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
-                let detail = format!("its dry run failed: {detail}");
-                ChangeEnd::new(Outcome::Failed, detail).ends_batch()
-            }
-        })
-    }
-
-    /// Sends the later steps as dry runs before the first is carried out, so that no change ends
-    /// half way because the user may not carry out its second step.
-    async fn dry_run_later_steps(
-        &self,
-        change: &ProposedChange,
-        live: &Value,
-    ) -> Result<(), ChangeEnd> {
-        let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
-        for action in others {
-            // Rendered only after its object is deleted.
-            if matches!(action, Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. }) {
-                continue;
-            }
-            let object = &action.read_before().key;
-            let read = match *object == first.read_before().key {
-                _ if action.creates() => Some(Value::Null),
-                true => Some(live.clone()),
-                false => self.cluster.get(&request::path(object)).await.map_err(|error| {
-                    ChangeEnd::new(Outcome::Failed, format!("{object} was not read: {error}"))
-                })?,
-            };
-            let Some(read) = read else {
-                return Err(ChangeEnd::new(
-                    Outcome::Stale,
-                    "the object of a later step does not exist",
-                ));
-            };
-            let request = request::request(action, &read)
-                .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
-            self.send_dry_run(&change.purpose, &request).await?;
-        }
-        Ok(())
     }
 
     /// Appends to the journal what is about to be sent.

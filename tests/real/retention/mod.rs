@@ -9,4 +9,5 @@ mod owners;
 mod policies;
 mod random;
 mod set;
+mod set_policy;
 mod upstream;
