@@ -223,6 +223,7 @@ impl CurrentCluster {
         let decoding = match key.kind {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim
+            | Kind::StatefulSet
             | Kind::VolumeAttachment
             | Kind::VolumeSnapshot
             | Kind::VolumeSnapshotContent

@@ -47,6 +47,9 @@ pub(super) fn request(
         ),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
+        Action::SetRetentionPolicy { .. } => {
+            ("StorageRetentionSet", change.proposal.effect.what.clone())
+        }
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::RemoveOwnerReferences { .. }

@@ -4,6 +4,7 @@
 
 mod owners;
 mod path;
+mod retention;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -93,6 +94,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
             Ok(create(&snapshot.key, manifest))
         }
         Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
+        Action::SetRetentionPolicy { set, from, to } => retention::set(set, from, to, live),
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }

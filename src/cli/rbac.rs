@@ -52,6 +52,8 @@ enum RoleFor {
     Rebind,
     /// What `retention` reads
     Retention,
+    /// What `retention set` reads, watches and writes
+    RetentionSet,
     /// What `disown` reads and writes
     Disown,
     /// What carrying out any saved plan needs
@@ -73,6 +75,7 @@ impl RoleFor {
             Self::Retain => "retain",
             Self::Rebind => "rebind",
             Self::Retention => "retention",
+            Self::RetentionSet => "retention-set",
             Self::Disown => "disown",
             Self::Apply => "apply",
             Self::Undo => "undo",
@@ -99,7 +102,7 @@ impl RoleFor {
     /// What it needs only on some clusters, and why: not in the role unless you add it.
     const fn conditional(self) -> &'static [ConditionalRight] {
         match self {
-            Self::Disown => &[DELETE_TO_DISOWN],
+            Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
             // It may delete claims anyway.
             Self::Apply
             | Self::Audit
@@ -117,7 +120,9 @@ impl RoleFor {
 
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{CONDEMN, DELETE_CLAIM, DISOWN, KEEP_BACKEND, REBIND, RECLAIM, RETAIN};
+        use remedies::{
+            CONDEMN, DELETE_CLAIM, DISOWN, KEEP_BACKEND, REBIND, RECLAIM, RETAIN, SET_RETENTION,
+        };
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
@@ -136,15 +141,20 @@ impl RoleFor {
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),
+            Self::RetentionSet => of(&[&SET_RETENTION]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
                 of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
+                of(&[&SET_RETENTION]),
                 finalizers.to_vec(),
             ]
             .concat(),
             // A Lost claim may need its volume recreated.
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
-            Self::Undo => [of(&[&REBIND]), vec![volumes("create"), volumes("patch")]].concat(),
+            Self::Undo => {
+                let volumes = vec![volumes("create"), volumes("patch")];
+                [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
+            }
             Self::DestroyOrphan => vec![volumes("create")],
         }
     }
@@ -204,6 +214,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         RoleFor::Audit
         | RoleFor::Watch
         | RoleFor::Retention
+        | RoleFor::RetentionSet
         | RoleFor::Gc
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
@@ -279,7 +290,8 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !command.only_reads() && !command.reads_by_name() && command != RoleFor::Delete {
+    let keeps = !matches!(command, RoleFor::Delete | RoleFor::RetentionSet);
+    if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {

@@ -1,13 +1,19 @@
 //! The purpose of a change, and the one function that proposes or refuses it.
 
+mod object;
+
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Text, Threshold, Trust, Uid, Volume, format_duration,
+    Action, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Retention, Text, Threshold, Trust, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
-use crate::remedies::{self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal};
+use crate::remedies::{
+    self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionPart, RetentionRequest,
+    Reversal, retention_set,
+};
+use object::{missing, of_claim, of_set, refusal, same_object};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +42,10 @@ pub enum Purpose {
     DestroyOrphan(Box<Orphan>),
     /// `rebind`, `undo`: give a volume back to a claim.
     Rebind(Box<Rebinding>),
+    /// `retention set`, `undo`: change the retention policy of a set.
+    SetRetention(Box<RetentionRequest>),
+    /// One write of that, or the look at what remains to be written.
+    SetRetentionPart(Box<RetentionRequest>, Box<RetentionPart>),
 }
 
 impl Purpose {
@@ -53,6 +63,7 @@ impl Purpose {
             Self::Disown,
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
+            Self::SetRetention(Box::default()),
         ];
         all.into_iter().find(|purpose| purpose.id() == id)
     }
@@ -71,6 +82,7 @@ impl Purpose {
             Self::Revert(_) => remedies::revert::ID,
             Self::DestroyOrphan(_) => remedies::placeholder::ID,
             Self::Rebind(_) => remedies::REBIND.id,
+            Self::SetRetention(_) | Self::SetRetentionPart(..) => retention_set::ID,
         }
     }
 
@@ -83,10 +95,26 @@ impl Purpose {
         }
     }
 
+    /// Names the policy that a saved plan gives to a set.
+    #[must_use]
+    pub fn with_policy(
+        self,
+        when_deleted: Option<Retention>,
+        when_scaled: Option<Retention>,
+    ) -> Self {
+        match self {
+            Self::SetRetention(it) => {
+                Self::SetRetention(Box::new(RetentionRequest { when_deleted, when_scaled, ..*it }))
+            }
+            other => other,
+        }
+    }
+
     /// Whether it rests on what only this machine has: its journal, or a file.
     pub fn rests_on_this_machine(&self) -> bool {
         match self {
             Self::Rebind(it) => it.former.is_some() || it.undoes.is_some(),
+            Self::SetRetention(it) => it.undoes.is_some(),
             other => Self::parse(other.id()).is_none(),
         }
     }
@@ -112,6 +140,10 @@ impl Purpose {
             Self::Revert(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
+            Self::SetRetention(it) => it.undoes,
+            Self::SetRetentionPart(it, part) => {
+                it.undoes.filter(|_| **part == RetentionPart::Policy)
+            }
             Self::Reclaim
             | Self::KeepBackend
             | Self::Condemn
@@ -135,6 +167,10 @@ impl Purpose {
     pub fn read_before(&self) -> Option<ObjectKey> {
         match self {
             Self::Rebind(it) => it.to.as_ref().map(ObjectKey::claim),
+            Self::SetRetentionPart(_, part) => match &**part {
+                RetentionPart::Claim { set, .. } => Some(set.key.clone()),
+                RetentionPart::Policy | RetentionPart::Rest(_) => None,
+            },
             _ => None,
         }
     }
@@ -159,6 +195,10 @@ impl Purpose {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
+            (Self::SetRetention(_) | Self::SetRetentionPart(..), Kind::StatefulSet) => {
+                let kinds = [Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler, Kind::Pod];
+                kinds.map(within).to_vec()
+            }
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
                     within(Kind::Pod),
@@ -203,6 +243,19 @@ impl Purpose {
                 return of_claim(cx, object, delete);
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
+            Self::SetRetention(request) => {
+                return of_set(cx, object, |set| retention_set::propose(cx, set, request));
+            }
+            Self::SetRetentionPart(_, part) if object.key.kind == Kind::PersistentVolumeClaim => {
+                let release =
+                    |cx: &Cx, claim: &Claim| retention_set::propose_for_claim(cx, claim, part);
+                return of_claim(cx, object, release);
+            }
+            Self::SetRetentionPart(request, part) => {
+                return of_set(cx, object, |set| {
+                    retention_set::propose_part(cx, set, request, part)
+                });
+            }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -220,6 +273,9 @@ impl Purpose {
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
             Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
+            Self::SetRetention(_) | Self::SetRetentionPart(..) => {
+                Ok(Err(refusal("it is no StatefulSet")))
+            }
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
@@ -236,19 +292,6 @@ fn users(namespace: Option<&Text>) -> Vec<Reach> {
     let copies = [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot];
     // Pods last: they begin to use a claim without anybody's doing.
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
-}
-
-/// Proposes or refuses something for a claim.
-fn of_claim(
-    cx: &Cx,
-    object: &ObjectRef,
-    propose: impl Fn(&Cx, &Claim) -> Seen<Result<Proposal, Refusal>>,
-) -> Seen<Result<Proposal, Refusal>> {
-    let Some(key) = object.key.as_claim() else { return Ok(Err(missing())) };
-    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
-        Ok(claim) => propose(cx, claim),
-        Err(refusal) => Ok(Err(refusal)),
-    }
 }
 
 /// Proposes or refuses steps for the finalizers of a claim or an attachment.
@@ -278,21 +321,6 @@ fn fix_finalizers(
     }
 }
 
-/// Returns the object with the uid that was planned, and no other of its name.
-fn same_object<'a, T>(
-    object: &ObjectRef,
-    found: Option<&'a T>,
-    uid: impl Fn(&T) -> Option<&Uid>,
-) -> Result<&'a T, Refusal> {
-    match found {
-        None => Err(missing()),
-        Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
-            Err(refusal("it was deleted and recreated under the same name"))
-        }
-        Some(it) => Ok(it),
-    }
-}
-
 /// Says what is saved where the claim is Terminating, and how to go on. Who uses the claim is not read:
 /// `retain` asks only for what it is told.
 fn rescued(
@@ -311,15 +339,6 @@ fn rescued(
         }
         Err(refusal) => Err(refusal),
     }
-}
-
-fn missing() -> Refusal {
-    refusal("it does not exist")
-}
-
-fn refusal(reason: &str) -> Refusal {
-    let effect = Effect { what: String::new(), risk: String::new() };
-    Refusal { reason: reason.to_owned(), effect }
 }
 
 fn aged(

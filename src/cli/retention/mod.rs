@@ -2,6 +2,7 @@
 
 mod manifest;
 mod named;
+mod set;
 mod show;
 mod simulate;
 
@@ -9,8 +10,10 @@ use clap::{Args, Subcommand};
 
 use std::collections::BTreeSet;
 
-use self::{show::ShowArgs, simulate::SimulateArgs};
-use super::{Exit, Failure, args::ConnectionArgs, collect::tell_permissions, terminal};
+use self::{set::SetArgs, show::ShowArgs, simulate::SimulateArgs};
+use super::{
+    Exit, Failure, args::ConnectionArgs, collect::tell_permissions, terminal, writing::Interrupt,
+};
 use crate::{
     cluster::Unseen,
     model::{RuleId, escape_control},
@@ -28,7 +31,7 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 2] = ["show", "simulate"];
+const SUBCOMMANDS: [&str; 3] = ["show", "simulate", "set"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -37,13 +40,20 @@ enum RetentionCommand {
     Show(Box<ShowArgs>),
     /// Foretell what a change of a StatefulSet, or its deletion, does to each of its claims
     Simulate(Box<SimulateArgs>),
+    /// Change the retention policy of StatefulSets, so that their claims are what it says
+    Set(Box<SetArgs>),
 }
 
 impl RetentionArgs {
-    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
         match self.command {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
+            Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
             None => self.show.run(connection).await,
         }
     }
