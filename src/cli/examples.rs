@@ -61,6 +61,10 @@ const RETENTION: &[Example] = &[
         "Stop a pipeline whose manifest would destroy data",
         "retention simulate -f web.yaml --fail-if-destroyed",
     ),
+    (
+        "Retain every claim when the StatefulSet is deleted, also those without a pod",
+        "retention set sts/web --when-deleted Retain",
+    ),
 ];
 
 /// Returns the examples of a command.

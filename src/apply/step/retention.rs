@@ -89,7 +89,11 @@ impl ChangeExecutor<'_> {
         }
         let observed = self.observed(&change.object).await;
         if let Observation::Deleted(why) = &observed {
-            return Err(ChangeEnd::new(Outcome::Failed, format!("{set}, but {why}")));
+            let told = format!(
+                "{set}, but {why}: the garbage collector deletes claims that still reference it; `kubectl storage \
+                 disown` removes such references, and `kubectl storage retain` keeps the data of Terminating claims"
+            );
+            return Err(ChangeEnd::new(Outcome::Failed, told));
         }
         if self.wait.is_none() {
             let told =

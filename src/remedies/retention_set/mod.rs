@@ -337,19 +337,23 @@ fn effect(
     }
     let from = set.retention.as_ref();
     let to = from.map(|from| (from, request.target(from))).filter(|(from, to)| *from != to);
-    let patched = to.as_ref().map(|(from, to)| {
+    let patched = to.is_some();
+    what.extend(to.as_ref().map(|(from, to)| {
         let fields = obstacles::changed(from, to).join(" and ");
         format!("sets {fields}")
-    });
-    what.extend(patched);
+    }));
     if request.retains() {
         let which = match later.is_empty() {
             true => String::new(),
             false => format!(" (of {})", foretell::names(later.iter().map(Contradiction::place))),
         };
-        what.push(format!(
-            "waits until the controller has observed it, removes owner references that it leaves{which}, and verifies every claim"
-        ));
+        let waits = match patched {
+            true => format!(
+                "waits until the controller has observed it, removes owner references that it leaves{which}, and "
+            ),
+            false => String::new(),
+        };
+        what.push(format!("{waits}verifies every claim"));
     }
     let deletes = to.is_some_and(|(from, to)| !towards_retain(from, &to));
     let risk = match deletes {

@@ -24,7 +24,7 @@ fn with_all_pods_ready_only_the_set_is_patched() {
     set.survives(&claims);
 }
 
-/// T23: claims of an earlier scale-down.
+/// F60: claims of an earlier scale-down.
 #[test]
 fn claims_without_pods_are_released_before_the_policy_is_patched() {
     let set = Set::start(shared(), DELETE_WITH_SET, 3);
@@ -40,7 +40,7 @@ fn claims_without_pods_are_released_before_the_policy_is_patched() {
     );
     // Each write has its record, and each its Event.
     let journal = admin.journal(&told);
-    let begun: Vec<_> = journal.iter().filter_map(|it| it["intent"]["action"].as_str()).collect();
+    let begun: Vec<_> = journal.iter().filter_map(|it| it["action"].as_str()).collect();
     assert_eq!(
         begun,
         ["remove-owner-references", "remove-owner-references", "set-retention-policy"]
@@ -144,7 +144,7 @@ fn only_a_change_towards_delete_is_undone() {
     let told = admin.run(&["undo", "--yes"]).ends(0);
     assert_eq!(told.outcomes("done"), ["web"], "{:#}", told.json);
     assert_eq!(sent(&admin, mark), [patch_of(0), patch_of(1), PATCH.to_owned()]);
-    let last = admin.journal(&told).iter().rev().find_map(|it| it["intent"]["undoes"].as_u64());
+    let last = admin.journal(&told).iter().rev().find_map(|it| it["undoes"].as_u64());
     assert_eq!(last, Some(1), "the patch is recorded as the one that undoes the first");
     // What `undo` did would make claims deletable if it were undone itself.
     let entry = told.json["changes"][0]["entry"].to_string();
