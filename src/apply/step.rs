@@ -2,6 +2,7 @@
 
 mod binding;
 mod dry_run;
+mod leases;
 mod proposal;
 mod reclaim;
 mod record;
@@ -13,10 +14,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::change_end::ChangeEnd;
-use super::current_cluster::{CurrentCluster, ExpiredLeases};
+use super::current_cluster::CurrentCluster;
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
+use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
 use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
@@ -50,8 +52,8 @@ pub(super) struct ChangeExecutor<'a> {
 }
 
 impl ChangeExecutor<'_> {
-    /// Carries out a change; the first step that is not done ends it.
-    pub(super) async fn carry_out(&self, change: &ProposedChange) -> ChangeEnd {
+    /// Carries out a change in its turn; the first step that is not done ends it.
+    pub(super) async fn carry_out(&self, change: &ProposedChange, turn: &Turn<'_>) -> ChangeEnd {
         if let Purpose::SetRetention(request) = &change.purpose {
             return self.set_retention(change, request).await;
         }
@@ -66,7 +68,7 @@ impl ChangeExecutor<'_> {
                 Action::ReclaimReleased { volume, claim } => {
                     self.reclaim_released(change, volume, claim).await
                 }
-                _ => self.step(change, done).await,
+                _ => self.step(change, done, Some(turn)).await,
             };
             let mut ended = match ended {
                 Ok(ended) | Err(ended) => ended,
@@ -87,11 +89,13 @@ impl ChangeExecutor<'_> {
         last
     }
 
-    /// Carries out one step after `done` others. `Err` is an early end.
+    /// Carries out one step after `done` others. `Err` is an early end. `turn` is what the next change
+    /// waits for.
     pub(super) async fn step(
         &self,
         change: &ProposedChange,
         done: usize,
+        turn: Option<&Turn<'_>>,
     ) -> Result<ChangeEnd, ChangeEnd> {
         let action = &change.proposal.steps[done];
         let Some(live) = self.read_and_propose_again(change, done).await? else {
@@ -140,6 +144,9 @@ impl ChangeExecutor<'_> {
             }
             return Err(ended);
         };
+        if let Some(turn) = turn.filter(|_| ended.ends_batch.is_none() && change.settles_apart()) {
+            turn.pass();
+        }
         if self.events {
             ended.notes.extend(self.write_event(change, action, &written, entry).await);
         }
@@ -198,30 +205,6 @@ impl ChangeExecutor<'_> {
                     return Err(ChangeEnd::new(Outcome::Refused, unseen.reason));
                 }
                 Err(_) => tokio::time::sleep(RETRY).await,
-            }
-        }
-    }
-
-    /// Waits for as long as expired Leases are valid, and reads them again: one that has changed
-    /// has a holder that is at work.
-    async fn read_leases_again(&self, leases: ExpiredLeases) -> Result<(), ChangeEnd> {
-        let began = Instant::now();
-        while began.elapsed() < leases.wait {
-            if (self.interrupted)() {
-                let detail = "interrupted before an expired Lease was read a second time";
-                return Err(ChangeEnd::new(Outcome::Refused, detail));
-            }
-            tokio::time::sleep(RETRY).await;
-        }
-        let changed = self.cluster.confirm_leases(leases).await;
-        match changed.map_err(|error| ChangeEnd::unread(&error))? {
-            None => Ok(()),
-            Some(lease) => {
-                let detail = format!(
-                    "{lease} seemed expired but has changed since: its holder is running, with a \
-                     wrong clock"
-                );
-                Err(ChangeEnd::new(Outcome::Stale, detail))
             }
         }
     }

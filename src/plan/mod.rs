@@ -73,6 +73,13 @@ impl ProposedChange {
             || self.proposal.steps.iter().any(reclaims)
             || self.proposal.relies_on.contains(&"--destroy-data")
     }
+
+    /// Whether no other change reads what it writes, and no driver acts on it: then the next change
+    /// need not wait until its effect has settled. Only the garbage collector and the controller of
+    /// the owner act on the owner references of a claim.
+    pub fn settles_apart(&self) -> bool {
+        matches!(&*self.proposal.steps, [Action::RemoveOwnerReferences { .. }])
+    }
 }
 
 /// Details that identify an object, for tables and for the journal.

@@ -43,7 +43,7 @@ impl ChangeExecutor<'_> {
         let about = change.about.clone();
         let change = ProposedChange { purpose, object, about, proposal };
         let mut ended = self
-            .step(&change, 0)
+            .step(&change, 0, None)
             .await
             .map_err(|ended| ChangeEnd { entry: ended.entry, ..left(ended.detail) })?;
         if ended.outcome == Outcome::Done

@@ -187,7 +187,7 @@ impl ChangeExecutor<'_> {
         let part = RetentionPart::Claim { set, from, to };
         let claim = action.object();
         let alone = part_of(change, request, part, claim, vec![action.clone()]);
-        let ended = match self.step(&alone, 0).await {
+        let ended = match self.step(&alone, 0, None).await {
             Ok(ended) | Err(ended) => ended,
         };
         if ended.outcome == Outcome::Done {
@@ -221,7 +221,7 @@ impl ChangeExecutor<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let ended = match self.step(&alone, 0).await {
+            let ended = match self.step(&alone, 0, None).await {
                 Ok(ended) | Err(ended) => ended,
             };
             progress.entry = ended.entry.or(progress.entry);

@@ -40,7 +40,7 @@ pub(super) async fn stay_removed(
         return (Outcome::Pending, format!("{removed}; not verified: --wait=false"));
     }
     tokio::time::sleep(SETTLING).await;
-    let live = match cluster.read_again(claim).await {
+    let live = match cluster.read_alone(claim).await {
         Ok(live) => live,
         Err(error) => {
             return (

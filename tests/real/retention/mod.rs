@@ -1,5 +1,6 @@
 //! What becomes of the claims of `StatefulSet`s, and what the tool says beforehand (D-54 to D-75).
 
+mod batch;
 mod commands;
 mod disown;
 mod foretell;
@@ -9,3 +10,4 @@ mod policies;
 mod random;
 mod set;
 mod set_policy;
+mod upstream;
