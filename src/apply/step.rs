@@ -1,6 +1,8 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
 mod binding;
+mod effect;
+mod owner;
 mod proposal;
 mod reclaim;
 mod record;
@@ -11,15 +13,15 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::Value;
 
+use super::Outcome;
 use super::change_end::ChangeEnd;
 use super::current_cluster::{CurrentCluster, ExpiredLeases};
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
 use super::writer::{WriteAnswer, WriteError, Writer};
-use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
-use crate::model::{Action, ObjectRef, Uid, format_bytes};
+use crate::model::{Action, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
@@ -290,7 +292,7 @@ impl ChangeExecutor<'_> {
     }
 
     /// Appends to the journal what is about to be sent.
-    fn begin(
+    pub(super) fn begin(
         &self,
         change: &ProposedChange,
         done: usize,
@@ -326,7 +328,7 @@ impl ChangeExecutor<'_> {
     }
 
     /// Appends to the journal how it ended. Where that fails, no other change begins.
-    fn end(&self, ended: &mut ChangeEnd, entry: u64) {
+    pub(super) fn end(&self, ended: &mut ChangeEnd, entry: u64) {
         let at = self.cluster.clock();
         if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
             let note = error.with_cause();
@@ -336,44 +338,6 @@ impl ChangeExecutor<'_> {
                 ended.notes.push(note);
             }
         }
-    }
-
-    /// Writes an Event about the object; an error is returned as a note.
-    async fn write_event(
-        &self,
-        change: &ProposedChange,
-        action: &Action,
-        written: &WriteAnswer,
-        entry: u64,
-    ) -> Option<String> {
-        let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
-        let uid = action.object().uid.clone().or(created);
-        let object = ObjectRef { uid, key: action.object().key.clone() };
-        let request =
-            event::request(change, action, &object, self.command, entry, self.cluster.clock());
-        match self.writer.send(&request, false).await {
-            Ok(_) => None,
-            Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
-        }
-    }
-
-    /// Waits for the effect of a write.
-    async fn verify(
-        &self,
-        change: &ProposedChange,
-        done: usize,
-        written: &WriteAnswer,
-    ) -> (Outcome, String) {
-        if let Some(date) = written.date {
-            self.cluster.advance(date);
-        }
-        let action = &change.proposal.steps[done];
-        if let Action::CreateSnapshot { snapshot, claim, .. } = action {
-            let taken =
-                verify::snapshot::FirstSnapshot { snapshot, claim, written: &written.value };
-            return taken.until_ready(self.cluster, self.wait, self.interrupted).await;
-        }
-        verify::verify(self.cluster, change, done, &written.value, self.wait).await
     }
 }
 

@@ -7,7 +7,9 @@ use crate::model::{
     Text, Threshold, Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
-use crate::remedies::{self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal};
+use crate::remedies::{
+    self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange, Reversal,
+};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Purpose {
     ReclaimReleased(Box<ObjectKey>),
     /// `disown`: remove references to owners that do not exist.
     Disown,
+    /// `retention apply`: have a claim follow the retention policy of its set.
+    ApplyRetention(RetentionChange),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -54,7 +58,8 @@ impl Purpose {
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
         ];
-        all.into_iter().find(|purpose| purpose.id() == id)
+        let retention = RetentionChange::ALL.into_iter().map(Self::ApplyRetention);
+        all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
     }
 
     /// Returns its name, which is that of the remedy.
@@ -66,6 +71,7 @@ impl Purpose {
             Self::Retain => remedies::RETAIN.id,
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::Disown => remedies::DISOWN.id,
+            Self::ApplyRetention(change) => change.id(),
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -119,6 +125,7 @@ impl Purpose {
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
             | Self::Disown
+            | Self::ApplyRetention(_)
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -158,6 +165,11 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
+            (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
+                let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
+                lists.extend(users(object.key.namespace.as_ref()));
+                lists
+            }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
@@ -173,10 +185,23 @@ impl Purpose {
         }
     }
 
+    /// Returns what is read again with its object because the decision rests on it, although the
+    /// object does not reference it: the sets whose claim it may be, and their pods.
+    ///
+    /// # Errors
+    /// When that is unknown, because sets were not read.
+    pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
+        match (self, object.key.as_claim()) {
+            (Self::ApplyRetention(_), Some(claim)) => remedies::sets_and_pods(cx, &claim),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the purpose of the rest of a change of which these steps were carried out.
     pub fn after(&self, done: &[Action]) -> Self {
         match self {
             Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
+            Self::ApplyRetention(change) => Self::ApplyRetention(change.after(done)),
             _ => self.clone(),
         }
     }
@@ -203,6 +228,9 @@ impl Purpose {
                 return of_claim(cx, object, delete);
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
+            Self::ApplyRetention(change) => {
+                return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
+            }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -219,7 +247,9 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
+            Self::DeleteClaim(_) | Self::Disown | Self::ApplyRetention(_) => {
+                Ok(Err(refusal("it is no claim")))
+            }
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),

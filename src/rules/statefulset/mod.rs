@@ -104,15 +104,14 @@ impl Finding {
         finding.shows_manager(&claim.metadata, &field, "managers of the references")
     }
 
-    /// Offers to retain the volume of a claim that is about to be deleted, if its data would be
-    /// destroyed. If not, the finding is less severe.
-    fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
-        match self.weighs_data(cx, claim) {
-            (finding, VolumeEffect::Destroyed | VolumeEffect::Scrubbed, Some(volume)) => {
-                finding.remedied_by(cx, volume, &remedies::RETAIN)
-            }
-            (finding, _, _) => finding.report_only(otherwise),
-        }
+    /// Offers to remove the owner references because of which a claim is deleted; `urgent`: its
+    /// deletion may have begun, so that its data is saved first. If the data is not destroyed, the
+    /// finding is less severe.
+    fn keeps_claim(self, cx: &Cx, claim: &Claim, urgent: bool) -> Self {
+        let (finding, effect, volume) = self.weighs_data(cx, claim);
+        let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
+        let destroyed = volume.filter(|_| urgent && destroys);
+        finding.saved_from_collector(cx, claim, destroyed, &remedies::REMOVE_OWNERS)
     }
 
     /// Adds what the deletion of a claim does to its volume, which decides how severe it is.
