@@ -136,6 +136,12 @@ impl ChangeExecutor<'_> {
             {
                 ended.notes.push(note);
             }
+            if let (Outcome::Unanswered, Action::AddOwnerReference { claim, owner, .. }) =
+                (ended.outcome, action)
+            {
+                // It may have been added, and its owner deleted.
+                ended.notes.push(self.confirm_owner(change, claim, owner).await.1);
+            }
             return Err(ended);
         };
         if self.events {

@@ -137,12 +137,17 @@ impl RoleFor {
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
                 of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
+                Self::RetentionApply.writes(),
                 finalizers.to_vec(),
             ]
             .concat(),
             // A Lost claim may need its volume recreated.
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
-            Self::Undo => [of(&[&REBIND]), vec![volumes("create"), volumes("patch")]].concat(),
+            // Of an owner reference that was added.
+            Self::Undo => {
+                let owner = ("patch", Kind::PersistentVolumeClaim);
+                [of(&[&REBIND]), vec![volumes("create"), volumes("patch"), owner]].concat()
+            }
             Self::DestroyOrphan => vec![volumes("create")],
         }
     }

@@ -8,7 +8,8 @@ use crate::model::{
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
-    self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange, Reversal,
+    self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
+    Reversal,
 };
 
 /// The purpose of a change.
@@ -30,6 +31,8 @@ pub enum Purpose {
     Disown,
     /// `retention apply`: have a claim follow the retention policy of its set.
     ApplyRetention(RetentionChange),
+    /// `undo`: remove an owner reference that was added.
+    TakeBackOwner(Box<AddedOwner>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -72,6 +75,7 @@ impl Purpose {
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::Disown => remedies::DISOWN.id,
             Self::ApplyRetention(change) => change.id(),
+            Self::TakeBackOwner(_) => remedies::retention::take_back::ID,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -116,6 +120,7 @@ impl Purpose {
         match self {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
+            Self::TakeBackOwner(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
             Self::Reclaim
@@ -231,6 +236,10 @@ impl Purpose {
             Self::ApplyRetention(change) => {
                 return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
             }
+            Self::TakeBackOwner(added) => {
+                let take_back = remedies::retention::take_back::propose;
+                return of_claim(cx, object, |cx, claim| take_back(cx, claim, added));
+            }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -247,9 +256,10 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim(_) | Self::Disown | Self::ApplyRetention(_) => {
-                Ok(Err(refusal("it is no claim")))
-            }
+            Self::DeleteClaim(_)
+            | Self::Disown
+            | Self::ApplyRetention(_)
+            | Self::TakeBackOwner(_) => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),

@@ -50,7 +50,7 @@ pub(crate) use reclaim::{DELETED_AT_ONCE, propose_released as reclaim_released};
 pub(crate) use recreate::Recreation;
 pub(crate) use retain::REMEDY as RETAIN;
 pub(crate) use retention::{
-    ADD_OWNER, DELETE_LEFTOVER, REMOVE_OWNERS, RetentionChange, sets_and_pods,
+    ADD_OWNER, AddedOwner, DELETE_LEFTOVER, REMOVE_OWNERS, RetentionChange, sets_and_pods,
 };
 pub(crate) use revert::Reversal;
 

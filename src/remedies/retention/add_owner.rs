@@ -75,10 +75,14 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
     if let Some(keeper) = facts::keeper(&set.metadata) {
         notices.push(format!("{keeper} manages {}, and may change its policy", set.object()));
     }
+    let undo = match replaces.is_empty() {
+        true => Undo::Revert,
+        false => Undo::Never("the claim had a reference to the same owner before"),
+    };
     Ok(Ok(Proposal {
         steps: vec![Action::AddOwnerReference { claim: claim.object(), owner, replaces }],
         effect,
-        undo: Undo::Revert,
+        undo,
         notices,
         relies_on: vec![ADD_OWNERS],
         keeps_backend: false,

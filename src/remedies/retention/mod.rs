@@ -6,6 +6,7 @@
 mod add_owner;
 mod leftover;
 mod remove_owners;
+pub(crate) mod take_back;
 
 use super::ClaimDeletionProgress;
 use crate::cluster::{Cx, Seen};
@@ -20,6 +21,7 @@ use crate::model::{
 pub(crate) use add_owner::REMEDY as ADD_OWNER;
 pub(crate) use leftover::REMEDY as DELETE_LEFTOVER;
 pub(crate) use remove_owners::REMEDY as REMOVE_OWNERS;
+pub(crate) use take_back::AddedOwner;
 
 /// Why `undo` adds no owner reference again.
 pub const NEVER_ADDED: &str = "an owner reference makes the claim deletable; `kubectl storage retention apply --add-owners` adds those that the policy requires";
@@ -203,3 +205,6 @@ fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String> {
 fn refuse<T>(reason: impl Into<String>, effect: Effect) -> Seen<Result<T, Refusal>> {
     Ok(Err(Refusal { reason: reason.into(), effect }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,10 @@
 //! `retention apply`: what it writes, what it refuses, and what becomes of the claims, with the real controllers.
 
+mod add;
+mod leftovers;
+mod others;
 mod owners;
+mod permissions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -102,10 +102,11 @@ fn claims_behind_a_pod_that_is_never_ready_stay() {
     let (before, folders) = (set.claims(), set.folders());
     let admin = Admin::of(&set.on);
     let mark = set.on.cluster.mark();
+    let plan = set.apply(&admin, &["--dry-run"]).ends(0);
+    let notices = plan.listed("changes")[0]["notices"].to_string();
+    assert!(notices.contains("unless it waits for a pod"), "{notices}");
     let told = set.apply(&admin, &[]).ends(0);
     assert_eq!(told.outcomes("done"), all, "{:#}", told.json);
-    let notices = told.listed("changes")[0]["notices"].to_string();
-    assert!(notices.contains("unless it waits for a pod"), "{notices}");
     assert_eq!(lines(&admin.sent(mark)), patched(all));
     set.delete();
     sleep(A_WHILE);
