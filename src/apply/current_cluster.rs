@@ -155,15 +155,16 @@ impl CurrentCluster {
         &self,
         object: &ObjectRef,
     ) -> Result<Option<Value>, ReadAgainError> {
-        Ok(self.read_with_references(object, &[]).await?.subject)
+        Ok(self.read_with_references(object, &[], Vec::new()).await?.subject)
     }
 
-    /// Reads an object and the objects that it references again, after it has listed again what may
-    /// use it.
+    /// Reads an object, the objects that it references and others again, after it has listed again
+    /// what may use it.
     async fn read_with_references(
         &self,
         object: &ObjectRef,
         lists: &[Reach],
+        also: Vec<ObjectKey>,
     ) -> Result<ReadObjects, ReadAgainError> {
         let mut listed = Vec::new();
         for reach in lists {
@@ -174,6 +175,7 @@ impl CurrentCluster {
         let keys = subject.as_ref().map(|live| references(object.key.kind, live));
         let mut keys = keys.unwrap_or_default();
         keys.extend(subject.as_ref().and_then(|live| self.first_snapshot(object, live)));
+        keys.extend(also);
         while let Some(key) = keys.pop() {
             let live = self.read(&key).await?;
             if let Some(live) = live.as_ref().filter(|_| key.kind == Kind::VolumeSnapshot) {
@@ -223,10 +225,11 @@ impl CurrentCluster {
         let decoding = match key.kind {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim
-            | Kind::StatefulSet
             | Kind::VolumeAttachment
             | Kind::VolumeSnapshot
             | Kind::VolumeSnapshotContent
+            | Kind::StatefulSet
+            | Kind::Pod
             | Kind::Node => objects::decoding(key.kind),
             _ => None,
         };
@@ -259,14 +262,16 @@ impl CurrentCluster {
         loop {
             self.ask_again(purpose, object).await?;
             if let Some(key) = purpose.read_before() {
-                self.read_with_references(&ObjectRef { key, uid: None }, &[]).await?;
+                self.read_again(&ObjectRef { key, uid: None }).await?;
             }
             let objects = if let Some(subject) = purpose.subject(object) {
-                self.read_with_references(subject, &lists).await?
+                let also = self.rests_on(purpose, subject);
+                self.read_with_references(subject, &lists, also).await?
             } else {
                 for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
                     let lists = if index == 0 { &lists[..] } else { &[] };
-                    self.read_with_references(&ObjectRef { key, uid: None }, lists).await?;
+                    let object = ObjectRef { key, uid: None };
+                    self.read_with_references(&object, lists, Vec::new()).await?;
                 }
                 ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }
             };
@@ -287,6 +292,13 @@ impl CurrentCluster {
         }
         let replies = answers::replies(&self.reader, questions).await;
         replies.take_in(&mut self.state.borrow_mut().intake)
+    }
+
+    /// Returns what a decision about an object rests on besides what the object references. What was
+    /// not read, the proposal reports.
+    fn rests_on(&self, purpose: &Purpose, object: &ObjectRef) -> Vec<ObjectKey> {
+        let state = self.state.borrow();
+        purpose.rests_on(&state.cx(&self.settings), object).unwrap_or_default()
     }
 
     /// Proposes what is to be done from what was read so far, and returns the questions that have

@@ -65,6 +65,14 @@ const RETENTION: &[Example] = &[
         "Retain every claim when the StatefulSet is deleted, also those without a pod",
         "retention set sts/web --when-deleted Retain",
     ),
+    (
+        "Remove owner references with which claims would be deleted although the policy retains them",
+        "retention apply sts/web -n shop",
+    ),
+    (
+        "Delete what scale-downs left 30 days ago, where whenScaled is Delete, and keep the data",
+        "retention apply -A --delete-leftovers --older-than 30d --keep-data",
+    ),
 ];
 
 /// Returns the examples of a command.

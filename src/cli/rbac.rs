@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::conditional::{ConditionalRight, DELETE_TO_DISOWN};
+use self::conditional::{ConditionalRight, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS};
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
@@ -18,6 +18,7 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
+    plan::RETENTION_APPLY,
     remedies::{self, RemedyDeclaration},
 };
 
@@ -52,6 +53,8 @@ enum RoleFor {
     Retention,
     /// What `retention set` reads, watches and writes
     RetentionSet,
+    /// What `retention apply` reads, watches and writes
+    RetentionApply,
     /// What `disown` reads and writes
     Disown,
     /// What carrying out any saved plan needs
@@ -73,6 +76,7 @@ impl RoleFor {
             Self::Rebind => "rebind",
             Self::Retention => "retention",
             Self::RetentionSet => "retention-set",
+            Self::RetentionApply => RETENTION_APPLY,
             Self::Disown => "disown",
             Self::Apply => "apply",
             Self::Undo => "undo",
@@ -94,9 +98,9 @@ impl RoleFor {
     const fn conditional(self) -> &'static [ConditionalRight] {
         match self {
             Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
-            // It may delete claims anyway.
-            Self::Apply
-            | Self::Audit
+            // They may delete claims anyway.
+            Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
+            Self::Audit
             | Self::Retention
             | Self::Gc
             | Self::Delete
@@ -111,7 +115,8 @@ impl RoleFor {
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
         use remedies::{
-            CONDEMN, DELETE_CLAIM, DISOWN, KEEP_BACKEND, REBIND, RECLAIM, RETAIN, SET_RETENTION,
+            ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
+            RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
         };
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
@@ -132,15 +137,18 @@ impl RoleFor {
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),
             Self::RetentionSet => of(&[&SET_RETENTION]),
+            Self::RetentionApply => of(&[&REMOVE_OWNERS, &ADD_OWNER, &DELETE_LEFTOVER]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
                 of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
                 of(&[&SET_RETENTION]),
+                Self::RetentionApply.writes(),
                 finalizers.to_vec(),
             ]
             .concat(),
             // A Lost claim may need its volume recreated.
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
+            // Of a retention policy, or an owner reference that was added, too.
             Self::Undo => {
                 let volumes = vec![volumes("create"), volumes("patch")];
                 [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
@@ -207,6 +215,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         | RoleFor::Gc
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
+        | RoleFor::RetentionApply
         | RoleFor::Undo
         | RoleFor::DestroyOrphan => collect::kinds(),
         // With `--snapshot-first`.
@@ -264,7 +273,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         add(verb, kind);
     }
     // Whether they are installed or not: such a right does no harm.
-    if matches!(command, RoleFor::Delete | RoleFor::Apply) {
+    if matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::Apply) {
         rights.extend(CUSTOM_KINDS.iter().map(|kind| Right {
             verb: "list",
             group: kind.group,
@@ -280,7 +289,8 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    let keeps = !matches!(command, RoleFor::Delete | RoleFor::RetentionSet);
+    let keeps =
+        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
     if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }

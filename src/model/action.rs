@@ -81,6 +81,9 @@ pub enum Action {
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
     SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
+    /// P-OWNER-ADD: adds an owner reference to a claim, and removes those of the same owner that
+    /// lack its flags.
+    AddOwnerReference { claim: ObjectRef, owner: OwnerReference, replaces: Vec<OwnerReference> },
 }
 
 impl Action {
@@ -103,6 +106,7 @@ impl Action {
             Self::ReclaimReleased { .. } => "reclaim-released",
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
             Self::SetRetentionPolicy { .. } => "set-retention-policy",
+            Self::AddOwnerReference { .. } => "add-owner-reference",
         }
     }
 
@@ -149,7 +153,8 @@ impl Action {
             Self::DeleteAttachment { attachment } => attachment,
             Self::CreateClaim { claim, .. }
             | Self::DeleteClaim { claim, .. }
-            | Self::RemoveOwnerReferences { claim, .. } => claim,
+            | Self::RemoveOwnerReferences { claim, .. }
+            | Self::AddOwnerReference { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
             Self::SetRetentionPolicy { set, .. } => set,
         }

@@ -1,6 +1,7 @@
 //! What becomes of the claims of `StatefulSet`s, and what the tool says beforehand (D-54 to D-75).
 
 mod batch;
+mod apply;
 mod commands;
 mod disown;
 mod foretell;

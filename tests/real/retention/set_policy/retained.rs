@@ -74,7 +74,7 @@ fn claims_behind_a_pod_that_is_never_ready_are_released_too() {
     let set = Set::start(shared(), DELETE_WITH_SET, 3);
     set.owned(&[0, 1, 2]);
     set.scale(2);
-    set.unready();
+    set.unready("pod/web-0");
     let (admin, mark, claims) = (Admin::of(&set.on), shared().mark(), set.claims());
     set.run(&admin, &["--when-deleted", "Retain"]).ends(0);
     let expected = [patch_of(0), patch_of(1), patch_of(2), PATCH.to_owned()];
@@ -87,7 +87,7 @@ fn claims_behind_a_pod_that_is_never_ready_are_released_too() {
 fn a_policy_that_was_set_by_hand_is_made_true() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);
     set.owned(&[0, 1]);
-    set.unready();
+    set.unready("pod/web-0");
     set.set_policy(RETAIN);
     set.owned(&[0, 1]);
     let (admin, mark, claims) = (Admin::of(&set.on), shared().mark(), set.claims());
@@ -139,7 +139,7 @@ fn only_a_change_towards_delete_is_undone() {
     let admin = Admin::of(&set.on);
     set.run(&admin, &["--when-deleted", "Delete"]).ends(0);
     set.owned(&[0, 1]);
-    set.unready();
+    set.unready("pod/web-0");
     let (mark, claims) = (shared().mark(), set.claims());
     let told = admin.run(&["undo", "--yes"]).ends(0);
     assert_eq!(told.outcomes("done"), ["web"], "{:#}", told.json);
@@ -153,9 +153,9 @@ fn only_a_change_towards_delete_is_undone() {
     set.survives(&claims);
 }
 
-/// A reference that only looks like the controller's, and one of another owner.
+/// Without the reference to the StatefulSet, the claim would be deleted with its other owner alone.
 #[test]
-fn only_references_to_the_set_and_its_pods_are_removed() {
+fn a_claim_with_another_owner_is_not_made_more_deletable() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);
     set.owned(&[0, 1]);
     set.scale(1);
@@ -166,9 +166,10 @@ fn only_references_to_the_set_and_its_pods_are_removed() {
     });
     set.set_owners("data-web-1", &[other, mine]);
     let (admin, mark, claims) = (Admin::of(&set.on), shared().mark(), set.claims());
-    set.run(&admin, &["--when-deleted", "Retain"]).ends(0);
-    assert_eq!(sent(&admin, mark), [patch_of(1), PATCH.to_owned()]);
-    assert_eq!(set.owners("data-web-1"), ["ConfigMap/other"]);
-    assert_ne!(set.owners("data-web-0"), [BY_SET]);
+    let told = set.run(&admin, &["--when-deleted", "Retain"]).ends(0);
+    let reason = told.reason("web");
+    assert!(reason.contains("except data-web-1: ConfigMap other owns it too"), "{reason}");
+    assert_eq!(sent(&admin, mark), [PATCH]);
+    assert_eq!(set.owners("data-web-1"), ["ConfigMap/other", BY_SET]);
     set.survives(&claims);
 }
