@@ -261,7 +261,11 @@ impl CurrentCluster {
                 self.read_with_references(&ObjectRef { key, uid: None }, &[]).await?;
             }
             let objects = if let Some(subject) = purpose.subject(object) {
-                self.read_with_references(subject, &lists).await?
+                if purpose.rests_on_references() {
+                    self.read_with_references(subject, &lists).await?
+                } else {
+                    ReadObjects { subject: self.read_alone(subject).await?, referenced: Vec::new() }
+                }
             } else {
                 for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
                     let lists = if index == 0 { &lists[..] } else { &[] };

@@ -5,6 +5,7 @@ mod commands;
 mod disown;
 mod foretell;
 mod membership;
+mod one_namespace;
 mod owners;
 mod policies;
 mod random;
