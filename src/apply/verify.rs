@@ -4,7 +4,7 @@ mod claim;
 mod bound;
 mod created;
 mod deletion;
-mod owners;
+pub(super) mod owners;
 mod removal;
 pub(super) mod snapshot;
 
@@ -103,6 +103,7 @@ pub(super) async fn verify(
         }
         Action::ReclaimBackend { .. }
         | Action::ReclaimReleased { .. }
+        | Action::AddOwnerReference { .. }
         | Action::CreateSnapshot { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())
         }

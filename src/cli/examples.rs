@@ -61,6 +61,14 @@ const RETENTION: &[Example] = &[
         "Stop a pipeline whose manifest would destroy data",
         "retention simulate -f web.yaml --fail-if-destroyed",
     ),
+    (
+        "Remove owner references with which claims would be deleted although the policy retains them",
+        "retention apply sts/web -n shop",
+    ),
+    (
+        "Delete what scale-downs left 30 days ago, where whenScaled is Delete, and keep the data",
+        "retention apply -A --delete-leftovers --older-than 30d --keep-data",
+    ),
 ];
 
 /// Returns the examples of a command.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::conditional::{ConditionalRight, DELETE_TO_DISOWN};
+use self::conditional::{ConditionalRight, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS};
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
@@ -18,6 +18,7 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
+    plan::RETENTION_APPLY,
     remedies::{self, RemedyDeclaration},
 };
 
@@ -50,6 +51,8 @@ enum RoleFor {
     Rebind,
     /// What `retention` reads
     Retention,
+    /// What `retention apply` reads, watches and writes
+    RetentionApply,
     /// What `disown` reads and writes
     Disown,
     /// What carrying out any saved plan needs
@@ -70,6 +73,7 @@ impl RoleFor {
             Self::Retain => "retain",
             Self::Rebind => "rebind",
             Self::Retention => "retention",
+            Self::RetentionApply => RETENTION_APPLY,
             Self::Disown => "disown",
             Self::Apply => "apply",
             Self::Undo => "undo",
@@ -91,9 +95,9 @@ impl RoleFor {
     const fn conditional(self) -> &'static [ConditionalRight] {
         match self {
             Self::Disown => &[DELETE_TO_DISOWN],
-            // It may delete claims anyway.
-            Self::Apply
-            | Self::Audit
+            // They may delete claims anyway.
+            Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
+            Self::Audit
             | Self::Retention
             | Self::Gc
             | Self::Delete
@@ -107,7 +111,10 @@ impl RoleFor {
 
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{CONDEMN, DELETE_CLAIM, DISOWN, KEEP_BACKEND, REBIND, RECLAIM, RETAIN};
+        use remedies::{
+            ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
+            RECLAIM, REMOVE_OWNERS, RETAIN,
+        };
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
@@ -126,15 +133,21 @@ impl RoleFor {
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),
+            Self::RetentionApply => of(&[&REMOVE_OWNERS, &ADD_OWNER, &DELETE_LEFTOVER]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
                 of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
+                Self::RetentionApply.writes(),
                 finalizers.to_vec(),
             ]
             .concat(),
             // A Lost claim may need its volume recreated.
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
-            Self::Undo => [of(&[&REBIND]), vec![volumes("create"), volumes("patch")]].concat(),
+            // Of an owner reference that was added.
+            Self::Undo => {
+                let owner = ("patch", Kind::PersistentVolumeClaim);
+                [of(&[&REBIND]), vec![volumes("create"), volumes("patch"), owner]].concat()
+            }
             Self::DestroyOrphan => vec![volumes("create")],
         }
     }
@@ -196,6 +209,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         | RoleFor::Gc
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
+        | RoleFor::RetentionApply
         | RoleFor::Undo
         | RoleFor::DestroyOrphan => collect::kinds(),
         // With `--snapshot-first`.
@@ -253,7 +267,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         add(verb, kind);
     }
     // Whether they are installed or not: such a right does no harm.
-    if matches!(command, RoleFor::Delete | RoleFor::Apply) {
+    if matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::Apply) {
         rights.extend(CUSTOM_KINDS.iter().map(|kind| Right {
             verb: "list",
             group: kind.group,
@@ -269,7 +283,10 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !command.only_reads() && !command.reads_by_name() && command != RoleFor::Delete {
+    if !command.only_reads()
+        && !command.reads_by_name()
+        && !matches!(command, RoleFor::Delete | RoleFor::RetentionApply)
+    {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {

@@ -77,6 +77,9 @@ pub enum Action {
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
+    /// P-OWNER-ADD: adds an owner reference to a claim, and removes those of the same owner that
+    /// lack its flags.
+    AddOwnerReference { claim: ObjectRef, owner: OwnerReference, replaces: Vec<OwnerReference> },
 }
 
 impl Action {
@@ -98,6 +101,7 @@ impl Action {
             Self::DeleteClaim { .. } => "delete-claim",
             Self::ReclaimReleased { .. } => "reclaim-released",
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
+            Self::AddOwnerReference { .. } => "add-owner-reference",
         }
     }
 
@@ -144,7 +148,8 @@ impl Action {
             Self::DeleteAttachment { attachment } => attachment,
             Self::CreateClaim { claim, .. }
             | Self::DeleteClaim { claim, .. }
-            | Self::RemoveOwnerReferences { claim, .. } => claim,
+            | Self::RemoveOwnerReferences { claim, .. }
+            | Self::AddOwnerReference { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
         }
     }

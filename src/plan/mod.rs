@@ -11,6 +11,7 @@ mod orphan;
 mod purpose;
 mod rebind;
 mod retain;
+mod retention_apply;
 mod undo;
 
 use crate::cluster::{Cx, Seen, Subject};
@@ -30,6 +31,7 @@ pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
 pub(crate) use retain::retain;
+pub(crate) use retention_apply::{COMMAND as RETENTION_APPLY, retention_apply};
 pub(crate) use undo::{undo, undoable};
 
 /// Proposed changes, and refusals with their reasons.

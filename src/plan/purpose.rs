@@ -7,7 +7,10 @@ use crate::model::{
     Text, Threshold, Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
-use crate::remedies::{self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal};
+use crate::remedies::{
+    self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
+    Reversal,
+};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +29,10 @@ pub enum Purpose {
     ReclaimReleased(Box<ObjectKey>),
     /// `disown`: remove references to owners that do not exist.
     Disown,
+    /// `retention apply`: have a claim follow the retention policy of its set.
+    ApplyRetention(RetentionChange),
+    /// `undo`: remove an owner reference that was added.
+    TakeBackOwner(Box<AddedOwner>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -54,7 +61,8 @@ impl Purpose {
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
         ];
-        all.into_iter().find(|purpose| purpose.id() == id)
+        let retention = RetentionChange::ALL.into_iter().map(Self::ApplyRetention);
+        all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
     }
 
     /// Returns its name, which is that of the remedy.
@@ -66,6 +74,8 @@ impl Purpose {
             Self::Retain => remedies::RETAIN.id,
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::Disown => remedies::DISOWN.id,
+            Self::ApplyRetention(change) => change.id(),
+            Self::TakeBackOwner(_) => remedies::retention::take_back::ID,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -110,6 +120,7 @@ impl Purpose {
         match self {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
+            Self::TakeBackOwner(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
             Self::Reclaim
@@ -119,6 +130,7 @@ impl Purpose {
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
             | Self::Disown
+            | Self::ApplyRetention(_)
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -134,7 +146,7 @@ impl Purpose {
     /// Whether the objects that its object references are read again with it. The volume of a claim
     /// does not matter for its owners, and few users may read volumes.
     pub const fn rests_on_references(&self) -> bool {
-        !matches!(self, Self::Disown)
+        !matches!(self, Self::Disown | Self::ApplyRetention(RetentionChange::RemoveOwners))
     }
 
     /// Returns what is read again before its object, which does not reference it.
@@ -164,6 +176,11 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
+            (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
+                let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
+                lists.extend(users(object.key.namespace.as_ref()));
+                lists
+            }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
@@ -179,10 +196,23 @@ impl Purpose {
         }
     }
 
+    /// Returns what is read again with its object because the decision rests on it, although the
+    /// object does not reference it: the sets whose claim it may be, and their pods.
+    ///
+    /// # Errors
+    /// When that is unknown, because sets were not read.
+    pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
+        match (self, object.key.as_claim()) {
+            (Self::ApplyRetention(_), Some(claim)) => remedies::sets_and_pods(cx, &claim),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the purpose of the rest of a change of which these steps were carried out.
     pub fn after(&self, done: &[Action]) -> Self {
         match self {
             Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
+            Self::ApplyRetention(change) => Self::ApplyRetention(change.after(done)),
             _ => self.clone(),
         }
     }
@@ -209,6 +239,13 @@ impl Purpose {
                 return of_claim(cx, object, delete);
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
+            Self::ApplyRetention(change) => {
+                return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
+            }
+            Self::TakeBackOwner(added) => {
+                let take_back = remedies::retention::take_back::propose;
+                return of_claim(cx, object, |cx, claim| take_back(cx, claim, added));
+            }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -225,7 +262,10 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
+            Self::DeleteClaim(_)
+            | Self::Disown
+            | Self::ApplyRetention(_)
+            | Self::TakeBackOwner(_) => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),

@@ -7,8 +7,8 @@ use crate::cluster::Cx;
 use crate::journal::{Entry, History, Outcome};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
 use crate::remedies::{
-    DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, disown, finalizers, placeholder,
-    recreate, revert,
+    AddedOwner, DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, disown, finalizers,
+    placeholder, recreate, retention, revert,
 };
 
 /// The entry that `undo` without a number undoes.
@@ -95,7 +95,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
         (DELETE_CLAIM, _) => rebinding(history, entry, saved?),
-        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM) => {
+        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM | retention::LEFTOVER) => {
             Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
         }
         ("set-reclaim-policy", revert::ID) => {
@@ -117,6 +117,11 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         }
         ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),
         ("remove-owner-references", disown::ID) => Err(disown::NEVER_UNDONE.to_owned()),
+        ("add-owner-reference", _) => {
+            let added = AddedOwner::of(&intent.request.body, entry.sequence)?;
+            Ok(Purpose::TakeBackOwner(Box::new(added)))
+        }
+        ("remove-owner-references", _) => Err(retention::NEVER_ADDED.to_owned()),
         (action, _) => Err(format!("nothing undoes {action}")),
     }
 }

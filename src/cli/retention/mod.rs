@@ -1,7 +1,7 @@
 //! `kubectl storage retention`.
 
 mod manifest;
-mod named;
+pub(super) mod named;
 mod show;
 mod simulate;
 
@@ -10,7 +10,13 @@ use clap::{Args, Subcommand};
 use std::collections::BTreeSet;
 
 use self::{show::ShowArgs, simulate::SimulateArgs};
-use super::{Exit, Failure, args::ConnectionArgs, collect::tell_permissions, terminal};
+use super::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::tell_permissions,
+    terminal,
+    writing::{Interrupt, retention_apply::RetentionApplyArgs},
+};
 use crate::{
     cluster::Unseen,
     model::{RuleId, escape_control},
@@ -28,7 +34,7 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 2] = ["show", "simulate"];
+const SUBCOMMANDS: [&str; 3] = ["show", "simulate", "apply"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -37,13 +43,20 @@ enum RetentionCommand {
     Show(Box<ShowArgs>),
     /// Foretell what a change of a StatefulSet, or its deletion, does to each of its claims
     Simulate(Box<SimulateArgs>),
+    /// Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these
+    Apply(Box<RetentionApplyArgs>),
 }
 
 impl RetentionArgs {
-    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
         match self.command {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
+            Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
             None => self.show.run(connection).await,
         }
     }

@@ -15,7 +15,7 @@ use crate::model::{
     ClaimKey, Kind, ObjectKey, ObjectRef, Settings, Time, Uid, format_age, format_duration,
 };
 use crate::output::writing::{self, Plan as SavedPlan, PlannedChange};
-use crate::plan::{Plan, Purpose};
+use crate::plan::{Plan, Purpose, RETENTION_APPLY};
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
@@ -107,9 +107,9 @@ impl ApplyArgs {
 
 /// Makes the plan again from what is seen now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
-    let command = ["gc", "retain", "delete", "disown", "fix-finalizers", "rebind"]
-        .into_iter()
-        .find(|it| *it == saved.metadata.command);
+    const COMMANDS: [&str; 7] =
+        ["gc", "retain", "delete", "disown", RETENTION_APPLY, "fix-finalizers", "rebind"];
+    let command = COMMANDS.into_iter().find(|it| *it == saved.metadata.command);
     let mut plan = Plan::new(command.unwrap_or("apply"), cx);
     plan.settings = settings.clone();
     for change in &saved.changes {

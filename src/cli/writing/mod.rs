@@ -13,6 +13,7 @@ mod outcome;
 mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
+pub(super) mod retention_apply;
 pub(super) mod undo;
 mod snapshot_first;
 mod unfinished;

@@ -124,6 +124,19 @@ pub(super) fn step(action: &Action) -> PlannedStep {
             let tests = std::iter::once(alive).chain(at_places).collect();
             (format!("patch owner references out: {named}"), tests)
         }
+        Action::AddOwnerReference { owner, replaces, .. } => {
+            let alive = "metadata.deletionTimestamp is absent".to_owned();
+            let references = match replaces.is_empty() {
+                true => "metadata.ownerReferences are those just read".to_owned(),
+                false => "the replaced reference at its place has the same uid".to_owned(),
+            };
+            let how = match (replaces.is_empty(), owner.controller) {
+                (true, true) => "patch an owner reference in, as controller",
+                (true, false) => "patch an owner reference in",
+                (false, _) => "replace an owner reference by one as controller",
+            };
+            (format!("{how}: {} {}", owner.kind, owner.name), vec![alive, references])
+        }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
 }
