@@ -2,8 +2,8 @@
 
 mod binding;
 mod dry_run;
-mod leases;
 mod effect;
+mod leases;
 mod owner;
 mod proposal;
 mod reclaim;

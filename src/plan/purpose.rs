@@ -172,6 +172,12 @@ impl Purpose {
         }
     }
 
+    /// Whether the objects that its object references are read again with it. The volume of a claim
+    /// does not matter for its owners, and few users may read volumes.
+    pub const fn rests_on_references(&self) -> bool {
+        !matches!(self, Self::Disown | Self::ApplyRetention(RetentionChange::RemoveOwners))
+    }
+
     /// Returns what is read again before its object, which does not reference it.
     pub fn read_before(&self) -> Option<ObjectKey> {
         match self {
