@@ -55,6 +55,11 @@ impl ChangeExecutor<'_> {
     pub(super) async fn carry_out(&self, change: &ProposedChange) -> ChangeEnd {
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
+        if let Some(Action::AddOwnerReference { claim, owner, guard, .. }) =
+            change.proposal.steps.first()
+        {
+            return self.add_owner(change, claim, owner, guard.as_ref()).await;
+        }
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
             return self.wait_for_binding(change).await;
         }
@@ -135,12 +140,6 @@ impl ChangeExecutor<'_> {
                 && let Err(note) = self.revert_record(kept.as_ref()).await
             {
                 ended.notes.push(note);
-            }
-            if let (Outcome::Unanswered, Action::AddOwnerReference { claim, owner, .. }) =
-                (ended.outcome, action)
-            {
-                // It may have been added, and its owner deleted.
-                ended.notes.push(self.confirm_owner(change, claim, owner).await.1);
             }
             return Err(ended);
         };
@@ -272,8 +271,13 @@ impl ChangeExecutor<'_> {
     ) -> Result<(), ChangeEnd> {
         let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
         for action in others {
-            // Rendered only after its object is deleted.
-            if matches!(action, Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. }) {
+            // Rendered only after an earlier step.
+            if matches!(
+                action,
+                Action::ReclaimBackend { .. }
+                    | Action::ReclaimReleased { .. }
+                    | Action::RemoveOwnerReferences { .. }
+            ) {
                 continue;
             }
             let object = &action.read_before().key;

@@ -77,9 +77,16 @@ pub enum Action {
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
-    /// P-OWNER-ADD: adds an owner reference to a claim, and removes those of the same owner that
-    /// lack its flags.
-    AddOwnerReference { claim: ObjectRef, owner: OwnerReference, replaces: Vec<OwnerReference> },
+    /// P-OWNER-ADD: adds an owner reference to a claim.
+    AddOwnerReference {
+        claim: ObjectRef,
+        owner: OwnerReference,
+        /// Those to the same owner that lack its flags: the same patch removes them.
+        replaces: Vec<OwnerReference>,
+        /// What the same patch adds too: an owner that exists, which protects the claim from the
+        /// garbage collector until a later step.
+        guard: Option<OwnerReference>,
+    },
 }
 
 impl Action {
