@@ -95,8 +95,9 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         }
         Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
         Action::SetRetentionPolicy { set, from, to } => retention::set(set, from, to, live),
-        Action::AddOwnerReference { claim, owner, replaces } => {
-            owners::add(claim, owner, replaces, live)
+        Action::AddOwnerReference { claim, owner, replaces, guard } => {
+            let added = std::iter::once(owner).chain(guard);
+            owners::add(claim, added, replaces, live)
         }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))

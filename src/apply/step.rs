@@ -61,6 +61,11 @@ impl ChangeExecutor<'_> {
         }
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
+        if let Some(Action::AddOwnerReference { claim, owner, guard, .. }) =
+            change.proposal.steps.first()
+        {
+            return self.add_owner(change, claim, owner, guard.as_ref()).await;
+        }
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
             return self.wait_for_binding(change).await;
         }
@@ -143,12 +148,6 @@ impl ChangeExecutor<'_> {
                 && let Err(note) = self.revert_record(kept.as_ref()).await
             {
                 ended.notes.push(note);
-            }
-            if let (Outcome::Unanswered, Action::AddOwnerReference { claim, owner, .. }) =
-                (ended.outcome, action)
-            {
-                // It may have been added, and its owner deleted.
-                ended.notes.push(self.confirm_owner(change, claim, owner).await.1);
             }
             return Err(ended);
         };

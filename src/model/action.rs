@@ -81,9 +81,16 @@ pub enum Action {
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
     SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
-    /// P-OWNER-ADD: adds an owner reference to a claim, and removes those of the same owner that
-    /// lack its flags.
-    AddOwnerReference { claim: ObjectRef, owner: OwnerReference, replaces: Vec<OwnerReference> },
+    /// P-OWNER-ADD: adds an owner reference to a claim.
+    AddOwnerReference {
+        claim: ObjectRef,
+        owner: OwnerReference,
+        /// Those to the same owner that lack its flags: the same patch removes them.
+        replaces: Vec<OwnerReference>,
+        /// What the same patch adds too: an owner that exists, which protects the claim from the
+        /// garbage collector until a later step.
+        guard: Option<OwnerReference>,
+    },
 }
 
 impl Action {

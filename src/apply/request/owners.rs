@@ -19,16 +19,34 @@ pub(super) fn remove(
     Ok(patch.request())
 }
 
-/// Adds an owner reference at the end of the list, after those that it replaces are removed.
-pub(super) fn add(
+/// Adds owner references at the end of the list, after those that they replace are removed.
+pub(super) fn add<'a>(
     claim: &ObjectRef,
-    owner: &OwnerReference,
+    owners: impl Iterator<Item = &'a OwnerReference>,
     replaces: &[OwnerReference],
     live: &Value,
 ) -> Result<WriteRequest, UnfitObject> {
+    const LIST: &str = "/metadata/ownerReferences";
     let mut patch = Patch::on(claim, live)?;
     patch.tests("/metadata/deletionTimestamp", &Value::Null)?;
     patch.remove_owners(replaces)?;
+    let added = owners.map(reference).collect::<Result<Vec<_>, _>>()?;
+    if live.pointer(LIST).is_some_and(Value::is_array) {
+        if replaces.is_empty() {
+            patch.tests_as_seen(LIST)?;
+        }
+        for reference in added {
+            patch.push(json!({"op": "add", "path": format!("{LIST}/-"), "value": reference}));
+        }
+    } else {
+        patch.tests(LIST, &Value::Null)?;
+        patch.push(json!({"op": "add", "path": LIST, "value": added}));
+    }
+    Ok(patch.request())
+}
+
+/// An owner reference as the API server reads it.
+fn reference(owner: &OwnerReference) -> Result<Value, UnfitObject> {
     let uid = owner.uid.as_ref().ok_or_else(|| UnfitObject("the owner has no uid".to_owned()))?;
     let mut reference = json!({
         "apiVersion": &*owner.api_version, "kind": &*owner.kind, "name": &*owner.name,
@@ -40,20 +58,7 @@ pub(super) fn add(
     if owner.blocks_deletion {
         reference["blockOwnerDeletion"] = json!(true);
     }
-    const LIST: &str = "/metadata/ownerReferences";
-    match live.pointer(LIST).is_some_and(Value::is_array) {
-        true => {
-            if replaces.is_empty() {
-                patch.tests_as_seen(LIST)?;
-            }
-            patch.push(json!({"op": "add", "path": format!("{LIST}/-"), "value": reference}));
-        }
-        false => {
-            patch.tests(LIST, &Value::Null)?;
-            patch.push(json!({"op": "add", "path": LIST, "value": [reference]}));
-        }
-    }
-    Ok(patch.request())
+    Ok(reference)
 }
 
 impl Patch<'_> {

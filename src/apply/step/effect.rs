@@ -43,7 +43,7 @@ impl ChangeExecutor<'_> {
             return taken.until_ready(self.cluster, self.wait, self.interrupted).await;
         }
         if let Action::AddOwnerReference { claim, owner, .. } = action {
-            return self.confirm_owner(change, claim, owner).await;
+            return self.confirm_owner(claim, owner).await;
         }
         verify::verify(self.cluster, change, done, &written.value, self.wait).await
     }

@@ -1,10 +1,12 @@
-//! What follows the addition of an owner reference: the owner is read again, and where it is being
-//! deleted, the reference is removed at once (I.6 of the design; semantics#retention).
+//! The addition of an owner reference (P-OWNER-ADD; I.6 of the design; semantics#requests).
 //!
-//! The garbage collector deletes a claim whose only owner does not exist. The owner may have been
-//! deleted between the last read and the write, with `--cascade=orphan` too.
+//! The garbage collector deletes a claim whose owners do not exist, within milliseconds: a reference to
+//! a set that is deleted between the last read and the write destroys the claim (*seen*). So the claim's
+//! own volume, which exists, is added as another owner by the same patch. It is removed only after the
+//! set was read again twice; and where the set is being deleted, both are removed.
 
 use super::super::change_end::ChangeEnd;
+use super::super::options::DryRun;
 use super::super::verify::owners::{SETTLING, in_words, is_in, is_same};
 use super::super::{Outcome, request};
 use super::ChangeExecutor;
@@ -12,15 +14,52 @@ use crate::model::{Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, P
 use crate::plan::ProposedChange;
 use crate::remedies::retention::NEVER_ADDED;
 
-/// How often the removal is rendered anew from the claim as it is then.
+/// How often a removal is rendered anew from the claim as it is then.
 const ATTEMPTS: usize = 5;
 
 impl ChangeExecutor<'_> {
+    /// Adds a reference, verifies that its owner is not being deleted, and removes the guard. Whatever
+    /// does not end so is taken back.
+    pub(super) async fn add_owner(
+        &self,
+        change: &ProposedChange,
+        claim: &ObjectRef,
+        owner: &OwnerReference,
+        guard: Option<&OwnerReference>,
+    ) -> ChangeEnd {
+        let first = match self.step(change, 0, None).await {
+            Ok(ended) => ended,
+            // It may have been added.
+            Err(ended) if ended.outcome == Outcome::Unanswered => ended,
+            Err(ended) => return ended,
+        };
+        if self.dry_run == DryRun::Server {
+            return first;
+        }
+        let ended = match (first.outcome, guard) {
+            (Outcome::Done, None) => return first,
+            (Outcome::Done, Some(_)) => match self.step(change, 1, None).await {
+                Ok(ended) | Err(ended) => ended.after(first),
+            },
+            _ => first,
+        };
+        if ended.outcome == Outcome::Done {
+            return ended;
+        }
+        let added: Vec<_> = std::iter::once(owner).chain(guard).cloned().collect();
+        let told = self.take_back(change, claim, &added).await;
+        let mut ended = ChangeEnd { partly: true, ..ended };
+        ended.detail = format!("{}: {told}", ended.detail);
+        if ended.outcome == Outcome::Stale {
+            ended.outcome = Outcome::Failed;
+        }
+        ended
+    }
+
     /// Verifies that the owner whose reference was added is not being deleted, also after a while: the
     /// garbage collector acts on what it read before.
     pub(super) async fn confirm_owner(
         &self,
-        change: &ProposedChange,
         claim: &ObjectRef,
         owner: &OwnerReference,
     ) -> (Outcome, String) {
@@ -29,33 +68,22 @@ impl ChangeExecutor<'_> {
                 tokio::time::sleep(SETTLING).await;
             }
             if let Err(reason) = self.is_kept(claim, owner).await {
-                let removed = self.take_off(change, claim, owner).await;
-                return (Outcome::Failed, format!("{reason}: {removed}"));
+                return (Outcome::Failed, reason);
             }
         }
         let named = format!("{} {}", owner.kind, owner.name);
         match self.cluster.read_again(claim).await {
-            Ok(Some(live)) if is_same(&live, claim) => {
-                if !live["metadata"]["deletionTimestamp"].is_null() {
-                    let told = format!(
-                        "the claim has been deleted meanwhile and is Terminating: `kubectl storage retain {}` keeps its data",
-                        in_words(claim)
-                    );
-                    return (Outcome::Failed, told);
-                }
-                match is_in(owner, &live) {
+            Ok(Some(live)) if is_same(&live, claim) && is_in(owner, &live) => {
+                match live["metadata"]["deletionTimestamp"].is_null() {
                     true => (Outcome::Done, format!("the claim is owned by {named}")),
-                    false => {
-                        let told = format!("another client removed the reference to {named}");
-                        (Outcome::Failed, told)
-                    }
+                    false => (Outcome::Failed, "the claim has become Terminating".to_owned()),
                 }
             }
+            Ok(Some(live)) if is_same(&live, claim) => {
+                (Outcome::Failed, format!("another client removed the reference to {named}"))
+            }
             Ok(_) => (Outcome::Failed, "the claim was deleted meanwhile".to_owned()),
-            Err(error) => (
-                Outcome::Pending,
-                format!("the reference to {named} is added; unknown whether it remains: {error}"),
-            ),
+            Err(error) => (Outcome::Failed, format!("the claim could not be read: {error}")),
         }
     }
 
@@ -78,12 +106,12 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Removes the reference that was added, and tells what has become of the claim.
-    async fn take_off(
+    /// Removes what was added, as far as it is still there, and tells what has become of the claim.
+    async fn take_back(
         &self,
         change: &ProposedChange,
         claim: &ObjectRef,
-        owner: &OwnerReference,
+        added: &[OwnerReference],
     ) -> String {
         let help = format!("`kubectl storage retain {}` keeps its data", in_words(claim));
         for _ in 0..ATTEMPTS {
@@ -92,28 +120,31 @@ impl ChangeExecutor<'_> {
                 Ok(_) => return "the claim was deleted".to_owned(),
                 Err(error) => {
                     return format!(
-                        "the reference is not removed again, since the claim could not be read ({error}); {help}"
+                        "the references that were added remain, since the claim could not be read ({error}); {help}"
                     );
                 }
             };
             if !live["metadata"]["deletionTimestamp"].is_null() {
-                return format!("the claim is Terminating already; {help}");
+                return format!("the claim is Terminating; {help}");
             }
-            if !is_in(owner, &live) {
-                return "the reference is removed again, by another client".to_owned();
+            let left: Vec<_> = added.iter().filter(|it| is_in(it, &live)).cloned().collect();
+            if left.is_empty() {
+                return "no reference that was added remains, and the claim is kept".to_owned();
             }
-            match self.send_removal(change, claim, owner, live).await {
+            match self.send_removal(change, claim, left, live).await {
                 Ok(()) => return self.after_removal(claim, &help).await,
                 Err(ended) if ended.outcome == Outcome::Stale => {}
                 Err(ended) => {
                     return format!(
-                        "the reference is not removed again ({}); {help}",
+                        "the references that were added remain ({}); {help}",
                         ended.detail
                     );
                 }
             }
         }
-        format!("the reference is not removed again, since other clients change the claim; {help}")
+        format!(
+            "the references that were added remain, since other clients change the claim; {help}"
+        )
     }
 
     /// Sends the removal, with an entry of its own in the journal.
@@ -121,17 +152,16 @@ impl ChangeExecutor<'_> {
         &self,
         change: &ProposedChange,
         claim: &ObjectRef,
-        owner: &OwnerReference,
+        owners: Vec<OwnerReference>,
         live: serde_json::Value,
     ) -> Result<(), ChangeEnd> {
-        let action =
-            Action::RemoveOwnerReferences { claim: claim.clone(), owners: vec![owner.clone()] };
+        let action = Action::RemoveOwnerReferences { claim: claim.clone(), owners };
         let request = request::request(&action, &live)
             .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
         let proposal = Proposal {
             steps: vec![action],
             effect: Effect {
-                what: "removes the owner reference that was added".to_owned(),
+                what: "removes the owner references that were added".to_owned(),
                 risk: String::new(),
             },
             undo: Undo::Never(NEVER_ADDED),
@@ -142,7 +172,7 @@ impl ChangeExecutor<'_> {
         let removal = ProposedChange { proposal, ..change.clone() };
         let entry = self.begin(&removal, 0, &request, live)?;
         let mut ended = match self.writer.send(&request, false).await {
-            Ok(_) => ChangeEnd::new(Outcome::Done, "the reference is removed again"),
+            Ok(_) => ChangeEnd::new(Outcome::Done, "the references that were added are removed"),
             Err(error) => ChangeEnd::unsent(&error),
         };
         self.end(&mut ended, entry);
@@ -154,20 +184,17 @@ impl ChangeExecutor<'_> {
 
     /// Whether the garbage collector was faster.
     async fn after_removal(&self, claim: &ObjectRef, help: &str) -> String {
+        const REMOVED: &str = "the references that were added are removed again";
         tokio::time::sleep(SETTLING).await;
         match self.cluster.read_again(claim).await {
             Ok(Some(live)) if is_same(&live, claim) => {
                 match live["metadata"]["deletionTimestamp"].is_null() {
-                    true => "the reference is removed again, and the claim is kept".to_owned(),
-                    false => format!(
-                        "the reference is removed again, but the claim is Terminating; {help}"
-                    ),
+                    true => format!("{REMOVED}, and the claim is kept"),
+                    false => format!("{REMOVED}, but the claim is Terminating; {help}"),
                 }
             }
-            Ok(_) => "the reference is removed again, but the claim was deleted".to_owned(),
-            Err(error) => format!(
-                "the reference is removed again; unknown whether the claim was deleted: {error}"
-            ),
+            Ok(_) => format!("{REMOVED}, but the claim was deleted"),
+            Err(error) => format!("{REMOVED}; unknown whether the claim was deleted: {error}"),
         }
     }
 }

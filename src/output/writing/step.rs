@@ -157,7 +157,7 @@ fn step(action: &Action) -> PlannedStep {
             let tests = std::iter::once(alive).chain(at_places).collect();
             (format!("patch owner references of {claim} out: {named}"), tests)
         }
-        Action::AddOwnerReference { owner, replaces, .. } => {
+        Action::AddOwnerReference { owner, replaces, guard, .. } => {
             let alive = "metadata.deletionTimestamp is absent".to_owned();
             let references = match replaces.is_empty() {
                 true => "metadata.ownerReferences are those just read".to_owned(),
@@ -168,7 +168,11 @@ fn step(action: &Action) -> PlannedStep {
                 (true, false) => "patch an owner reference in",
                 (false, _) => "replace an owner reference by one as controller",
             };
-            (format!("{how}: {} {}", owner.kind, owner.name), vec![alive, references])
+            let named = |it: &OwnerReference| format!("{} {}", it.kind, it.name);
+            let guard = guard.as_ref().map_or_else(String::new, |it| {
+                format!("; and, until the owner was read again, one to {}", named(it))
+            });
+            (format!("{how}: {}{guard}", named(owner)), vec![alive, references])
         }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }

@@ -1,11 +1,12 @@
 //! Adds the owner reference to the set that `whenDeleted` Delete requires, for a claim without a pod:
 //! P-OWNER-ADD (F61, F66).
 //!
-//! It makes the claim deletable, and after a late addition the garbage collector deletes the claim at
-//! once: it needs a flag, and `apply` reads the set again after the write.
+//! It makes the claim deletable, so it needs a flag. After a late addition the garbage collector deletes
+//! the claim at once: until the set was read again after the write, another owner protects the claim,
+//! its own volume.
 
 use super::super::{Remedy, checks};
-use super::{command, known_policy, only_member, refuse};
+use super::{NEVER_ADDED, command, known_policy, only_member, refuse};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::facts::retention::{
@@ -47,7 +48,8 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
     };
     let replaces: Vec<_> = without_flag(cx, claim, &member).cloned().collect();
     let lacks = owner_agreement(cx, claim, &member)?.missing.set;
-    if !lacks && replaces.is_empty() {
+    let guarded = guard(cx, claim)?.filter(|it| claim.metadata.owners.contains(it));
+    if !lacks && replaces.is_empty() && guarded.is_none() {
         return refuse("it has the owner reference that the policy requires", effect);
     }
     if !cx.settings().add_owners {
@@ -75,18 +77,65 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
     if let Some(keeper) = facts::keeper(&set.metadata) {
         notices.push(format!("{keeper} manages {}, and may change its policy", set.object()));
     }
-    let undo = match replaces.is_empty() {
-        true => Undo::Revert,
-        false => Undo::Never("the claim had a reference to the same owner before"),
+    let claim_object = claim.object();
+    let remove =
+        |guard| Action::RemoveOwnerReferences { claim: claim_object.clone(), owners: vec![guard] };
+    let (steps, undo) = match (lacks, guarded, guard(cx, claim)?) {
+        // What an earlier step, or an interrupted run, has left.
+        (false, Some(guard), _) if replaces.is_empty() => {
+            (vec![remove(guard)], Undo::Never(NEVER_ADDED))
+        }
+        (true, None, Some(guard)) => {
+            let (claim, guarded) = (claim_object.clone(), Some(guard.clone()));
+            let add = Action::AddOwnerReference { claim, owner, replaces, guard: guarded };
+            (vec![add, remove(guard)], Undo::Revert)
+        }
+        // The set owns it already, or it has no volume, and so no data.
+        (_, _, _) => {
+            let undo = match replaces.is_empty() {
+                true => Undo::Revert,
+                false => Undo::Never("the claim had a reference to the same owner before"),
+            };
+            let claim = claim_object.clone();
+            (vec![Action::AddOwnerReference { claim, owner, replaces, guard: None }], undo)
+        }
     };
     Ok(Ok(Proposal {
-        steps: vec![Action::AddOwnerReference { claim: claim.object(), owner, replaces }],
+        steps,
         effect,
         undo,
         notices,
         relies_on: vec![ADD_OWNERS],
         keeps_backend: false,
     }))
+}
+
+/// The reference that protects a claim while the one to its set is added: to its own volume.
+///
+/// # Errors
+/// When volumes were not read.
+fn guard(cx: &Cx, claim: &Claim) -> Seen<Option<OwnerReference>> {
+    let Some(name) = &claim.volume_name else { return Ok(None) };
+    let volume = cx.volume(name)?.filter(|it| it.metadata.uid.is_some());
+    Ok(volume.map(|volume| OwnerReference {
+        api_version: "v1".into(),
+        kind: Kind::PersistentVolume.name().into(),
+        name: volume.metadata.name.clone(),
+        uid: volume.metadata.uid.clone(),
+        controller: false,
+        blocks_deletion: false,
+    }))
+}
+
+/// Whether the reference to its own volume remains from an interrupted run.
+///
+/// # Errors
+/// When volumes were not read.
+pub(super) fn is_guarded(cx: &Cx, claim: &Claim) -> Seen<bool> {
+    if claim.metadata.owners.is_empty() {
+        return Ok(false);
+    }
+    Ok(guard(cx, claim)?.is_some_and(|it| claim.metadata.owners.contains(&it)))
 }
 
 /// Refuses where the policy requires no reference, where the set may be deleted with it, and where

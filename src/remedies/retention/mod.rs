@@ -120,7 +120,9 @@ impl RetentionChange {
         }
         if claim.metadata.deleting.is_none()
             && member.set.metadata.deleting.is_none()
-            && (agreement.missing.set || add_owner::lacks_flag(cx, claim, member))
+            && (agreement.missing.set
+                || add_owner::lacks_flag(cx, claim, member)
+                || (agreement.wanted.set && add_owner::is_guarded(cx, claim)?))
         {
             add(Self::AddOwner, settings.add_owners);
         }

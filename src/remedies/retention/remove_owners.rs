@@ -195,6 +195,10 @@ impl<'a> References<'a> {
         }
         let is_surplus = |it: &OwnerReference| agreement.surplus.iter().any(|(of, _)| *of == it);
         for owner in claim.metadata.owners.iter().filter(|it| !is_surplus(it)) {
+            if is_own_volume(claim, owner) {
+                found.absent.push((owner, format!("{} (its own volume)", named(owner))));
+                continue;
+            }
             match facts::owner_presence(cx, claim, owner) {
                 Ok(OwnerPresence::Missing | OwnerPresence::Recreated(_)) => {
                     found.absent.push((owner, format!("{} (does not exist)", named(owner))));
@@ -227,6 +231,14 @@ impl<'a> References<'a> {
         }
         self.unread.first().cloned().map(Err)
     }
+}
+
+/// Whether an owner is the claim's own volume, which an interrupted `--add-owners` left: it protects
+/// nothing that the claim without owners would not be protected from.
+fn is_own_volume(claim: &Claim, owner: &OwnerReference) -> bool {
+    &*owner.kind == Kind::PersistentVolume.name()
+        && &*owner.api_version == "v1"
+        && claim.volume_name.as_deref() == Some(&*owner.name)
 }
 
 /// The garbage collector acts on what it read before.

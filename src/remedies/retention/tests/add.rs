@@ -11,9 +11,21 @@ fn asked() -> Settings {
 fn added(case: &Case) -> Result<(bool, bool, usize), String> {
     let proposal = case.ask(RetentionChange::AddOwner)?;
     assert_eq!(proposal.relies_on, ["--add-owners"]);
-    let [Action::AddOwnerReference { owner, replaces, .. }] = &*proposal.steps else {
+    let [Action::AddOwnerReference { owner, replaces, guard, .. }, rest @ ..] = &*proposal.steps
+    else {
         panic!("{:?}", proposal.steps)
     };
+    // Its own volume protects it meanwhile, where the set does not own it already.
+    assert_eq!(guard.is_some(), replaces.is_empty());
+    match (guard, rest) {
+        (None, []) => {}
+        (Some(guard), [Action::RemoveOwnerReferences { owners, .. }]) => {
+            assert_eq!((&*guard.kind, &*guard.name), ("PersistentVolume", "pv-1"));
+            assert_eq!(owners, std::slice::from_ref(guard));
+            assert!(!guard.controller && !guard.blocks_deletion);
+        }
+        _ => panic!("{:?}", proposal.steps),
+    }
     assert_eq!(proposal.undo == Undo::Revert, replaces.is_empty());
     assert_eq!((&*owner.name, owner.uid.clone()), ("web", Uid::parse("web-uid")));
     Ok((owner.controller, owner.blocks_deletion, replaces.len()))
@@ -78,4 +90,21 @@ fn a_set_that_is_deleted_and_an_ambiguous_name_are_refused() {
     refuses(gone.ask(RetentionChange::AddOwner), "it is Terminating");
     let ambiguous = Case { template: "data-a", rows: vec![twin()], ..case() };
     refuses(ambiguous.ask(RetentionChange::AddOwner), "is ambiguous");
+}
+
+/// What the first step, or an interrupted run, has left is the rest of it.
+#[test]
+fn the_volume_that_protects_the_claim_is_removed_last() {
+    let whole = case().ask(RetentionChange::AddOwner).expect("planned");
+    let left = |owners| Case { owners, ..case() };
+    let rest = left("set, volume").ask(RetentionChange::AddOwner).expect("planned");
+    assert_eq!(rest.steps, whole.steps[1..]);
+    assert_eq!((rest.notices, rest.relies_on), (whole.notices, whole.relies_on));
+    // Where the policy retains by now, both are removed together.
+    let both = Case { policy: "RR", settings: Settings::default(), ..left("set, volume") };
+    let both = both.ask(RetentionChange::RemoveOwners).expect("planned");
+    let [Action::RemoveOwnerReferences { owners, .. }] = &*both.steps else {
+        panic!("{:?}", both.steps)
+    };
+    assert_eq!(owners.len(), 2);
 }

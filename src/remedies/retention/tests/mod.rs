@@ -70,6 +70,7 @@ fn reference(text: &str) -> OwnerReference {
         "kruise" => ("apps.kruise.io/v1beta1", "StatefulSet", "web", "kruise"),
         "pod" => ("v1", "Pod", "web-1", "web-1-uid"),
         "old pod" => ("v1", "Pod", "web-1", "old-pod"),
+        "volume" => ("v1", "PersistentVolume", "pv-1", "pv-1-uid"),
         other => ("example.com/v1", "App", other, other),
     };
     let controller = controller || ["set", "old set", "pod", "old pod"].contains(&text);

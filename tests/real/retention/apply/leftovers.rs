@@ -162,7 +162,7 @@ fn what_is_not_surely_left_is_kept() {
     set.set_owners("data-web-2", &[map]);
     let told = admin.refused(5, &call(&set, &DESTROY));
     assert_eq!(told.refusals(), LEFT, "{:#}", told.json);
-    assert!(told.reason("data-web-1").contains("pod/"), "{:#}", told.json);
+    assert!(told.reason("data-web-1").contains("po/"), "{:#}", told.json);
     assert!(told.reason("data-web-2").contains("ConfigMap other controls it"), "{:#}", told.json);
     assert_eq!(set.claims(), before);
     set.on.delete("pod/stranger");
@@ -191,6 +191,8 @@ fn a_claim_of_an_ambiguous_name_is_kept() {
         twin.as_object_mut().expect("it is one").remove("status");
         twin["spec"]["replicas"] = json!(0);
         let labels = json!({"app": name});
+        twin["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] =
+            json!(template);
         twin["spec"]["selector"] = json!({"matchLabels": labels});
         twin["spec"]["template"]["metadata"]["labels"] = labels;
         let claims = &mut twin["spec"]["volumeClaimTemplates"][0];
@@ -223,11 +225,11 @@ fn nothing_is_deleted_while_the_set_changes() {
     let set = switched_later(&cluster, 1);
     let before = set.claims();
     let admin = Admin::of(&set.on);
-    cluster.stop_component("kube-controller-manager");
+    cluster.stop_component("kcm");
     set.on.patch("sts/web", &json!({"spec": {"replicas": 2}}));
     let told = admin.refused(5, &call(&set, &DESTROY));
     assert!(told.reason("data-web-2").contains("wait until"), "{:#}", told.json);
-    cluster.start_component("kube-controller-manager");
+    cluster.start_component("kcm");
     set.rolled_out(2);
     set.on.patch("sts/web", &json!({"metadata": {"finalizers": ["example.com/held"]}}));
     let args = ["delete", "sts/web", "-n", &set.on.name, "--wait=false", "--cascade=orphan"];

@@ -36,7 +36,7 @@ fn of_two_who_apply_at_once_one_wins_and_the_other_is_told() {
     // The second was not even sent: it was read again before.
     let patch = |claim: &str| format!("patch persistentvolumeclaims {claim}");
     let sent = lines(&slow.sent(mark));
-    assert_eq!(sent, [format!("dry {}", patch(LEFT[0])), patch(LEFT[0])]);
+    assert_eq!(sent, [format!("dry {}", patch(LEFT[0])), format!("{} 422", patch(LEFT[0]))]);
     assert!(LEFT.iter().all(|it| set.owners(it).is_empty()));
 }
 

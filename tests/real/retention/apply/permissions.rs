@@ -25,7 +25,9 @@ fn least<'a>(set: &'a Set) -> Admin<'a> {
 
 #[test]
 fn the_role_that_rbac_prints_is_enough() {
-    let set = Set::start(shared(), DELETE_WITH_SET, 3);
+    // Of owners of other kinds in other namespaces it could not read whether they exist.
+    let cluster = Cluster::start(Options::COMPLETE);
+    let set = Set::start(&cluster, DELETE_WITH_SET, 3);
     set.wait_owners("data-web-2", &[BY_SET]);
     set.scale(1);
     set.set_policy(DELETE_SCALED);
