@@ -22,7 +22,8 @@
 //! 12. [`plan`]: proposals selected, ordered, bounded.
 //! 13. [`apply`]: **door out**, and the only one.
 //! 14. [`output`]: the public shapes, and one file per format.
-//! 15. [`watch`]: the loop.
+//! 15. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
+//!     and go.
 //! 16. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
@@ -49,5 +50,5 @@ pub mod rules;
 pub(crate) mod plan;
 pub mod apply;
 pub mod output;
-pub(crate) mod watch;
+pub mod watch;
 pub mod cli;

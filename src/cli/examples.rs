@@ -89,6 +89,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "audit --save today.json.gz",
             ),
             ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
+            ("Print findings as they appear, change and clear", "audit --watch"),
         ],
         "gc" => &[
             (

@@ -39,6 +39,8 @@ pub struct RbacArgs {
 enum RoleFor {
     /// Everything that `audit` and `dump` read
     Audit,
+    /// What `audit --watch` reads and watches
+    Watch,
     /// What `gc` reads, watches and writes
     Gc,
     /// What `fix-finalizers` reads, watches and writes
@@ -69,6 +71,7 @@ impl RoleFor {
     const fn name(self) -> &'static str {
         match self {
             Self::Audit => "audit",
+            Self::Watch => "watch",
             Self::Gc => "gc",
             Self::FixFinalizers => "fix-finalizers",
             Self::Delete => "delete",
@@ -86,7 +89,13 @@ impl RoleFor {
 
     /// Whether it writes nothing.
     const fn only_reads(self) -> bool {
-        matches!(self, Self::Audit | Self::Retention)
+        matches!(self, Self::Audit | Self::Watch | Self::Retention)
+    }
+
+    /// Whether it watches what it has listed: what is about to be changed is watched until it has
+    /// been.
+    const fn watches(self) -> bool {
+        !self.only_reads() || matches!(self, Self::Watch)
     }
 
     /// Whether it reads only the objects that are named.
@@ -101,6 +110,7 @@ impl RoleFor {
             // They may delete claims anyway.
             Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
             Self::Audit
+            | Self::Watch
             | Self::Retention
             | Self::Gc
             | Self::Delete
@@ -131,7 +141,7 @@ impl RoleFor {
             ("delete", Kind::VolumeAttachment),
         ];
         match self {
-            Self::Audit | Self::Retention => Vec::new(),
+            Self::Audit | Self::Watch | Self::Retention => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
@@ -210,6 +220,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         // It asks for what it is told, by name.
         RoleFor::Retain | RoleFor::Disown => Vec::new(),
         RoleFor::Audit
+        | RoleFor::Watch
         | RoleFor::Retention
         | RoleFor::RetentionSet
         | RoleFor::Gc
@@ -243,8 +254,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
             _ => {}
         }
         add("list", kind);
-        // What is about to be changed is watched until it has been.
-        if !command.only_reads() {
+        if command.watches() {
             add("watch", kind);
         }
     }

@@ -40,5 +40,6 @@ mod survive;
 #[path = "../terminal.rs"]
 mod terminal;
 mod undo;
+mod watch;
 mod watches;
 mod writing;
