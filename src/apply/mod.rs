@@ -15,12 +15,15 @@
 //!    and reverted if the request is not carried out.
 //! 6. The effect of the write is verified by watches; at the deadline the outcome is *pending*.
 //!
+//! The guard's policies are written by `guard`, one after the other, in the same way.
+//!
 //! Changes of one driver are made one after the other. The first outcome with an unknown cause (no
 //! answer, an error of the server) ends the batch.
 
 mod change_end;
 mod current_cluster;
 mod event;
+mod guard;
 mod kept_record;
 mod options;
 mod receipt;
@@ -31,6 +34,7 @@ mod verify;
 mod writer;
 
 pub(crate) use current_cluster::CurrentCluster;
+pub(crate) use guard::GuardWriter;
 pub(crate) use options::{DryRun, RunOptions};
 pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run};

@@ -58,6 +58,8 @@ enum RoleFor {
     Undo,
     /// What `destroy-orphan` reads, watches and writes
     DestroyOrphan,
+    /// What `guard` reads and writes: admission policies and nothing else
+    Guard,
 }
 
 impl RoleFor {
@@ -74,6 +76,7 @@ impl RoleFor {
             Self::Apply => "apply",
             Self::Undo => "undo",
             Self::DestroyOrphan => "destroy-orphan",
+            Self::Guard => "guard",
         }
     }
 
@@ -101,7 +104,8 @@ impl RoleFor {
             | Self::Retain
             | Self::Rebind
             | Self::Undo
-            | Self::DestroyOrphan => &[],
+            | Self::DestroyOrphan
+            | Self::Guard => &[],
         }
     }
 
@@ -136,6 +140,12 @@ impl RoleFor {
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
             Self::Undo => [of(&[&REBIND]), vec![volumes("create"), volumes("patch")]].concat(),
             Self::DestroyOrphan => vec![volumes("create")],
+            Self::Guard => {
+                let kinds =
+                    [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding];
+                let verbs = ["create", "patch", "delete"];
+                kinds.into_iter().flat_map(|kind| verbs.map(|verb| (verb, kind))).collect()
+            }
         }
     }
 }
@@ -179,6 +189,9 @@ struct Right {
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
 /// worth the right to read all of them.
 fn rights(command: RoleFor) -> Vec<Right> {
+    if command == RoleFor::Guard {
+        return guard_rights();
+    }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
         rights.insert(Right {
@@ -190,7 +203,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        RoleFor::Retain | RoleFor::Disown => Vec::new(),
+        RoleFor::Retain | RoleFor::Disown | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
         | RoleFor::Retention
         | RoleFor::Gc
@@ -279,6 +292,22 @@ fn rights(command: RoleFor) -> Vec<Right> {
     rights.into_iter().collect()
 }
 
+/// What `guard` asks for: no storage object is read or written.
+fn guard_rights() -> Vec<Right> {
+    let writes = RoleFor::Guard.writes();
+    let lists: BTreeSet<_> = writes.iter().map(|(_, kind)| ("list", *kind)).collect();
+    // The labels of namespaces decide where it refuses; the uid of kube-system is the cluster's.
+    let namespaces = [("get", Kind::Namespace), ("list", Kind::Namespace)];
+    let all = writes.into_iter().chain(lists).chain(namespaces);
+    let right = |(verb, kind): (&'static str, Kind)| Right {
+        verb,
+        group: kind.group().name,
+        resource: kind.plural(),
+        name: None,
+    };
+    all.map(right).collect()
+}
+
 fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
     for right in rights(command) {
@@ -342,6 +371,13 @@ impl RbacArgs {
             }
             for right in self.command.conditional() {
                 right.write(out)?;
+            }
+            if self.command == RoleFor::Guard {
+                writeln!(
+                    out,
+                    "# Not granted here: `guard status` proves by dry runs that the guard is in force, \
+                     which needs\n# create of the guarded kinds. Without it, that is not proven."
+                )?;
             }
             if self.command == RoleFor::Disown {
                 writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;
