@@ -95,6 +95,18 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     all.into_iter().collect()
 }
 
+/// Prepares a connection; the namespace is what `-n` said.
+pub(super) async fn connect(
+    connection: &ConnectionArgs,
+    namespace: Option<&str>,
+) -> Result<Connection, Failure> {
+    let connected = client::connect(&connection.options(namespace), USER_AGENT).await;
+    connected.map_err(|error| {
+        let hint = error.hint();
+        Failure::error(error).hint(hint)
+    })
+}
+
 /// Looks, asks and judges.
 pub(super) async fn collect(
     from: ClusterSource<'_>,
@@ -156,11 +168,7 @@ impl Collected {
         connection: &ConnectionArgs,
         namespace: Option<&str>,
     ) -> Result<Reader, Failure> {
-        let options = connection.options(namespace);
-        let connected = client::connect(&options, USER_AGENT).await.map_err(|error| {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        })?;
+        let connected = connect(connection, namespace).await?;
         self.namespace = Some(connected.namespace.clone());
         let reader = Reader::new(&connected);
         self.live =
