@@ -53,6 +53,7 @@ pub(super) fn request(
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::RemoveOwnerReferences { .. }
+        | Action::AddOwnerReference { .. }
         | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };
     let time = now.as_ref().map(format_time);

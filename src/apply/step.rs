@@ -2,7 +2,9 @@
 
 mod binding;
 mod dry_run;
+mod effect;
 mod leases;
+mod owner;
 mod proposal;
 mod reclaim;
 mod record;
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::Outcome;
 use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
 use super::kept_record::KeptBackendRecorder;
@@ -20,9 +23,8 @@ use super::options::DryRun;
 use super::request::{self, WriteRequest};
 use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
-use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
-use crate::model::{Action, ObjectRef, Uid, format_bytes};
+use crate::model::{Action, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
@@ -59,6 +61,11 @@ impl ChangeExecutor<'_> {
         }
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
+        if let Some(Action::AddOwnerReference { claim, owner, guard, .. }) =
+            change.proposal.steps.first()
+        {
+            return self.add_owner(change, claim, owner, guard.as_ref()).await;
+        }
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
             return self.wait_for_binding(change).await;
         }
@@ -210,7 +217,7 @@ impl ChangeExecutor<'_> {
     }
 
     /// Appends to the journal what is about to be sent.
-    fn begin(
+    pub(super) fn begin(
         &self,
         change: &ProposedChange,
         done: usize,
@@ -246,7 +253,7 @@ impl ChangeExecutor<'_> {
     }
 
     /// Appends to the journal how it ended. Where that fails, no other change begins.
-    fn end(&self, ended: &mut ChangeEnd, entry: u64) {
+    pub(super) fn end(&self, ended: &mut ChangeEnd, entry: u64) {
         let at = self.cluster.clock();
         if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
             let note = error.with_cause();
@@ -256,44 +263,6 @@ impl ChangeExecutor<'_> {
                 ended.notes.push(note);
             }
         }
-    }
-
-    /// Writes an Event about the object; an error is returned as a note.
-    async fn write_event(
-        &self,
-        change: &ProposedChange,
-        action: &Action,
-        written: &WriteAnswer,
-        entry: u64,
-    ) -> Option<String> {
-        let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
-        let uid = action.object().uid.clone().or(created);
-        let object = ObjectRef { uid, key: action.object().key.clone() };
-        let request =
-            event::request(change, action, &object, self.command, entry, self.cluster.clock());
-        match self.writer.send(&request, false).await {
-            Ok(_) => None,
-            Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
-        }
-    }
-
-    /// Waits for the effect of a write.
-    async fn verify(
-        &self,
-        change: &ProposedChange,
-        done: usize,
-        written: &WriteAnswer,
-    ) -> (Outcome, String) {
-        if let Some(date) = written.date {
-            self.cluster.advance(date);
-        }
-        let action = &change.proposal.steps[done];
-        if let Action::CreateSnapshot { snapshot, claim, .. } = action {
-            let taken =
-                verify::snapshot::FirstSnapshot { snapshot, claim, written: &written.value };
-            return taken.until_ready(self.cluster, self.wait, self.interrupted).await;
-        }
-        verify::verify(self.cluster, change, done, &written.value, self.wait).await
     }
 }
 

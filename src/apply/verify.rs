@@ -4,7 +4,7 @@ mod claim;
 mod bound;
 mod created;
 mod deletion;
-mod owners;
+pub(super) mod owners;
 mod removal;
 mod retention;
 pub(super) mod snapshot;
@@ -19,7 +19,6 @@ use crate::model::{Action, ReclaimPolicy};
 use crate::plan::{ProposedChange, Purpose};
 pub(super) use bound::until_bound;
 use deletion::until_gone;
-pub(super) use owners::{SETTLING, manager_of};
 pub(super) use retention::shows;
 
 /// The object was held by the deletion-protection finalizer until its driver had answered.
@@ -113,6 +112,7 @@ pub(super) async fn verify(
         }
         Action::ReclaimBackend { .. }
         | Action::ReclaimReleased { .. }
+        | Action::AddOwnerReference { .. }
         | Action::CreateSnapshot { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())
         }

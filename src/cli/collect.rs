@@ -1,6 +1,8 @@
 //! Reads a cluster, live or from dumps, asks the open questions, and judges it: what commands share.
 
+mod failure;
 mod recall;
+mod tell;
 
 use std::{
     collections::BTreeSet,
@@ -11,19 +13,23 @@ use std::{
 
 use futures::try_join;
 
-use super::{Exit, Failure, args::ConnectionArgs, gaps, progress::ProgressLine, terminal};
+pub(super) use self::failure::dump_failure;
+use self::failure::live_failure;
+pub(super) use self::tell::{tell, tell_gaps, tell_notes, tell_permissions, tell_read_again};
+
+use super::{Failure, args::ConnectionArgs, progress::ProgressLine};
 use crate::{
     client::{self, Connection, Reader},
-    cluster::{Cx, Gap},
-    dump::{DumpError, DumpWriter, Input, Replace},
-    model::{Kind, ObjectKey, Question, Settings, Text, Time, escape_control},
+    cluster::Cx,
+    dump::{DumpWriter, Input, Replace},
+    model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
         DumpHeader, answers,
         documents::{self, DumpOptions},
         intake::Intake,
-        live::{self, LiveError, LiveOptions, Return},
+        live::{self, LiveOptions, Return},
     },
     watch::{self, ROUNDS, judging},
 };
@@ -89,6 +95,18 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     all.into_iter().collect()
 }
 
+/// Prepares a connection; the namespace is what `-n` said.
+pub(super) async fn connect(
+    connection: &ConnectionArgs,
+    namespace: Option<&str>,
+) -> Result<Connection, Failure> {
+    let connected = client::connect(&connection.options(namespace), USER_AGENT).await;
+    connected.map_err(|error| {
+        let hint = error.hint();
+        Failure::error(error).hint(hint)
+    })
+}
+
 /// Looks, asks and judges.
 pub(super) async fn collect(
     from: ClusterSource<'_>,
@@ -150,11 +168,7 @@ impl Collected {
         connection: &ConnectionArgs,
         namespace: Option<&str>,
     ) -> Result<Reader, Failure> {
-        let options = connection.options(namespace);
-        let connected = client::connect(&options, USER_AGENT).await.map_err(|error| {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        })?;
+        let connected = connect(connection, namespace).await?;
         self.namespace = Some(connected.namespace.clone());
         let reader = Reader::new(&connected);
         self.live =
@@ -286,67 +300,5 @@ impl Collected {
         };
         answers::ask(&live.reader, questions, &mut self.intake).await.map_err(dump_failure)?;
         Ok(true)
-    }
-}
-
-fn live_failure(error: LiveError) -> Failure {
-    match error {
-        LiveError::Read(error) => {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        }
-        LiveError::Save(error) => dump_failure(error),
-    }
-}
-
-pub(super) fn dump_failure(error: DumpError) -> Failure {
-    let hint = error.hint();
-    let exit = match error {
-        DumpError::StdinTwice => Exit::Usage,
-        _ => Exit::Error,
-    };
-    Failure { exit, ..Failure::error(error) }.hint(hint)
-}
-
-/// Tells what there is to know besides what was not seen, on stderr.
-pub(super) fn tell_notes(collected: &Collected) {
-    let cluster = &collected.intake.cluster;
-    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
-        // What is a gap as well is told once.
-        if !collected.blind.iter().any(|it| it.gap.reason == *note) {
-            terminal::note(&format!("note: {}", escape_control(note)));
-        }
-    }
-}
-
-/// Names the command that lists missing permissions.
-pub(super) fn tell_permissions(command: &str) {
-    terminal::note(&format!(
-        "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
-         prints a ClusterRole with them"
-    ));
-}
-
-/// Tells what was not read, on stderr, in as few lines as possible.
-pub(super) fn tell_gaps<'a>(told: &str, gaps: impl Iterator<Item = &'a Gap>) {
-    for line in gaps::lines(gaps, &kinds()) {
-        terminal::note(&format!("{told}: {}", escape_control(&line)));
-    }
-}
-
-/// Tells what is read again, on stderr.
-pub(super) fn tell_read_again(gaps: &[Gap]) {
-    if !gaps.is_empty() {
-        terminal::note(&format!("read again: {}", gaps::names(gaps, &kinds())));
-    }
-}
-
-/// Tells what was not seen, and what else there is to know, on stderr.
-pub(super) fn tell(collected: &Collected, command: &str) {
-    let blind = &collected.blind;
-    tell_notes(collected);
-    tell_gaps("not read", blind.iter().map(|it| &it.gap));
-    if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
-        tell_permissions(command);
     }
 }

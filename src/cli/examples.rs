@@ -50,6 +50,18 @@ const DELETE: &[Example] = &[
     ),
 ];
 
+/// Examples of `guard`.
+const GUARD: &[Example] = &[
+    ("Show what the guard consists of, without changing anything", "guard install --dry-run"),
+    ("Install it; it warns until a namespace is labelled", "guard install"),
+    ("Prove that it is in force, and list what it does not stop", "guard status"),
+    (
+        "Refuse in the rules about volumes too, and guard against a pipeline",
+        "guard install --volumes=deny --deny-account ci/deployer",
+    ),
+    ("Deploy it with GitOps", "guard print > guard.yaml"),
+];
+
 /// Examples of `retention`.
 const RETENTION: &[Example] = &[
     ("Show the claims of the StatefulSets of the current namespace", "retention"),
@@ -60,6 +72,18 @@ const RETENTION: &[Example] = &[
     (
         "Stop a pipeline whose manifest would destroy data",
         "retention simulate -f web.yaml --fail-if-destroyed",
+    ),
+    (
+        "Retain every claim when the StatefulSet is deleted, also those without a pod",
+        "retention set sts/web --when-deleted Retain",
+    ),
+    (
+        "Remove owner references with which claims would be deleted although the policy retains them",
+        "retention apply sts/web -n shop",
+    ),
+    (
+        "Delete what scale-downs left 30 days ago, where whenScaled is Delete, and keep the data",
+        "retention apply -A --delete-leftovers --older-than 30d --keep-data",
     ),
 ];
 
@@ -119,6 +143,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
         ],
         "delete" => DELETE,
         "disown" => DISOWN,
+        "guard" => GUARD,
         "rebind" => &[
             ("Give a Released volume back to the claim that it was bound to", "rebind pv/NAME"),
             ("Give it to another claim, which is created", "rebind pv/NAME --to shop/data-copy"),

@@ -234,6 +234,8 @@ impl Cluster {
                     })+
                     // No rows of these are kept.
                     Kind::Namespace
+                    | Kind::ValidatingAdmissionPolicy
+                    | Kind::ValidatingAdmissionPolicyBinding
                     | Kind::Secret
                     | Kind::PartialObjectMetadata
                     | Kind::SubjectAccessReview => {}

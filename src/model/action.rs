@@ -81,6 +81,16 @@ pub enum Action {
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
     SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
+    /// P-OWNER-ADD: adds an owner reference to a claim.
+    AddOwnerReference {
+        claim: ObjectRef,
+        owner: OwnerReference,
+        /// Those to the same owner that lack its flags: the same patch removes them.
+        replaces: Vec<OwnerReference>,
+        /// What the same patch adds too: an owner that exists, which protects the claim from the
+        /// garbage collector until a later step.
+        guard: Option<OwnerReference>,
+    },
 }
 
 impl Action {
@@ -103,6 +113,7 @@ impl Action {
             Self::ReclaimReleased { .. } => "reclaim-released",
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
             Self::SetRetentionPolicy { .. } => "set-retention-policy",
+            Self::AddOwnerReference { .. } => "add-owner-reference",
         }
     }
 
@@ -149,7 +160,8 @@ impl Action {
             Self::DeleteAttachment { attachment } => attachment,
             Self::CreateClaim { claim, .. }
             | Self::DeleteClaim { claim, .. }
-            | Self::RemoveOwnerReferences { claim, .. } => claim,
+            | Self::RemoveOwnerReferences { claim, .. }
+            | Self::AddOwnerReference { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
             Self::SetRetentionPolicy { set, .. } => set,
         }

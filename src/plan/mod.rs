@@ -12,6 +12,7 @@ mod purpose;
 mod rebind;
 mod retain;
 mod retention_set;
+mod retention_apply;
 mod undo;
 
 use crate::cluster::{Cx, Seen, Subject};
@@ -31,6 +32,7 @@ pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
 pub(crate) use retain::retain;
+pub(crate) use retention_apply::{COMMAND as RETENTION_APPLY, retention_apply};
 pub(crate) use retention_set::set_retention;
 pub(crate) use undo::{undo, undoable};
 

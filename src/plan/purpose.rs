@@ -2,7 +2,7 @@
 
 mod object;
 
-use crate::cluster::{Cx, Reach, Seen, Subject};
+use crate::cluster::{Cx, Reach, Seen};
 use crate::facts;
 use crate::model::{
     Action, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
@@ -10,10 +10,10 @@ use crate::model::{
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
-    self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionPart, RetentionRequest,
-    Reversal, retention_set,
+    self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
+    RetentionPart, RetentionRequest, Reversal, retention_set,
 };
-use object::{missing, of_claim, of_set, refusal, same_object};
+use object::{fix_finalizers, of_claim, of_set, refusal, same_object};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub enum Purpose {
     ReclaimReleased(Box<ObjectKey>),
     /// `disown`: remove references to owners that do not exist.
     Disown,
+    /// `retention apply`: have a claim follow the retention policy of its set.
+    ApplyRetention(RetentionChange),
+    /// `undo`: remove an owner reference that was added.
+    TakeBackOwner(Box<AddedOwner>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -65,7 +69,8 @@ impl Purpose {
             Self::Rebind(Box::default()),
             Self::SetRetention(Box::default()),
         ];
-        all.into_iter().find(|purpose| purpose.id() == id)
+        let retention = RetentionChange::ALL.into_iter().map(Self::ApplyRetention);
+        all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
     }
 
     /// Returns its name, which is that of the remedy.
@@ -77,6 +82,8 @@ impl Purpose {
             Self::Retain => remedies::RETAIN.id,
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::Disown => remedies::DISOWN.id,
+            Self::ApplyRetention(change) => change.id(),
+            Self::TakeBackOwner(_) => remedies::retention::take_back::ID,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -138,6 +145,7 @@ impl Purpose {
         match self {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
+            Self::TakeBackOwner(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
             Self::SetRetention(it) => it.undoes,
@@ -151,6 +159,7 @@ impl Purpose {
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
             | Self::Disown
+            | Self::ApplyRetention(_)
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -163,14 +172,16 @@ impl Purpose {
         }
     }
 
+    /// Whether the objects that its object references are read again with it. The volume of a claim
+    /// does not matter for its owners, and few users may read volumes.
+    pub const fn rests_on_references(&self) -> bool {
+        !matches!(self, Self::Disown | Self::ApplyRetention(RetentionChange::RemoveOwners))
+    }
+
     /// Returns what is read again before its object, which does not reference it.
     pub fn read_before(&self) -> Option<ObjectKey> {
         match self {
             Self::Rebind(it) => it.to.as_ref().map(ObjectKey::claim),
-            Self::SetRetentionPart(_, part) => match &**part {
-                RetentionPart::Claim { set, .. } => Some(set.key.clone()),
-                RetentionPart::Policy | RetentionPart::Rest(_) => None,
-            },
             _ => None,
         }
     }
@@ -194,6 +205,11 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
+            (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
+                let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
+                lists.extend(users(object.key.namespace.as_ref()));
+                lists
+            }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
             (Self::SetRetention(_) | Self::SetRetentionPart(..), Kind::StatefulSet) => {
                 let kinds = [Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler, Kind::Pod];
@@ -213,10 +229,25 @@ impl Purpose {
         }
     }
 
+    /// Returns what is read again with its object because the decision rests on it, although the
+    /// object does not reference it: the sets whose claim it may be, and their pods.
+    ///
+    /// # Errors
+    /// When that is unknown, because sets were not read.
+    pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
+        match (self, object.key.as_claim()) {
+            (Self::ApplyRetention(_) | Self::SetRetentionPart(..), Some(claim)) => {
+                remedies::sets_and_pods(cx, &claim)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the purpose of the rest of a change of which these steps were carried out.
     pub fn after(&self, done: &[Action]) -> Self {
         match self {
             Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
+            Self::ApplyRetention(change) => Self::ApplyRetention(change.after(done)),
             _ => self.clone(),
         }
     }
@@ -256,6 +287,13 @@ impl Purpose {
                     retention_set::propose_part(cx, set, request, part)
                 });
             }
+            Self::ApplyRetention(change) => {
+                return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
+            }
+            Self::TakeBackOwner(added) => {
+                let take_back = remedies::retention::take_back::propose;
+                return of_claim(cx, object, |cx, claim| take_back(cx, claim, added));
+            }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -272,10 +310,13 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
             Self::SetRetention(_) | Self::SetRetentionPart(..) => {
                 Ok(Err(refusal("it is no StatefulSet")))
             }
+            Self::DeleteClaim(_)
+            | Self::Disown
+            | Self::ApplyRetention(_)
+            | Self::TakeBackOwner(_) => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
@@ -292,33 +333,6 @@ fn users(namespace: Option<&Text>) -> Vec<Reach> {
     let copies = [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot];
     // Pods last: they begin to use a claim without anybody's doing.
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
-}
-
-/// Proposes or refuses steps for the finalizers of a claim or an attachment.
-fn fix_finalizers(
-    cx: &Cx,
-    object: &ObjectRef,
-    request: &FinalizerRequest,
-) -> Seen<Result<Proposal, Refusal>> {
-    let cluster = cx.cluster();
-    match cluster.subject(&object.key) {
-        Some(Subject::Claim(id)) => {
-            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(claim) => finalizers::claim(cx, claim, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        Some(Subject::Attachment(id)) => {
-            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(attachment) => finalizers::attachment(cx, attachment, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        _ => {
-            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
-            Ok(Err(missing()))
-        }
-    }
 }
 
 /// Says what is saved where the claim is Terminating, and how to go on. Who uses the claim is not read:

@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
+use crate::guard::GUARD;
 use crate::journal::{Entry, History, Outcome};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
 use crate::remedies::{
-    DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, RetentionRequest, Reversal, disown,
-    finalizers, placeholder, recreate, retention_set, revert,
+    AddedOwner, DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, RetentionRequest, Reversal,
+    disown, finalizers, placeholder, recreate, retention, retention_set, revert,
 };
 
 /// The entry that `undo` without a number undoes.
@@ -79,6 +80,9 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     if unwritten(entry) {
         return Err("nothing was written".to_owned());
     }
+    if intent.because == GUARD {
+        return Err("`kubectl storage guard` installs and uninstalls the guard".to_owned());
+    }
     let saved = intent.pre_image.as_ref();
     let saved = saved.ok_or_else(|| {
         "the journal does not contain the object as it was \
@@ -95,7 +99,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
         (DELETE_CLAIM, _) => rebinding(history, entry, saved?),
-        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM) => {
+        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM | retention::LEFTOVER) => {
             Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
         }
         ("set-reclaim-policy", revert::ID) => {
@@ -117,9 +121,11 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         }
         ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),
         ("remove-owner-references", disown::ID) => Err(disown::NEVER_UNDONE.to_owned()),
-        ("remove-owner-references", retention_set::ID) => {
-            Err(retention_set::NEVER_ADDED.to_owned())
+        ("add-owner-reference", _) => {
+            let added = AddedOwner::of(&intent.request.body, entry.sequence)?;
+            Ok(Purpose::TakeBackOwner(Box::new(added)))
         }
+        ("remove-owner-references", _) => Err(retention::NEVER_ADDED.to_owned()),
         ("set-retention-policy", _) => policy_before(entry, saved?),
         (action, _) => Err(format!("nothing undoes {action}")),
     }

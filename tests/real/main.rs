@@ -23,6 +23,7 @@ mod faults;
 mod finalizers;
 mod fix_finalizers;
 mod gc;
+mod guard;
 mod guards;
 mod healthy;
 mod in_tree;

@@ -13,7 +13,7 @@ mod progress;
 use std::time::Instant;
 
 use super::super::change_end::ChangeEnd;
-use super::super::verify::{self, SETTLING};
+use super::super::verify::owners::{SETTLING, manager_of};
 use super::super::{Outcome, request};
 use super::dry_run::changes_nothing;
 use super::{ChangeExecutor, RETRY};
@@ -89,7 +89,11 @@ impl ChangeExecutor<'_> {
         }
         let observed = self.observed(&change.object).await;
         if let Observation::Deleted(why) = &observed {
-            return Err(ChangeEnd::new(Outcome::Failed, format!("{set}, but {why}")));
+            let told = format!(
+                "{set}, but {why}: the garbage collector deletes claims that still reference it; `kubectl storage \
+                 disown` removes such references, and `kubectl storage retain` keeps the data of Terminating claims"
+            );
+            return Err(ChangeEnd::new(Outcome::Failed, told));
         }
         if self.wait.is_none() {
             let told =
@@ -102,17 +106,21 @@ impl ChangeExecutor<'_> {
             0 => String::new(),
             count => format!("owner references of {count} claims were removed; "),
         };
+        let except = match &*progress.remain {
+            [] => String::new(),
+            remain => format!(", except {}", remain.join("; ")),
+        };
         Ok(match observed {
             Observation::Observed => ChangeEnd::new(
                 Outcome::Done,
                 format!(
-                    "{set}; {released}its claims were read again: no owner reference contradicts it"
+                    "{set}; {released}its claims were read again: no owner reference contradicts it{except}"
                 ),
             ),
             Observation::Unobserved(why) | Observation::Deleted(why) => ChangeEnd::new(
                 Outcome::Pending,
                 format!(
-                    "{set}; {released}no owner reference of its claims contradicts it now, but {why}: it may \
+                    "{set}; {released}no owner reference of its claims contradicts it now{except}, but {why}: it may \
                      act on the earlier policy once more; check that kube-controller-manager is running{}",
                     again(change)
                 ),
@@ -280,17 +288,21 @@ impl ChangeExecutor<'_> {
             if !settled {
                 tokio::time::sleep(SETTLING).await;
             }
-            let rest = self.rest(change, request, to).await?;
+            let rest = self.rest(change, request, to, progress).await?;
             if rest.is_empty() {
                 return Ok(());
             }
             settled = false;
             for action in &rest {
-                self.release(change, request, action, progress).await?;
+                // What another client has changed is judged again with all others.
+                match self.release(change, request, action, progress).await {
+                    Err(ended) if ended.outcome != Outcome::Stale => return Err(ended),
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
         tokio::time::sleep(SETTLING).await;
-        let rest = self.rest(change, request, to).await?;
+        let rest = self.rest(change, request, to, progress).await?;
         let Some(Action::RemoveOwnerReferences { claim, owners }) = rest.first() else {
             return Ok(());
         };
@@ -305,13 +317,17 @@ impl ChangeExecutor<'_> {
         change: &ProposedChange,
         request: &RetentionRequest,
         to: &RetentionPolicy,
+        progress: &mut RetentionProgress,
     ) -> Result<Vec<Action>, ChangeEnd> {
         let part = Box::new(RetentionPart::Rest(to.clone()));
         let purpose = Purpose::SetRetentionPart(Box::new(request.clone()), part);
         let judged = self.cluster.propose_again(&purpose, &change.object).await;
         let (_, proposed) = judged.map_err(|error| ChangeEnd::unread(&error))?;
         match proposed {
-            Ok(Ok(proposal)) => Ok(proposal.steps),
+            Ok(Ok(proposal)) => {
+                progress.remain = proposal.notices;
+                Ok(proposal.steps)
+            }
             Ok(Err(refusal)) => Err(ChangeEnd::new(Outcome::Failed, refusal.reason)),
             Err(unseen) => {
                 let told = format!("its claims could not be verified: {}", unseen.reason);
@@ -356,7 +372,7 @@ impl ChangeExecutor<'_> {
 
     async fn who_added(&self, claim: &ObjectRef, owners: &[OwnerReference]) -> String {
         let live = self.cluster.read_again(claim).await.ok().flatten();
-        let by = live.and_then(|live| verify::manager_of(&live, owners.first()?));
+        let by = live.and_then(|live| manager_of(&live, owners.first()?));
         by.map_or_else(|| "another client".to_owned(), |by| format!("field manager {by:?}"))
     }
 }

@@ -81,7 +81,7 @@ pub(super) async fn stay_removed(
 }
 
 /// The object with its namespace, as commands take it.
-fn in_words(claim: &ObjectRef) -> String {
+pub(in crate::apply) fn in_words(claim: &ObjectRef) -> String {
     let namespace = claim.key.namespace.as_deref().unwrap_or("default");
     format!("pvc/{} -n {namespace}", claim.key.name)
 }
@@ -90,12 +90,14 @@ fn named(owner: &OwnerReference) -> String {
     format!("{} {}", owner.kind, owner.name)
 }
 
-fn is_same(live: &Value, claim: &ObjectRef) -> bool {
+/// Whether it is the same object, by its uid.
+pub(in crate::apply) fn is_same(live: &Value, claim: &ObjectRef) -> bool {
     let uid = claim.uid.as_ref().map(ToString::to_string);
     live["metadata"]["uid"].as_str() == uid.as_deref()
 }
 
-fn is_in(owner: &OwnerReference, live: &Value) -> bool {
+/// Whether a claim has this owner reference.
+pub(in crate::apply) fn is_in(owner: &OwnerReference, live: &Value) -> bool {
     let uid = owner.uid.as_ref().map(ToString::to_string);
     let all = live["metadata"]["ownerReferences"].as_array();
     all.into_iter().flatten().any(|it| {

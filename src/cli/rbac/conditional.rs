@@ -18,6 +18,16 @@ pub(super) const DELETE_TO_DISOWN: ConditionalRight = ConditionalRight {
              users who may delete a claim may change its owner references",
 };
 
+/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`: an owner reference with
+/// `blockOwnerDeletion`.
+pub(super) const FINALIZERS_TO_ADD_OWNERS: ConditionalRight = ConditionalRight {
+    verb: "update",
+    group: "apps",
+    resource: "statefulsets/finalizers",
+    reason: "with the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, retention apply \
+             --add-owners may only add a reference that blocks the deletion of a StatefulSet whose finalizers you may update",
+};
+
 impl ConditionalRight {
     /// Writes it as a rule that is commented out, with its reason.
     pub(super) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {

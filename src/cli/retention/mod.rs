@@ -1,7 +1,7 @@
 //! `kubectl storage retention`.
 
 mod manifest;
-mod named;
+pub(super) mod named;
 mod set;
 mod show;
 mod simulate;
@@ -12,7 +12,11 @@ use std::collections::BTreeSet;
 
 use self::{set::SetArgs, show::ShowArgs, simulate::SimulateArgs};
 use super::{
-    Exit, Failure, args::ConnectionArgs, collect::tell_permissions, terminal, writing::Interrupt,
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::tell_permissions,
+    terminal,
+    writing::{Interrupt, retention_apply::RetentionApplyArgs},
 };
 use crate::{
     cluster::Unseen,
@@ -31,7 +35,7 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 3] = ["show", "simulate", "set"];
+const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "apply"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -42,6 +46,8 @@ enum RetentionCommand {
     Simulate(Box<SimulateArgs>),
     /// Change the retention policy of StatefulSets, so that their claims are what it says
     Set(Box<SetArgs>),
+    /// Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these
+    Apply(Box<RetentionApplyArgs>),
 }
 
 impl RetentionArgs {
@@ -54,6 +60,7 @@ impl RetentionArgs {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
             Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
+            Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
             None => self.show.run(connection).await,
         }
     }

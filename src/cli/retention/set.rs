@@ -1,6 +1,6 @@
 //! `kubectl storage retention set`.
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 
 use super::{
     manifest::parse_retention,
@@ -20,16 +20,15 @@ use crate::{
 
 /// Arguments of `retention set`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("policy").required(true).multiple(true))]
 pub struct SetArgs {
     /// Change the policy of these StatefulSets, as NAME or sts/NAME
     #[arg(value_name = "NAME|sts/NAME", required = true)]
     names: Vec<String>,
     /// Set whenDeleted to Retain or Delete
-    #[arg(long, value_name = "POLICY", group = "policy", value_parser = parse_retention)]
+    #[arg(long, value_name = "POLICY", value_parser = parse_retention)]
     when_deleted: Option<Retention>,
     /// Set whenScaled to Retain or Delete
-    #[arg(long, value_name = "POLICY", group = "policy", value_parser = parse_retention)]
+    #[arg(long, value_name = "POLICY", value_parser = parse_retention)]
     when_scaled: Option<Retention>,
     /// Find the StatefulSets in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
@@ -50,6 +49,10 @@ impl SetArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
+        if self.when_deleted.is_none() && self.when_scaled.is_none() {
+            return Err(Failure::usage("no policy is given")
+                .hint(Some("pass --when-deleted, --when-scaled or both")));
+        }
         let named = NamedSets::parse(&self.names, self.namespace.as_deref(), false, None)?;
         let mut settings = self.write.settings();
         settings.destroy_data = self.destroy_data;

@@ -16,7 +16,7 @@ use crate::model::{
     format_duration,
 };
 use crate::output::writing::{self, Plan as SavedPlan, PlannedChange};
-use crate::plan::{Plan, Purpose};
+use crate::plan::{Plan, Purpose, RETENTION_APPLY};
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
@@ -108,9 +108,17 @@ impl ApplyArgs {
 
 /// Makes the plan again from what is seen now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
-    let command = ["gc", "retain", "delete", "disown", "fix-finalizers", "rebind", "retention-set"]
-        .into_iter()
-        .find(|it| *it == saved.metadata.command);
+    const COMMANDS: [&str; 8] = [
+        "gc",
+        "retain",
+        "delete",
+        "disown",
+        RETENTION_APPLY,
+        "fix-finalizers",
+        "rebind",
+        "retention-set",
+    ];
+    let command = COMMANDS.into_iter().find(|it| *it == saved.metadata.command);
     let mut plan = Plan::new(command.unwrap_or("apply"), cx);
     plan.settings = settings.clone();
     for change in &saved.changes {

@@ -94,6 +94,12 @@ pub struct SavedSettings {
     /// `--delete-leftovers`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delete_leftovers: bool,
+    /// `--replicas-zero`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replicas_zero: bool,
+    /// `--add-owners`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub add_owners: bool,
     /// `--no-other-users`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_other_users: bool,
@@ -299,6 +305,8 @@ fn settings(settings: &Settings) -> SavedSettings {
         reclaim: settings.reclaim,
         keep_data: settings.keep_data,
         delete_leftovers: settings.delete_leftovers,
+        replicas_zero: settings.replicas_zero,
+        add_owners: settings.add_owners,
         no_other_users: settings.no_other_users,
         snapshot_first: settings.snapshot_first.as_ref().map(|it| it.stamp.to_string()),
         snapshot_class: settings

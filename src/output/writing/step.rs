@@ -157,6 +157,23 @@ fn step(action: &Action) -> PlannedStep {
             let tests = std::iter::once(alive).chain(at_places).collect();
             (format!("patch owner references of {claim} out: {named}"), tests)
         }
+        Action::AddOwnerReference { owner, replaces, guard, .. } => {
+            let alive = "metadata.deletionTimestamp is absent".to_owned();
+            let references = match replaces.is_empty() {
+                true => "metadata.ownerReferences are those just read".to_owned(),
+                false => "the replaced reference at its place has the same uid".to_owned(),
+            };
+            let how = match (replaces.is_empty(), owner.controller) {
+                (true, true) => "patch an owner reference in, as controller",
+                (true, false) => "patch an owner reference in",
+                (false, _) => "replace an owner reference by one as controller",
+            };
+            let named = |it: &OwnerReference| format!("{} {}", it.kind, it.name);
+            let guard = guard.as_ref().map_or_else(String::new, |it| {
+                format!("; and, until the owner was read again, one to {}", named(it))
+            });
+            (format!("{how}: {}{guard}", named(owner)), vec![alive, references])
+        }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
 }

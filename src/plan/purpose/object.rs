@@ -1,7 +1,8 @@
 //! The object of a change, as it was last read.
 
-use crate::cluster::{Cx, Seen};
+use crate::cluster::{Cx, Seen, Subject};
 use crate::model::{Claim, Effect, ObjectRef, Proposal, Refusal, StatefulSet, Uid};
+use crate::remedies::finalizers::{self, FinalizerRequest};
 
 /// Proposes or refuses something for a claim.
 pub(super) fn of_claim(
@@ -29,6 +30,33 @@ pub(super) fn of_set(
     }
 }
 
+/// Proposes or refuses steps for the finalizers of a claim or an attachment.
+pub(super) fn fix_finalizers(
+    cx: &Cx,
+    object: &ObjectRef,
+    request: &FinalizerRequest,
+) -> Seen<Result<Proposal, Refusal>> {
+    let cluster = cx.cluster();
+    match cluster.subject(&object.key) {
+        Some(Subject::Claim(id)) => {
+            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(claim) => finalizers::claim(cx, claim, request),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        }
+        Some(Subject::Attachment(id)) => {
+            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(attachment) => finalizers::attachment(cx, attachment, request),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        }
+        _ => {
+            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
+            Ok(Err(missing()))
+        }
+    }
+}
+
 /// Returns the object with the uid that was planned, and no other of its name.
 pub(super) fn same_object<'a, T>(
     object: &ObjectRef,
@@ -44,8 +72,7 @@ pub(super) fn same_object<'a, T>(
     }
 }
 
-/// The object does not exist.
-pub(super) fn missing() -> Refusal {
+fn missing() -> Refusal {
     refusal("it does not exist")
 }
 

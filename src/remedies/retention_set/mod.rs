@@ -10,9 +10,10 @@ mod foretell;
 mod obstacles;
 mod references;
 
+use super::retention::{self, known_policy};
 use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention;
+use crate::facts::retention::membership;
 use crate::model::{
     Action, Claim, Effect, Kind, ObjectRef, Proposal, Refusal, Retention, RetentionPolicy,
     StatefulSet, Undo,
@@ -21,10 +22,6 @@ use references::Contradiction;
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "set-retention";
-
-/// Why `undo` adds no owner references.
-pub const NEVER_ADDED: &str = "a claim with an owner reference is deleted with its owner, and the retention policy \
-     retains it";
 
 /// The patch of the policy, and P-OWNER-DEL of references that contradict Retain.
 pub static REMEDY: Remedy<StatefulSet> = Remedy {
@@ -120,15 +117,16 @@ fn decide(
         Ok(policies) => policies,
         Err(reason) => return Ok(Err(reason)),
     };
-    let contradictions = match request.retains() {
+    let (contradictions, remain) = match request.retains() {
         true => references::contradictions(cx, set, &to)?,
-        false => Vec::new(),
+        false => (Vec::new(), Vec::new()),
     };
     let changes = *from != to;
     if !changes && contradictions.is_empty() {
         return Ok(Err(format!(
-            "nothing to do: {} already, and no owner reference of a claim contradicts it",
-            obstacles::in_words(from)
+            "nothing to do: {} already, and no owner reference of a claim contradicts it{}",
+            obstacles::in_words(from),
+            remain.iter().map(|it| format!("; except {it}")).collect::<String>()
         )));
     }
     let mut relies_on = Vec::new();
@@ -143,6 +141,7 @@ fn decide(
         false => (contradictions, Vec::new()),
     };
     let mut notices = foretell::notices(cx, set, &to, first.iter().chain(&later))?;
+    notices.extend(remain);
     notices.extend(obstacles::notices(cx, set, request, changes)?);
     let effect = effect(set, request, &first, &later);
     let patch = changes.then(|| Action::SetRetentionPolicy {
@@ -174,7 +173,7 @@ pub fn propose_part(
     let decided = match part {
         RetentionPart::Policy => policy_alone(cx, set, request)?,
         RetentionPart::Claim { .. } => Err("it is no claim".to_owned()),
-        RetentionPart::Rest(to) => rest(cx, set, to)?,
+        RetentionPart::Rest(to) => return Ok(rest(cx, set, to)?.map_err(refused)),
     };
     Ok(decided.map(steps_alone).map_err(refused))
 }
@@ -201,7 +200,8 @@ fn policy_alone(
     Ok(Ok(vec![patch]))
 }
 
-fn rest(cx: &Cx, set: &StatefulSet, to: &RetentionPolicy) -> Seen<Result<Vec<Action>, String>> {
+/// Every removal that the policy requires, and in the notices why other references remain.
+fn rest(cx: &Cx, set: &StatefulSet, to: &RetentionPolicy) -> Seen<Result<Proposal, String>> {
     checks::all!(obstacles::not_terminating(cx, set)?);
     match &set.retention {
         Some(policy) if policy == to => {}
@@ -211,10 +211,11 @@ fn rest(cx: &Cx, set: &StatefulSet, to: &RetentionPolicy) -> Seen<Result<Vec<Act
                 obstacles::in_words(other)
             )));
         }
-        None => return Ok(Err(obstacles::DROPPED.to_owned())),
+        None => return Ok(Err(obstacles::dropped(set))),
     }
-    let all = references::contradictions(cx, set, to)?;
-    Ok(Ok(all.iter().map(Contradiction::removal).collect()))
+    let (all, notices) = references::contradictions(cx, set, to)?;
+    let steps = all.iter().map(Contradiction::removal).collect();
+    Ok(Ok(Proposal { notices, ..steps_alone(steps) }))
 }
 
 /// Proposes to remove the references of one claim that contradict a policy; without steps where none
@@ -260,12 +261,12 @@ fn claim_alone(
             claim.metadata.name, claim.namespace
         )));
     }
-    let member = retention::membership(cx, claim)?.decided;
+    let member = membership(cx, claim)?.decided;
     let Some(member) = member.filter(|it| it.set.metadata.uid == set.metadata.uid) else {
         return Ok(Err(format!("it is not certainly a claim of {object}")));
     };
     let found = references::of_claim(cx, claim, &member, to)?;
-    Ok(Ok(found.iter().map(Contradiction::removal).collect()))
+    Ok(found.map(|found| found.iter().map(Contradiction::removal).collect()))
 }
 
 /// Reads the policy of a set from its JSON.
@@ -280,8 +281,12 @@ fn policies<'a>(
     set: &'a StatefulSet,
     request: &RetentionRequest,
 ) -> Result<(&'a RetentionPolicy, RetentionPolicy), String> {
-    let from = set.retention.as_ref().ok_or(obstacles::DROPPED)?;
-    Ok((from, request.target(from)))
+    let from = set.retention.as_ref().ok_or_else(|| obstacles::dropped(set))?;
+    let to = request.target(from);
+    // What is not asked for stays as it is, known or not.
+    known_policy(&StatefulSet { retention: Some(to.clone()), ..set.clone() })
+        .map_err(|reason| format!("{reason}; set both fields"))?;
+    Ok((from, to))
 }
 
 /// A part of a change, which was confirmed with the whole.
@@ -295,7 +300,7 @@ pub fn steps_alone(steps: Vec<Action>) -> Proposal {
     Proposal {
         steps,
         effect: Effect { what, risk: String::new() },
-        undo: Undo::Never(NEVER_ADDED),
+        undo: Undo::Never(retention::NEVER_ADDED),
         notices: Vec::new(),
         relies_on: Vec::new(),
         keeps_backend: false,
@@ -337,19 +342,23 @@ fn effect(
     }
     let from = set.retention.as_ref();
     let to = from.map(|from| (from, request.target(from))).filter(|(from, to)| *from != to);
-    let patched = to.as_ref().map(|(from, to)| {
+    let patched = to.is_some();
+    what.extend(to.as_ref().map(|(from, to)| {
         let fields = obstacles::changed(from, to).join(" and ");
         format!("sets {fields}")
-    });
-    what.extend(patched);
+    }));
     if request.retains() {
         let which = match later.is_empty() {
             true => String::new(),
             false => format!(" (of {})", foretell::names(later.iter().map(Contradiction::place))),
         };
-        what.push(format!(
-            "waits until the controller has observed it, removes owner references that it leaves{which}, and verifies every claim"
-        ));
+        let waits = match patched {
+            true => format!(
+                "waits until the controller has observed it, removes owner references that it leaves{which}, and "
+            ),
+            false => String::new(),
+        };
+        what.push(format!("{waits}verifies every claim"));
     }
     let deletes = to.is_some_and(|(from, to)| !towards_retain(from, &to));
     let risk = match deletes {

@@ -8,10 +8,6 @@ use crate::model::{Kind, ManagedField, RetentionPolicy, StatefulSet};
 
 use super::RetentionRequest;
 
-/// Why nothing is sent to a server that does not honour the policy (F71).
-pub(super) const DROPPED: &str = "the API server shows no persistentVolumeClaimRetentionPolicy: it drops the field, and every claim \
-     is retained";
-
 /// The flag with which the user accepts that claims are deleted without further ado.
 const DESTROY_DATA: &str = "--destroy-data";
 
@@ -20,6 +16,15 @@ const NAMED: usize = 3;
 
 /// Managers of the policy that apply it again only when their user does.
 const APPLIED_BY_HAND: &str = "kubectl-client-side-apply";
+
+/// Why nothing is sent to a server that does not honour the policy (F71).
+pub(super) fn dropped(set: &StatefulSet) -> String {
+    format!(
+        "{} is served without persistentVolumeClaimRetentionPolicy: the API server drops the field, and every \
+         claim is retained",
+        set.object()
+    )
+}
 
 /// A policy, as reports print it.
 pub(super) fn in_words(policy: &RetentionPolicy) -> String {

@@ -1,9 +1,9 @@
 //! The owner references of a set's claims that contradict a policy.
 
+use super::super::retention::remove_owners;
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
-    ClaimOutcome, Operation, SetSituation, SurplusReason, TemplateClaim, membership,
-    owner_agreement, simulate,
+    ClaimOutcome, Operation, SetSituation, TemplateClaim, membership, simulate,
 };
 use crate::model::{Action, Claim, OwnerReference, RetentionPolicy, StatefulSet, Text};
 
@@ -13,7 +13,7 @@ pub(super) struct Contradiction<'a> {
     pub(super) claim: &'a Claim,
     template: Text,
     ordinal: i32,
-    /// To the set or to the pod of the claim, both of which exist.
+    /// To the set or to the pod of the claim, both of which exist, and all others, which do not.
     pub(super) owners: Vec<OwnerReference>,
 }
 
@@ -35,14 +35,15 @@ impl Contradiction<'_> {
     }
 }
 
-/// Returns the contradictions of all claims that certainly belong to a set, if its policy is this.
-/// Terminating claims are none of them: their deletion cannot be revoked.
+/// Returns the contradictions of all claims that certainly belong to a set, if its policy is this, and
+/// why references of others remain. Terminating claims are none of them: their deletion cannot be
+/// revoked.
 pub(super) fn contradictions<'a>(
     cx: &Cx<'a>,
     set: &StatefulSet,
     policy: &RetentionPolicy,
-) -> Seen<Vec<Contradiction<'a>>> {
-    let mut found = Vec::new();
+) -> Seen<(Vec<Contradiction<'a>>, Vec<String>)> {
+    let (mut found, mut remain) = (Vec::new(), Vec::new());
     for template in &set.templates {
         let stem = format!("{}-{}", template.name, set.metadata.name);
         for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
@@ -51,40 +52,33 @@ pub(super) fn contradictions<'a>(
                 it.set.metadata.name == set.metadata.name && *it.template == template.name
             };
             let Some(member) = member.filter(is_its) else { continue };
-            if claim.metadata.deleting.is_none() {
-                found.extend(of_claim(cx, claim, &member, policy)?);
+            if claim.metadata.deleting.is_some() {
+                continue;
+            }
+            match of_claim(cx, claim, &member, policy)? {
+                Ok(contradiction) => found.extend(contradiction),
+                Err(reason) => remain.push(format!("{}: {reason}", claim.metadata.name)),
             }
         }
     }
-    Ok(found)
+    Ok((found, remain))
 }
 
-/// Returns the contradiction of one claim, if it has any.
+/// Returns the contradiction of one claim, if it has any, or why its references remain.
 pub(super) fn of_claim<'a>(
     cx: &Cx,
     claim: &'a Claim,
     member: &TemplateClaim,
     policy: &RetentionPolicy,
-) -> Seen<Option<Contradiction<'a>>> {
+) -> Seen<Result<Option<Contradiction<'a>>, String>> {
     let set = StatefulSet { retention: Some(policy.clone()), ..member.set.clone() };
     let then = TemplateClaim { set: &set, ..*member };
-    let agreement = owner_agreement(cx, claim, &then)?;
-    let contradicts = |reason: &SurplusReason| match reason {
-        SurplusReason::SetRetains | SurplusReason::PodRetains => true,
-        // Whatever the policy: the garbage collector deletes the claim.
-        SurplusReason::EarlierSet | SurplusReason::EarlierPod => false,
-    };
-    let owners: Vec<_> = agreement
-        .surplus
-        .into_iter()
-        .filter(|(_, reason)| contradicts(reason))
-        .map(|(owner, _)| owner.clone())
-        .collect();
-    if owners.is_empty() {
-        return Ok(None);
-    }
-    let (template, ordinal) = (Text::clone(member.template), member.ordinal);
-    Ok(Some(Contradiction { claim, template, ordinal, owners }))
+    let removable = remove_owners::removable(cx, claim, &then)?;
+    Ok(removable.map(|owners| {
+        let owners: Vec<_> = owners.into_iter().cloned().collect();
+        let (template, ordinal) = (Text::clone(member.template), member.ordinal);
+        (!owners.is_empty()).then_some(Contradiction { claim, template, ordinal, owners })
+    }))
 }
 
 /// Divides contradictions into those that the controller does not certainly resolve by itself after

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach, Unseen};
-use crate::model::{Row, Settings};
+use crate::model::{Answer, OwnerKey, Question, Row, Settings, Uid};
 use crate::objects::{self, Folded, Folder};
 
 /// A set `web` of three pods with a claim each, and claim 3, which an earlier scale-down left.
@@ -17,6 +17,8 @@ struct Shop {
     /// The owner references of the claims, by ordinal.
     claims: Vec<(i32, Vec<Value>)>,
     others: Vec<Value>,
+    /// What is known of `ConfigMap`s, by name: the uid, if there is one.
+    config_maps: Vec<(&'static str, Option<&'static str>)>,
     unread: Vec<Kind>,
     destroy_data: bool,
 }
@@ -57,6 +59,7 @@ impl Shop {
             pods: vec![(0, true), (1, true), (2, true)],
             claims: (0..4).map(|ordinal| (ordinal, vec![by_set()])).collect(),
             others: Vec::new(),
+            config_maps: Vec::new(),
             unread: Vec::new(),
             destroy_data: false,
         }
@@ -103,6 +106,18 @@ impl Shop {
         let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
         for object in self.objects() {
             cluster.apply(Change::Seen(row(&object)), &mut dirty);
+        }
+        for (name, uid) in &self.config_maps {
+            let key = OwnerKey {
+                api_version: "v1".into(),
+                kind: "ConfigMap".into(),
+                namespace: "shop".into(),
+                name: (*name).into(),
+            };
+            let uid = uid.and_then(Uid::parse);
+            let answer = uid.map_or(Answer::No, Answer::Is);
+            let row = Row::Answer(Question::OwnerExists(key), answer);
+            cluster.apply(Change::Seen(row), &mut dirty);
         }
         for kind in Kind::ALL.into_iter().filter(|it| !self.unread.contains(it)) {
             cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
@@ -230,12 +245,12 @@ fn a_policy_that_is_set_already_leaves_only_the_references() {
 #[test]
 fn what_is_not_the_sets_or_cannot_be_revoked_is_left_alone() {
     let mut shop = Shop::with("Delete", "Retain");
-    shop.claims.truncate(2);
     let earlier =
         json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "old"});
     let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": "map"});
-    shop.claims[0].1 = vec![earlier];
-    shop.claims[1].1 = vec![other, by_set()];
+    let gone = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "map"});
+    shop.claims = vec![(0, vec![earlier]), (1, vec![other, by_set()]), (2, vec![gone, by_set()])];
+    shop.config_maps = vec![("web", Some("map")), ("gone", None)];
     let claim = |name: &str, metadata: Value| {
         let mut object = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -253,8 +268,11 @@ fn what_is_not_the_sets_or_cannot_be_revoked_is_left_alone() {
     ];
     let proposal = shop.proposal("Retain", "Retain");
     let steps: Vec<_> = proposal.steps.iter().map(word).collect();
-    // Whether its other owner exists is unknown, and so is what the controller does.
-    assert_eq!(steps, ["data-web-1 StatefulSet", "set Retain Retain"]);
+    // With one that does not exist alone, the garbage collector would delete the claim.
+    assert_eq!(steps, ["data-web-2 StatefulSet+ConfigMap", "set Retain Retain"]);
+    let told =
+        proposal.notices.iter().find(|it| it.starts_with("data-web-1: ConfigMap web owns it too"));
+    assert!(told.is_some(), "{:?}", proposal.notices);
     let told = proposal.notices.iter().find(|it| it.contains("pvc/data-web-01"));
     assert!(told.is_some_and(|it| it.contains("deleted with it")), "{:?}", proposal.notices);
 }
@@ -303,6 +321,11 @@ fn sets_that_cannot_be_changed_are_refused() {
     shop.set["spec"]["persistentVolumeClaimRetentionPolicy"].take();
     let told = shop.refusal("Retain", "-");
     assert!(told.contains("drops the field"), "{told}");
+
+    let mut shop = Shop::with("Delete", "Perhaps");
+    shop.pods.clear();
+    assert!(shop.refusal("Retain", "-").contains("set both fields"));
+    assert!(shop.steps("Retain", "Retain").contains(&"set Retain Retain".to_owned()));
 
     let mut shop = Shop::with("Delete", "Retain");
     shop.set["metadata"]["annotations"] = json!({"storage.kubectl.dev/ignore": "all of it"});
@@ -393,7 +416,7 @@ fn a_part_is_proposed_as_it_was_confirmed_or_not_at_all() {
     let of_claim = |shop: &Shop, uid: &str, from: &RetentionPolicy| {
         shop.ask(|cx, set| {
             let mut object = set.object();
-            object.uid = crate::model::Uid::parse(uid);
+            object.uid = Uid::parse(uid);
             let part = RetentionPart::Claim { set: object, from: from.clone(), to: to.clone() };
             let key =
                 crate::model::ClaimKey { namespace: "shop".into(), name: "data-web-3".into() };

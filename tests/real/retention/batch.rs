@@ -93,7 +93,7 @@ fn the_effects_of_many_repairs_settle_side_by_side() {
     let journal = admin.journal(&told);
     let (mut begun, mut open) = (0, None);
     for line in &journal {
-        if line["kind"] == "intent" {
+        if line["type"] == "intent" {
             assert_eq!(open, None, "{journal:#?}");
             (begun, open) = (begun + 1, Some(&line["sequence"]));
         } else if Some(&line["of"]) == open {

@@ -16,6 +16,8 @@ pub(super) struct RetentionProgress {
     pub(super) released: BTreeSet<ObjectRef>,
     /// Whether the policy was patched by this run.
     pub(super) patched: bool,
+    /// Why owner references remain that contradict the policy: other owners count.
+    pub(super) remain: Vec<String>,
     /// The journal entry of the last write.
     pub(super) entry: Option<u64>,
     /// Other errors.

@@ -6,10 +6,7 @@ mod retained;
 mod server;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
-
-use serde_json::json;
 
 use super::set::Set;
 use crate::support::{Admin, Mark, Told, eventually, never};
@@ -48,20 +45,6 @@ impl Set<'_> {
         [&["retention", "set", "sts/web", "-n", &self.on.name, "--yes"], args].concat()
     }
 
-    /// Pod 0 is not ready from now on.
-    fn unready(&self) {
-        let unready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
-        let patch = unready.to_string();
-        let args = ["patch", "pod/web-0", "-n", &self.on.name, "--subresource=status"];
-        self.on.cluster.kubectl(&[&args[..], &["--type=strategic", "-p", &patch]].concat());
-    }
-
-    /// The folders of the volumes of the claims.
-    fn folders(&self) -> Vec<PathBuf> {
-        let claims = self.claims().into_keys();
-        claims.map(|claim| self.on.folder(&self.on.bound(&claim))).collect()
-    }
-
     /// Deletes the set, and fails unless every claim and every folder is there afterwards.
     #[track_caller]
     fn survives(&self, claims: &BTreeMap<String, String>) {
@@ -73,7 +56,7 @@ impl Set<'_> {
                 || now.iter().any(|it| !it["metadata"]["deletionTimestamp"].is_null())
         });
         assert_eq!(self.claims(), *claims);
-        assert!(folders.iter().all(|it| it.is_dir()), "{folders:?}");
+        assert!(folders.values().all(|it| it.is_dir()), "{folders:?}");
     }
 
     fn policy(&self) -> (String, String) {

@@ -21,7 +21,7 @@ fn d_71_a_server_without_the_gate_is_sent_nothing() {
     let admin = Admin::of(&set.on);
     for policy in ["Retain", "Delete"] {
         let told = set.refused(&admin, 5, &["--when-deleted", policy]);
-        assert!(told.reason("web").contains("it drops the field"), "{:#}", told.json);
+        assert!(told.reason("web").contains("the API server drops the field"), "{:#}", told.json);
     }
 }
 
