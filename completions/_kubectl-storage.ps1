@@ -407,7 +407,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show the claims of StatefulSets: who owns them, who should, and what would delete them; the default')
             [CompletionResult]::new('simulate', 'simulate', [CompletionResultType]::ParameterValue, 'Foretell what a change of a StatefulSet, or its deletion, does to each of its claims')
-            [CompletionResult]::new('apply', 'apply', [CompletionResultType]::ParameterValue, 'Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these')
+            [CompletionResult]::new('set', 'set', [CompletionResultType]::ParameterValue, 'Change the retention policy of StatefulSets, so that their claims are what it says')
             break
         }
         'kubectl-storage;retention;show' {
@@ -487,15 +487,11 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
-        'kubectl-storage;retention;apply' {
-            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Apply the policies of StatefulSets of this namespace [default: that of the context; all of a dump]')
-            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Apply the policies of StatefulSets of this namespace [default: that of the context; all of a dump]')
-            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Apply only the policies of StatefulSets with these labels')
-            [CompletionResult]::new('--selector', '--selector', [CompletionResultType]::ParameterName, 'Apply only the policies of StatefulSets with these labels')
-            [CompletionResult]::new('--older-than', '--older-than', [CompletionResultType]::ParameterName, 'Delete claims that have been out of range for at least this long, such as 7d')
-            [CompletionResult]::new('--provisioner-alive', '--provisioner-alive', [CompletionResultType]::ParameterName, 'Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated')
-            [CompletionResult]::new('--backend-exclusive', '--backend-exclusive', [CompletionResultType]::ParameterName, 'Assert that nothing else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated')
-            [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'Change a threshold, such as delete-wait=10m; can be repeated')
+        'kubectl-storage;retention;set' {
+            [CompletionResult]::new('--when-deleted', '--when-deleted', [CompletionResultType]::ParameterName, 'Set whenDeleted to Retain or Delete')
+            [CompletionResult]::new('--when-scaled', '--when-scaled', [CompletionResultType]::ParameterName, 'Set whenScaled to Retain or Delete')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Find the StatefulSets in this namespace [default: that of the context]')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Find the StatefulSets in this namespace [default: that of the context]')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Plan for a saved dump, and change nothing: a file, a folder or - for stdin')
             [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Plan for a saved dump, and change nothing: a file, a folder or - for stdin')
             [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
@@ -526,16 +522,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--tls-server-name', '--tls-server-name', [CompletionResultType]::ParameterName, 'Verify the server''s certificate against this name')
             [CompletionResult]::new('--request-timeout', '--request-timeout', [CompletionResultType]::ParameterName, 'Wait this long for one request: seconds or a duration; 0 means without limit')
             [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Request lists in pages of this many objects; 0 requests each list whole')
-            [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'Apply the policies of StatefulSets of all namespaces')
-            [CompletionResult]::new('--all-namespaces', '--all-namespaces', [CompletionResultType]::ParameterName, 'Apply the policies of StatefulSets of all namespaces')
-            [CompletionResult]::new('--add-owners', '--add-owners', [CompletionResultType]::ParameterName, 'Also add the owner references that whenDeleted Delete requires to claims without a pod, which are then deleted with their StatefulSet')
-            [CompletionResult]::new('--delete-leftovers', '--delete-leftovers', [CompletionResultType]::ParameterName, 'Also delete claims that scale-downs left, where whenScaled is Delete')
-            [CompletionResult]::new('--include-unknown-age', '--include-unknown-age', [CompletionResultType]::ParameterName, 'Also delete claims of which it is unknown since when they have been out of range')
-            [CompletionResult]::new('--replicas-zero', '--replicas-zero', [CompletionResultType]::ParameterName, 'Also delete claims of StatefulSets that have 0 replicas, or that are scaled automatically')
-            [CompletionResult]::new('--keep-data', '--keep-data', [CompletionResultType]::ParameterName, 'Set the volume of a claim to Retain first: it becomes Released with its data')
-            [CompletionResult]::new('--destroy-data', '--destroy-data', [CompletionResultType]::ParameterName, 'Have the controller of the volume destroy the data, as the policy Delete says')
-            [CompletionResult]::new('--no-other-users', '--no-other-users', [CompletionResultType]::ParameterName, 'Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have')
-            [CompletionResult]::new('--destroy-snapshots', '--destroy-snapshots', [CompletionResultType]::ParameterName, 'Allow destruction of snapshots that are, or may be, destroyed with their volume')
+            [CompletionResult]::new('--destroy-data', '--destroy-data', [CompletionResultType]::ParameterName, 'Set whenScaled to Delete although a scale-down in progress, or an autoscaler, deletes claims with their data then')
             [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Skip the confirmation prompt; does not replace flags such as --accept-leak')
             [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Skip the confirmation prompt; does not replace flags such as --accept-leak')
             [CompletionResult]::new('--no-events', '--no-events', [CompletionResultType]::ParameterName, 'Write no Events about the changes')

@@ -67,8 +67,8 @@ _kubectl__storage() {
             kubectl__storage,version)
                 cmd="kubectl__storage__subcmd__version"
                 ;;
-            kubectl__storage__subcmd__retention,apply)
-                cmd="kubectl__storage__subcmd__retention__subcmd__apply"
+            kubectl__storage__subcmd__retention,set)
+                cmd="kubectl__storage__subcmd__retention__subcmd__set"
                 ;;
             kubectl__storage__subcmd__retention,show)
                 cmd="kubectl__storage__subcmd__retention__subcmd__show"
@@ -2215,7 +2215,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__rbac)
-            opts="-s -h --check --secret --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit gc fix-finalizers delete retain rebind retention retention-apply disown apply undo destroy-orphan"
+            opts="-s -h --check --secret --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit gc fix-finalizers delete retain rebind retention retention-set disown apply undo destroy-orphan"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2746,7 +2746,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__retention)
-            opts="-f -n -A -l -o -s -h --filename --taken-at --complete --namespace --all-namespaces --selector --threshold --driver-absent --output --no-headers --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help show simulate apply"
+            opts="-f -n -A -l -o -s -h --filename --taken-at --complete --namespace --all-namespaces --selector --threshold --driver-absent --output --no-headers --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help show simulate set"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2915,42 +2915,26 @@ _kubectl__storage() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__storage__subcmd__retention__subcmd__apply)
-            opts="-n -A -l -f -y -o -s -h --namespace --all-namespaces --selector --add-owners --delete-leftovers --older-than --include-unknown-age --replicas-zero --keep-data --destroy-data --no-other-users --provisioner-alive --backend-exclusive --destroy-snapshots --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+        kubectl__subcmd__storage__subcmd__retention__subcmd__set)
+            opts="-n -f -y -o -s -h --when-deleted --when-scaled --namespace --destroy-data --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --when-deleted)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --when-scaled)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --namespace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -n)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --selector)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -l)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --older-than)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --provisioner-alive)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --backend-exclusive)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --threshold)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -91,6 +91,17 @@ pub(super) struct ReadObjects {
     referenced: Vec<(Option<Value>, ObjectKey)>,
 }
 
+/// The objects that are read again with an object.
+struct References {
+    /// Whether those that it references are.
+    its_own: bool,
+    others: Vec<ObjectKey>,
+}
+
+impl References {
+    const ITS_OWN: Self = Self { its_own: true, others: Vec::new() };
+}
+
 impl ReadObjects {
     /// Returns the object that a step is about: the change's own, or one that it references.
     pub(super) fn object_of(self, change: &ObjectKey, step: &ObjectKey) -> Option<Value> {
@@ -155,16 +166,15 @@ impl CurrentCluster {
         &self,
         object: &ObjectRef,
     ) -> Result<Option<Value>, ReadAgainError> {
-        Ok(self.read_with_references(object, &[], Vec::new()).await?.subject)
+        Ok(self.read_with_references(object, &[], References::ITS_OWN).await?.subject)
     }
 
-    /// Reads an object, the objects that it references and others again, after it has listed again
-    /// what may use it.
+    /// Reads an object and others again, after it has listed again what may use it.
     async fn read_with_references(
         &self,
         object: &ObjectRef,
         lists: &[Reach],
-        also: Vec<ObjectKey>,
+        read: References,
     ) -> Result<ReadObjects, ReadAgainError> {
         let mut listed = Vec::new();
         for reach in lists {
@@ -172,10 +182,11 @@ impl CurrentCluster {
         }
         let subject = self.read(&object.key).await?;
         let mut referenced = Vec::new();
-        let keys = subject.as_ref().map(|live| references(object.key.kind, live));
-        let mut keys = keys.unwrap_or_default();
-        keys.extend(subject.as_ref().and_then(|live| self.first_snapshot(object, live)));
-        keys.extend(also);
+        let mut keys = read.others;
+        if let Some(live) = subject.as_ref().filter(|_| read.its_own) {
+            keys.extend(references(object.key.kind, live));
+            keys.extend(self.first_snapshot(object, live));
+        }
         while let Some(key) = keys.pop() {
             let live = self.read(&key).await?;
             if let Some(live) = live.as_ref().filter(|_| key.kind == Kind::VolumeSnapshot) {
@@ -265,13 +276,16 @@ impl CurrentCluster {
                 self.read_again(&ObjectRef { key, uid: None }).await?;
             }
             let objects = if let Some(subject) = purpose.subject(object) {
-                let also = self.rests_on(purpose, subject);
-                self.read_with_references(subject, &lists, also).await?
+                let references = References {
+                    its_own: purpose.rests_on_references(),
+                    others: self.rests_on(purpose, subject),
+                };
+                self.read_with_references(subject, &lists, references).await?
             } else {
                 for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
                     let lists = if index == 0 { &lists[..] } else { &[] };
                     let object = ObjectRef { key, uid: None };
-                    self.read_with_references(&object, lists, Vec::new()).await?;
+                    self.read_with_references(&object, lists, References::ITS_OWN).await?;
                 }
                 ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }
             };

@@ -46,6 +46,9 @@ pub(super) fn request(
         ),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
+        Action::SetRetentionPolicy { .. } => {
+            ("StorageRetentionSet", change.proposal.effect.what.clone())
+        }
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::RemoveOwnerReferences { .. }

@@ -15,8 +15,12 @@
 //!    and reverted if the request is not carried out.
 //! 6. The effect of the write is verified by watches; at the deadline the outcome is *pending*.
 //!
-//! Changes of one driver are made one after the other. The first outcome with an unknown cause (no
-//! answer, an error of the server) ends the batch.
+//! Changes of one driver are made one after the other. Where no other change reads what a change
+//! writes, the next one begins while its effect settles ([`ProposedChange::settles_apart`]). The
+//! first outcome with an unknown cause (no answer, an error of the server) ends the batch: what has
+//! not been sent by then is not sent.
+//!
+//! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
 mod change_end;
 mod current_cluster;
@@ -27,6 +31,7 @@ mod receipt;
 pub mod request;
 mod run;
 mod step;
+mod turn;
 mod verify;
 mod writer;
 

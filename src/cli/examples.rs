@@ -62,6 +62,10 @@ const RETENTION: &[Example] = &[
         "retention simulate -f web.yaml --fail-if-destroyed",
     ),
     (
+        "Retain every claim when the StatefulSet is deleted, also those without a pod",
+        "retention set sts/web --when-deleted Retain",
+    ),
+    (
         "Remove owner references with which claims would be deleted although the policy retains them",
         "retention apply sts/web -n shop",
     ),

@@ -51,6 +51,8 @@ enum RoleFor {
     Rebind,
     /// What `retention` reads
     Retention,
+    /// What `retention set` reads, watches and writes
+    RetentionSet,
     /// What `retention apply` reads, watches and writes
     RetentionApply,
     /// What `disown` reads and writes
@@ -73,6 +75,7 @@ impl RoleFor {
             Self::Retain => "retain",
             Self::Rebind => "rebind",
             Self::Retention => "retention",
+            Self::RetentionSet => "retention-set",
             Self::RetentionApply => RETENTION_APPLY,
             Self::Disown => "disown",
             Self::Apply => "apply",
@@ -94,7 +97,7 @@ impl RoleFor {
     /// What it needs only on some clusters, and why: not in the role unless you add it.
     const fn conditional(self) -> &'static [ConditionalRight] {
         match self {
-            Self::Disown => &[DELETE_TO_DISOWN],
+            Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
             // They may delete claims anyway.
             Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
             Self::Audit
@@ -113,7 +116,7 @@ impl RoleFor {
     fn writes(self) -> Vec<(&'static str, Kind)> {
         use remedies::{
             ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
-            RECLAIM, REMOVE_OWNERS, RETAIN,
+            RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
         };
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
@@ -133,20 +136,22 @@ impl RoleFor {
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),
+            Self::RetentionSet => of(&[&SET_RETENTION]),
             Self::RetentionApply => of(&[&REMOVE_OWNERS, &ADD_OWNER, &DELETE_LEFTOVER]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
                 of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
+                of(&[&SET_RETENTION]),
                 Self::RetentionApply.writes(),
                 finalizers.to_vec(),
             ]
             .concat(),
             // A Lost claim may need its volume recreated.
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
-            // Of an owner reference that was added.
+            // Of a retention policy, or an owner reference that was added, too.
             Self::Undo => {
-                let owner = ("patch", Kind::PersistentVolumeClaim);
-                [of(&[&REBIND]), vec![volumes("create"), volumes("patch"), owner]].concat()
+                let volumes = vec![volumes("create"), volumes("patch")];
+                [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
             }
             Self::DestroyOrphan => vec![volumes("create")],
         }
@@ -206,6 +211,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         RoleFor::Retain | RoleFor::Disown => Vec::new(),
         RoleFor::Audit
         | RoleFor::Retention
+        | RoleFor::RetentionSet
         | RoleFor::Gc
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
@@ -283,10 +289,9 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !command.only_reads()
-        && !command.reads_by_name()
-        && !matches!(command, RoleFor::Delete | RoleFor::RetentionApply)
-    {
+    let keeps =
+        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
+    if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {

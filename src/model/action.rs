@@ -1,7 +1,9 @@
 //! Actions (planned writes), proposals and refusals, as plain data. Only `apply` makes requests of
 //! them.
 
-use super::{ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, Text, Uid};
+use super::{
+    ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, RetentionPolicy, Text, Uid,
+};
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
 /// P-TOMBSTONE).
@@ -77,6 +79,8 @@ pub enum Action {
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
+    /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
+    SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
     /// P-OWNER-ADD: adds an owner reference to a claim.
     AddOwnerReference {
         claim: ObjectRef,
@@ -108,6 +112,7 @@ impl Action {
             Self::DeleteClaim { .. } => "delete-claim",
             Self::ReclaimReleased { .. } => "reclaim-released",
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
+            Self::SetRetentionPolicy { .. } => "set-retention-policy",
             Self::AddOwnerReference { .. } => "add-owner-reference",
         }
     }
@@ -158,6 +163,7 @@ impl Action {
             | Self::RemoveOwnerReferences { claim, .. }
             | Self::AddOwnerReference { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
+            Self::SetRetentionPolicy { set, .. } => set,
         }
     }
 }

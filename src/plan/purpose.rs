@@ -1,16 +1,19 @@
 //! The purpose of a change, and the one function that proposes or refuses it.
 
-use crate::cluster::{Cx, Reach, Seen, Subject};
+mod object;
+
+use crate::cluster::{Cx, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Text, Threshold, Trust, Uid, Volume, format_duration,
+    Action, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Retention, Text, Threshold, Trust, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
     self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
-    Reversal,
+    RetentionPart, RetentionRequest, Reversal, retention_set,
 };
+use object::{fix_finalizers, of_claim, of_set, refusal, same_object};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,10 @@ pub enum Purpose {
     DestroyOrphan(Box<Orphan>),
     /// `rebind`, `undo`: give a volume back to a claim.
     Rebind(Box<Rebinding>),
+    /// `retention set`, `undo`: change the retention policy of a set.
+    SetRetention(Box<RetentionRequest>),
+    /// One write of that, or the look at what remains to be written.
+    SetRetentionPart(Box<RetentionRequest>, Box<RetentionPart>),
 }
 
 impl Purpose {
@@ -60,6 +67,7 @@ impl Purpose {
             Self::Disown,
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
+            Self::SetRetention(Box::default()),
         ];
         let retention = RetentionChange::ALL.into_iter().map(Self::ApplyRetention);
         all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
@@ -81,6 +89,7 @@ impl Purpose {
             Self::Revert(_) => remedies::revert::ID,
             Self::DestroyOrphan(_) => remedies::placeholder::ID,
             Self::Rebind(_) => remedies::REBIND.id,
+            Self::SetRetention(_) | Self::SetRetentionPart(..) => retention_set::ID,
         }
     }
 
@@ -93,10 +102,26 @@ impl Purpose {
         }
     }
 
+    /// Names the policy that a saved plan gives to a set.
+    #[must_use]
+    pub fn with_policy(
+        self,
+        when_deleted: Option<Retention>,
+        when_scaled: Option<Retention>,
+    ) -> Self {
+        match self {
+            Self::SetRetention(it) => {
+                Self::SetRetention(Box::new(RetentionRequest { when_deleted, when_scaled, ..*it }))
+            }
+            other => other,
+        }
+    }
+
     /// Whether it rests on what only this machine has: its journal, or a file.
     pub fn rests_on_this_machine(&self) -> bool {
         match self {
             Self::Rebind(it) => it.former.is_some() || it.undoes.is_some(),
+            Self::SetRetention(it) => it.undoes.is_some(),
             other => Self::parse(other.id()).is_none(),
         }
     }
@@ -123,6 +148,10 @@ impl Purpose {
             Self::TakeBackOwner(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
+            Self::SetRetention(it) => it.undoes,
+            Self::SetRetentionPart(it, part) => {
+                it.undoes.filter(|_| **part == RetentionPart::Policy)
+            }
             Self::Reclaim
             | Self::KeepBackend
             | Self::Condemn
@@ -141,6 +170,12 @@ impl Purpose {
             Self::Recreate(_) | Self::DestroyOrphan(_) => None,
             _ => Some(object),
         }
+    }
+
+    /// Whether the objects that its object references are read again with it. The volume of a claim
+    /// does not matter for its owners, and few users may read volumes.
+    pub const fn rests_on_references(&self) -> bool {
+        !matches!(self, Self::Disown | Self::ApplyRetention(RetentionChange::RemoveOwners))
     }
 
     /// Returns what is read again before its object, which does not reference it.
@@ -176,6 +211,10 @@ impl Purpose {
                 lists
             }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
+            (Self::SetRetention(_) | Self::SetRetentionPart(..), Kind::StatefulSet) => {
+                let kinds = [Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler, Kind::Pod];
+                kinds.map(within).to_vec()
+            }
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
                     within(Kind::Pod),
@@ -197,7 +236,9 @@ impl Purpose {
     /// When that is unknown, because sets were not read.
     pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
         match (self, object.key.as_claim()) {
-            (Self::ApplyRetention(_), Some(claim)) => remedies::sets_and_pods(cx, &claim),
+            (Self::ApplyRetention(_) | Self::SetRetentionPart(..), Some(claim)) => {
+                remedies::sets_and_pods(cx, &claim)
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -233,6 +274,19 @@ impl Purpose {
                 return of_claim(cx, object, delete);
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
+            Self::SetRetention(request) => {
+                return of_set(cx, object, |set| retention_set::propose(cx, set, request));
+            }
+            Self::SetRetentionPart(_, part) if object.key.kind == Kind::PersistentVolumeClaim => {
+                let release =
+                    |cx: &Cx, claim: &Claim| retention_set::propose_for_claim(cx, claim, part);
+                return of_claim(cx, object, release);
+            }
+            Self::SetRetentionPart(request, part) => {
+                return of_set(cx, object, |set| {
+                    retention_set::propose_part(cx, set, request, part)
+                });
+            }
             Self::ApplyRetention(change) => {
                 return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
             }
@@ -256,6 +310,9 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
+            Self::SetRetention(_) | Self::SetRetentionPart(..) => {
+                Ok(Err(refusal("it is no StatefulSet")))
+            }
             Self::DeleteClaim(_)
             | Self::Disown
             | Self::ApplyRetention(_)
@@ -278,61 +335,6 @@ fn users(namespace: Option<&Text>) -> Vec<Reach> {
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
 }
 
-/// Proposes or refuses something for a claim.
-fn of_claim(
-    cx: &Cx,
-    object: &ObjectRef,
-    propose: impl Fn(&Cx, &Claim) -> Seen<Result<Proposal, Refusal>>,
-) -> Seen<Result<Proposal, Refusal>> {
-    let Some(key) = object.key.as_claim() else { return Ok(Err(missing())) };
-    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
-        Ok(claim) => propose(cx, claim),
-        Err(refusal) => Ok(Err(refusal)),
-    }
-}
-
-/// Proposes or refuses steps for the finalizers of a claim or an attachment.
-fn fix_finalizers(
-    cx: &Cx,
-    object: &ObjectRef,
-    request: &FinalizerRequest,
-) -> Seen<Result<Proposal, Refusal>> {
-    let cluster = cx.cluster();
-    match cluster.subject(&object.key) {
-        Some(Subject::Claim(id)) => {
-            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(claim) => finalizers::claim(cx, claim, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        Some(Subject::Attachment(id)) => {
-            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(attachment) => finalizers::attachment(cx, attachment, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        _ => {
-            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
-            Ok(Err(missing()))
-        }
-    }
-}
-
-/// Returns the object with the uid that was planned, and no other of its name.
-fn same_object<'a, T>(
-    object: &ObjectRef,
-    found: Option<&'a T>,
-    uid: impl Fn(&T) -> Option<&Uid>,
-) -> Result<&'a T, Refusal> {
-    match found {
-        None => Err(missing()),
-        Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
-            Err(refusal("it was deleted and recreated under the same name"))
-        }
-        Some(it) => Ok(it),
-    }
-}
-
 /// Says what is saved where the claim is Terminating, and how to go on. Who uses the claim is not read:
 /// `retain` asks only for what it is told.
 fn rescued(
@@ -351,15 +353,6 @@ fn rescued(
         }
         Err(refusal) => Err(refusal),
     }
-}
-
-fn missing() -> Refusal {
-    refusal("it does not exist")
-}
-
-fn refusal(reason: &str) -> Refusal {
-    let effect = Effect { what: String::new(), risk: String::new() };
-    Refusal { reason: reason.to_owned(), effect }
 }
 
 fn aged(

@@ -22,6 +22,7 @@ pub(crate) mod recreate;
 mod released;
 mod reserve;
 mod retain;
+pub(crate) mod retention_set;
 pub(crate) mod retention;
 pub(crate) mod revert;
 pub(crate) mod snapshot_first;
@@ -52,6 +53,7 @@ pub(crate) use retain::REMEDY as RETAIN;
 pub(crate) use retention::{
     ADD_OWNER, AddedOwner, DELETE_LEFTOVER, REMOVE_OWNERS, RetentionChange, sets_and_pods,
 };
+pub(crate) use retention_set::{REMEDY as SET_RETENTION, RetentionPart, RetentionRequest};
 pub(crate) use revert::Reversal;
 
 /// One remedy for a volume, a claim or an attachment.

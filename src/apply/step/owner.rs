@@ -27,7 +27,7 @@ impl ChangeExecutor<'_> {
         owner: &OwnerReference,
         guard: Option<&OwnerReference>,
     ) -> ChangeEnd {
-        let first = match self.step(change, 0).await {
+        let first = match self.step(change, 0, None).await {
             Ok(ended) => ended,
             // It may have been added.
             Err(ended) if ended.outcome == Outcome::Unanswered => ended,
@@ -38,7 +38,7 @@ impl ChangeExecutor<'_> {
         }
         let ended = match (first.outcome, guard) {
             (Outcome::Done, None) => return first,
-            (Outcome::Done, Some(_)) => match self.step(change, 1).await {
+            (Outcome::Done, Some(_)) => match self.step(change, 1, None).await {
                 Ok(ended) | Err(ended) => ended.after(first),
             },
             _ => first,

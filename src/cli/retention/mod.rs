@@ -2,6 +2,7 @@
 
 mod manifest;
 pub(super) mod named;
+mod set;
 mod show;
 mod simulate;
 
@@ -9,7 +10,7 @@ use clap::{Args, Subcommand};
 
 use std::collections::BTreeSet;
 
-use self::{show::ShowArgs, simulate::SimulateArgs};
+use self::{set::SetArgs, show::ShowArgs, simulate::SimulateArgs};
 use super::{
     Exit, Failure,
     args::ConnectionArgs,
@@ -34,7 +35,7 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 3] = ["show", "simulate", "apply"];
+const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "apply"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -43,6 +44,8 @@ enum RetentionCommand {
     Show(Box<ShowArgs>),
     /// Foretell what a change of a StatefulSet, or its deletion, does to each of its claims
     Simulate(Box<SimulateArgs>),
+    /// Change the retention policy of StatefulSets, so that their claims are what it says
+    Set(Box<SetArgs>),
     /// Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these
     Apply(Box<RetentionApplyArgs>),
 }
@@ -56,6 +59,7 @@ impl RetentionArgs {
         match self.command {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
+            Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
             Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
             None => self.show.run(connection).await,
         }

@@ -5,7 +5,7 @@
 
 mod add_owner;
 mod leftover;
-mod remove_owners;
+pub(super) mod remove_owners;
 pub(crate) mod take_back;
 
 use super::ClaimDeletionProgress;
@@ -184,7 +184,7 @@ fn ambiguous(pairs: &[TemplateClaim]) -> String {
 }
 
 /// Returns the policy of a set, if this version knows what it requires.
-fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String> {
+pub(super) fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String> {
     use crate::model::Retention::Other;
     let object = set.object();
     let Some(policy) = &set.retention else {
@@ -204,6 +204,7 @@ fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String> {
     Ok(policy)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it ends functions that fail with what was not read")]
 fn refuse<T>(reason: impl Into<String>, effect: Effect) -> Seen<Result<T, Refusal>> {
     Ok(Err(Refusal { reason: reason.into(), effect }))
 }

@@ -114,6 +114,30 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
     }))
 }
 
+/// Returns the references of a claim that are removed together, so that the policy of its set holds and
+/// the claim is not more deletable; none where no reference to the set or its pod, which exist,
+/// contradicts the policy. `Err` says why such a reference remains: another owner counts.
+///
+/// # Errors
+/// When it is unknown whether an owner exists on which this rests.
+pub(in super::super) fn removable<'a>(
+    cx: &Cx,
+    claim: &'a Claim,
+    member: &TemplateClaim,
+) -> Seen<Result<Vec<&'a OwnerReference>, String>> {
+    let agreement = owner_agreement(cx, claim, member)?;
+    let References { live, stale, absent, .. } = match References::of(cx, claim, member, &agreement)
+    {
+        found if found.live.is_empty() => return Ok(Ok(Vec::new())),
+        found => match found.live.first().and_then(|(owner, _)| found.protect(claim, owner)) {
+            Some(Ok(reason)) => return Ok(Err(reason)),
+            Some(Err(unseen)) => return Err(unseen),
+            None => found,
+        },
+    };
+    Ok(Ok([live, stale, absent].concat().into_iter().map(|(owner, _)| owner).collect()))
+}
+
 /// Refuses where a removal would not keep the claim, or is not wanted.
 fn allowed(
     cx: &Cx,

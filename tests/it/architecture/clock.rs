@@ -12,9 +12,13 @@ const DATE: [(&str, &str); 3] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 14] = [
+const STOPWATCH: [(&str, &str); 15] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
+    (
+        "src/apply/step/retention.rs",
+        "how long to wait until the controller of a set has observed a change",
+    ),
     ("src/apply/verify/bound.rs", "how long to wait until a volume and a claim are bound"),
     ("src/apply/verify/claim.rs", "how long to wait for the volume of a deleted claim"),
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
