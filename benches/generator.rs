@@ -22,6 +22,9 @@ struct Args {
     volumes: usize,
     #[arg(long, default_value_t = 10_000)]
     claims: usize,
+    /// Claims of a stateful set
+    #[arg(long, default_value_t = Population::default().claims_of_set)]
+    claims_of_set: usize,
     /// Of a hundred volumes, how many are Released and retained
     #[arg(long, default_value_t = 4)]
     released_percent: usize,
@@ -60,6 +63,7 @@ fn run(args: &Args) -> io::Result<()> {
         pods: args.pods,
         volumes: args.volumes,
         claims: args.claims,
+        claims_of_set: args.claims_of_set,
         released_percent: args.released_percent,
         seed: args.seed,
         now,

@@ -71,7 +71,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l threshold -d 'Change a threshold, such as stuck=2h; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l record-namespace -d 'Find the record of kept backend volumes in this namespace' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l fail-on -d 'Exit with code 3 if there is a finding of this severity or worse' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l fail-on -d 'Exit with code 3 if there is a finding of this severity or worse; with --watch as soon as there is' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s o -l output -d 'Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l sort-by -d 'Sort findings by a JSONPath expression, such as .age.seconds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l kubeconfig -d 'Use this kubeconfig file' -r -F
@@ -89,6 +89,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s w -l watch -d 'Go on after the report: print findings as they appear, change and clear'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s A -l all-namespaces -d 'Report on the whole cluster, which is the default'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l no-headers -d 'Omit headers'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s v -l verbose -d 'Also print how many objects of each kind were read'

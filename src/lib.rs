@@ -17,13 +17,15 @@
 //! 8. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
 //!    becomes the same changes.
 //! 9. [`facts`]: derived truths that rules share, one per file.
-//! 10. [`remedies`]: what could be done, one per file, with all its checks.
-//! 11. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
-//! 12. [`plan`]: proposals selected, ordered, bounded.
-//! 13. [`apply`]: **door out**, and the only one.
-//! 14. [`output`]: the public shapes, and one file per format.
-//! 15. [`watch`]: the loop.
-//! 16. [`cli`]: flags in, exit code out.
+//! 10. [`guard`]: the policies with which the API server itself refuses what loses data, as data.
+//! 11. [`remedies`]: what could be done, one per file, with all its checks.
+//! 12. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
+//! 13. [`plan`]: proposals selected, ordered, bounded.
+//! 14. [`apply`]: **door out**, and the only one.
+//! 15. [`output`]: the public shapes, and one file per format.
+//! 16. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
+//!     and go.
+//! 17. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
 //!
@@ -44,10 +46,11 @@ pub mod journal;
 pub(crate) mod objects;
 pub mod sources;
 pub mod facts;
+pub mod guard;
 pub mod remedies;
 pub mod rules;
 pub(crate) mod plan;
 pub mod apply;
 pub mod output;
-pub(crate) mod watch;
+pub mod watch;
 pub mod cli;

@@ -18,13 +18,15 @@
 //! Changes of one driver are made one after the other. Where no other change reads what a change
 //! writes, the next one begins while its effect settles ([`ProposedChange::settles_apart`]). The
 //! first outcome with an unknown cause (no answer, an error of the server) ends the batch: what has
-//! not been sent by then is not sent.
+//! not been sent by then is not sent. The guard's policies are written by `guard`, one after the
+//! other, in the same way.
 //!
 //! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
 mod change_end;
 mod current_cluster;
 mod event;
+mod guard;
 mod kept_record;
 mod options;
 mod receipt;
@@ -36,6 +38,7 @@ mod verify;
 mod writer;
 
 pub(crate) use current_cluster::CurrentCluster;
+pub(crate) use guard::GuardWriter;
 pub(crate) use options::{DryRun, RunOptions};
 pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run};

@@ -112,7 +112,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
 /// Creates an object in the version of its kind that the manifest names.
-fn create(key: &ObjectKey, manifest: &Value) -> WriteRequest {
+pub(super) fn create(key: &ObjectKey, manifest: &Value) -> WriteRequest {
     let version = manifest["apiVersion"].as_str().and_then(|it| it.rsplit('/').next());
     WriteRequest {
         method: Method::POST,
@@ -232,18 +232,23 @@ fn delete_claim(claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitOb
 
 /// P-DELETE of the object that was just read: its uid and resourceVersion are preconditions.
 fn delete_as_read(object: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
-    let seen = Patch::on(object, live)?;
+    Patch::on(object, live)?;
+    Ok(delete_named(&object.key, live))
+}
+
+/// Deletes an object only if it is still as it was just read.
+pub(super) fn delete_named(key: &ObjectKey, live: &Value) -> WriteRequest {
     let metadata = &live["metadata"];
-    Ok(WriteRequest {
+    WriteRequest {
         method: Method::DELETE,
-        path: seen.path,
+        path: path(key),
         content_type: JSON,
         body: json!({
             "kind": "DeleteOptions", "apiVersion": "v1",
             "preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
             "propagationPolicy": "Background",
         }),
-    })
+    }
 }
 
 /// A JSON patch that first tests the object's uid and resourceVersion.
@@ -361,7 +366,7 @@ impl<'a> Patch<'a> {
 }
 
 /// Escapes a key for a JSON pointer (RFC 6901).
-fn escaped(key: &str) -> String {
+pub(super) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 

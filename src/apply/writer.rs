@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, WARNING};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub(super) struct WriteAnswer {
     pub(super) value: Value,
     /// The API server's time.
     pub(super) date: Option<Time>,
+    /// The API server's warnings.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Why a write was not answered with success.
@@ -114,7 +117,8 @@ impl Writer {
         let code = head.status.as_u16();
         if head.status.is_success() {
             let value = serde_json::from_slice(&body).unwrap_or_default();
-            return Ok(WriteAnswer { value, date: date(&head.headers) });
+            let warnings = head.headers.get_all(WARNING).iter().filter_map(warning).collect();
+            return Ok(WriteAnswer { value, date: date(&head.headers), warnings });
         }
         let (reason, message) = refusal(code, &body);
         if head.status.is_server_error() {
@@ -149,6 +153,23 @@ impl Writer {
     }
 }
 
+/// Returns the text of a warning: `299 - "text"`, in which quotes and backslashes are escaped
+/// (apimachinery, `NewWarningHeader`).
+fn warning(header: &HeaderValue) -> Option<String> {
+    let text = String::from_utf8_lossy(header.as_bytes());
+    let quoted = text.splitn(3, ' ').nth(2)?.strip_prefix('"')?;
+    let mut warning = String::new();
+    let mut characters = quoted.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => return Some(warning),
+            '\\' => warning.extend(characters.next()),
+            other => warning.push(other),
+        }
+    }
+    None
+}
+
 /// Returns the body that is sent.
 fn body(request: &WriteRequest, dry_run: bool) -> Value {
     let mut body = request.body.clone();
@@ -160,7 +181,21 @@ fn body(request: &WriteRequest, dry_run: bool) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{TEST_FAILED, WriteError};
+    use http::HeaderValue;
+
+    use super::{TEST_FAILED, WriteError, warning};
+
+    #[test]
+    fn a_warning_is_read_as_it_was_written() {
+        for (header, text) in [
+            (r#"299 - "Validation failed""#, Some("Validation failed")),
+            (r#"299 kube-apiserver "a \"b\" \\ c""#, Some(r#"a "b" \ c"#)),
+            (r#"299 - "cut"#, None),
+            ("299", None),
+        ] {
+            assert_eq!(warning(&HeaderValue::from_static(header)).as_deref(), text, "{header}");
+        }
+    }
 
     #[test]
     fn what_admission_denies_is_nobodys_haste() {

@@ -1,33 +1,39 @@
 //! Reads a cluster, live or from dumps, asks the open questions, and judges it: what commands share.
 
+mod failure;
 mod recall;
+mod tell;
 
 use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use futures::try_join;
 
-use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::ProgressLine, terminal};
+pub(super) use self::failure::dump_failure;
+use self::failure::live_failure;
+pub(super) use self::tell::{tell, tell_gaps, tell_notes, tell_permissions};
+
+use super::{Failure, args::ConnectionArgs, progress::ProgressLine};
 use crate::{
     client::{self, Connection, Reader},
     cluster::Cx,
-    dump::{DumpError, DumpWriter, Input, Replace},
-    model::{Kind, ObjectKey, Question, Settings, Text, Time, escape_control},
+    dump::{DumpWriter, Input, Replace},
+    model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
         DumpHeader, answers,
         documents::{self, DumpOptions},
         intake::Intake,
-        live::{self, LiveError, LiveOptions},
+        live::{self, LiveOptions, Return},
     },
+    watch::{self, ROUNDS, judging},
 };
 
-/// Rounds of questions: an answer may raise another question, but not for ever.
-pub(super) const ROUNDS: usize = 4;
 const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
 
 /// Where to look.
@@ -36,6 +42,8 @@ pub(super) enum ClusterSource<'a> {
     Live { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
     /// A cluster that is about to be changed: what was read is kept current.
     Watched { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
+    /// A cluster that is watched for as long as the user likes: what was not read is tried again.
+    Followed { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
     /// A cluster of which only these objects, and the volumes of these claims, are looked at.
     Named {
         connection: &'a ConnectionArgs,
@@ -87,6 +95,18 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     all.into_iter().collect()
 }
 
+/// Prepares a connection; the namespace is what `-n` said.
+pub(super) async fn connect(
+    connection: &ConnectionArgs,
+    namespace: Option<&str>,
+) -> Result<Connection, Failure> {
+    let connected = client::connect(&connection.options(namespace), USER_AGENT).await;
+    connected.map_err(|error| {
+        let hint = error.hint();
+        Failure::error(error).hint(hint)
+    })
+}
+
 /// Looks, asks and judges.
 pub(super) async fn collect(
     from: ClusterSource<'_>,
@@ -110,11 +130,17 @@ pub(super) async fn collect(
     match from {
         ClusterSource::Live { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
-            collected.read(&reader, connection.chunk_size(), settings, false).await?;
+            collected.read(&reader, connection.chunk_size(), settings, None).await?;
         }
         ClusterSource::Watched { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
-            collected.read(&reader, connection.chunk_size(), settings, true).await?;
+            let returns = Some(Return::Never);
+            collected.read(&reader, connection.chunk_size(), settings, returns).await?;
+        }
+        ClusterSource::Followed { connection, namespace } => {
+            let reader = collected.connect(connection, namespace).await?;
+            let returns = Some(Return::AfterAWhile);
+            collected.read(&reader, connection.chunk_size(), settings, returns).await?;
         }
         ClusterSource::Named { connection, namespace, objects } => {
             let reader = collected.connect(connection, namespace).await?;
@@ -142,11 +168,7 @@ impl Collected {
         connection: &ConnectionArgs,
         namespace: Option<&str>,
     ) -> Result<Reader, Failure> {
-        let options = connection.options(namespace);
-        let connected = client::connect(&options, USER_AGENT).await.map_err(|error| {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        })?;
+        let connected = connect(connection, namespace).await?;
         self.namespace = Some(connected.namespace.clone());
         let reader = Reader::new(&connected);
         self.live =
@@ -196,12 +218,13 @@ impl Collected {
         self.live.as_ref().map_or("", |live| &live.connection.server)
     }
 
+    /// Reads everything; with `watch` also keeps it current.
     async fn read(
         &mut self,
         reader: &Reader,
         chunk_size: Option<u32>,
         settings: &Settings,
-        watch: bool,
+        watch: Option<Return>,
     ) -> Result<(), Failure> {
         let options = LiveOptions {
             kinds: kinds_for(settings),
@@ -216,11 +239,12 @@ impl Collected {
         // Beside the lists: servers are far away.
         let asked = async { Ok(answers::replies(reader, [kept]).await) };
         let read = async {
-            if watch {
-                let watches = live::read_and_watch(reader, &options, &mut self.intake, &mut show);
-                watches.await.map(Some)
-            } else {
-                live::read(reader, &options, &mut self.intake, &mut show).await.map(|()| None)
+            let intake = &mut self.intake;
+            match watch {
+                Some(returns) => live::read_and_watch(reader, &options, intake, returns, &mut show)
+                    .await
+                    .map(Some),
+                None => live::read(reader, &options, intake, &mut show).await.map(|()| None),
             }
         };
         let (watches, replies) = try_join!(read, asked).map_err(live_failure)?;
@@ -229,15 +253,14 @@ impl Collected {
         }
         let known = self.recall()?;
         self.take_in_kept(namespace, replies)?;
-        self.judge(settings);
-        for _ in 0..ROUNDS {
-            let questions = self.assessor.questions().clone();
-            if questions.is_empty() {
-                break;
-            }
-            answers::ask(reader, questions, &mut self.intake).await.map_err(dump_failure)?;
-            self.judge(settings);
-        }
+        let assessor = &mut self.assessor;
+        let judge = &mut |intake: &mut Intake| {
+            let dirty = std::mem::take(&mut intake.dirty);
+            judging::update(assessor, &intake.cluster, settings, dirty);
+            assessor.questions().clone()
+        };
+        let patience = Duration::MAX;
+        watch::settle(reader, &mut self.intake, patience, judge).await.map_err(dump_failure)?;
         drop(progress);
         if let Some(known) = known {
             self.record(&known);
@@ -277,55 +300,5 @@ impl Collected {
         };
         answers::ask(&live.reader, questions, &mut self.intake).await.map_err(dump_failure)?;
         Ok(true)
-    }
-}
-
-fn live_failure(error: LiveError) -> Failure {
-    match error {
-        LiveError::Read(error) => {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        }
-        LiveError::Save(error) => dump_failure(error),
-    }
-}
-
-pub(super) fn dump_failure(error: DumpError) -> Failure {
-    let hint = error.hint();
-    let exit = match error {
-        DumpError::StdinTwice => Exit::Usage,
-        _ => Exit::Error,
-    };
-    Failure { exit, ..Failure::error(error) }.hint(hint)
-}
-
-/// Tells what there is to know besides what was not seen, on stderr.
-pub(super) fn tell_notes(collected: &Collected) {
-    let cluster = &collected.intake.cluster;
-    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
-        // What is a gap as well is told once.
-        if !collected.blind.iter().any(|it| it.gap.reason == *note) {
-            terminal::note(&format!("note: {}", escape_control(note)));
-        }
-    }
-}
-
-/// Names the command that lists missing permissions.
-pub(super) fn tell_permissions(command: &str) {
-    terminal::note(&format!(
-        "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
-         prints a ClusterRole with them"
-    ));
-}
-
-/// Tells what was not seen, and what else there is to know, on stderr.
-pub(super) fn tell(collected: &Collected, command: &str) {
-    let blind = &collected.blind;
-    tell_notes(collected);
-    for line in gaps::lines(blind.iter().map(|it| &it.gap), &kinds()) {
-        terminal::note(&format!("not read: {}", escape_control(&line)));
-    }
-    if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
-        tell_permissions(command);
     }
 }

@@ -15,8 +15,8 @@ use super::{
     version::VersionArgs,
     writing::{
         Interrupt, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
-        fix_finalizers::FixFinalizersArgs, gc::GcArgs, journal::JournalArgs, orphan::OrphanArgs,
-        rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
+        fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs, journal::JournalArgs,
+        orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
     },
 };
 
@@ -51,6 +51,8 @@ pub enum Command {
     Retention(Box<RetentionArgs>),
     /// Remove owner references of claims whose owner does not exist, so that they are not deleted
     Disown(Box<DisownArgs>),
+    /// Have the API server refuse deletes that lose data: admission policies, no webhook
+    Guard(Box<GuardArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
     /// Have a driver delete a backend volume that no PersistentVolume references
@@ -99,6 +101,7 @@ impl Cli {
             Command::Rebind(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retention(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Disown(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Guard(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,

@@ -50,6 +50,18 @@ const DELETE: &[Example] = &[
     ),
 ];
 
+/// Examples of `guard`.
+const GUARD: &[Example] = &[
+    ("Show what the guard consists of, without changing anything", "guard install --dry-run"),
+    ("Install it; it warns until a namespace is labelled", "guard install"),
+    ("Prove that it is in force, and list what it does not stop", "guard status"),
+    (
+        "Refuse in the rules about volumes too, and guard against a pipeline",
+        "guard install --volumes=deny --deny-account ci/deployer",
+    ),
+    ("Deploy it with GitOps", "guard print > guard.yaml"),
+];
+
 /// Examples of `retention`.
 const RETENTION: &[Example] = &[
     ("Show the claims of the StatefulSets of the current namespace", "retention"),
@@ -89,6 +101,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "audit --save today.json.gz",
             ),
             ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
+            ("Print findings as they appear, change and clear", "audit --watch"),
         ],
         "gc" => &[
             (
@@ -130,6 +143,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
         ],
         "delete" => DELETE,
         "disown" => DISOWN,
+        "guard" => GUARD,
         "rebind" => &[
             ("Give a Released volume back to the claim that it was bound to", "rebind pv/NAME"),
             ("Give it to another claim, which is created", "rebind pv/NAME --to shop/data-copy"),

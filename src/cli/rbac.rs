@@ -2,13 +2,14 @@
 
 mod check;
 mod conditional;
+mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
-use self::conditional::{ConditionalRight, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS};
+use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
@@ -18,8 +19,6 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
-    plan::RETENTION_APPLY,
-    remedies::{self, RemedyDeclaration},
 };
 
 /// Arguments of `rbac`.
@@ -33,129 +32,6 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RoleFor {
-    /// Everything that `audit` and `dump` read
-    Audit,
-    /// What `gc` reads, watches and writes
-    Gc,
-    /// What `fix-finalizers` reads, watches and writes
-    FixFinalizers,
-    /// What `delete` reads, watches and writes
-    Delete,
-    /// What `retain` reads and writes
-    Retain,
-    /// What `rebind` reads, watches and writes; it creates volumes only for Lost claims
-    Rebind,
-    /// What `retention` reads
-    Retention,
-    /// What `retention set` reads, watches and writes
-    RetentionSet,
-    /// What `retention apply` reads, watches and writes
-    RetentionApply,
-    /// What `disown` reads and writes
-    Disown,
-    /// What carrying out any saved plan needs
-    Apply,
-    /// What `undo` reads, watches and writes
-    Undo,
-    /// What `destroy-orphan` reads, watches and writes
-    DestroyOrphan,
-}
-
-impl RoleFor {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Audit => "audit",
-            Self::Gc => "gc",
-            Self::FixFinalizers => "fix-finalizers",
-            Self::Delete => "delete",
-            Self::Retain => "retain",
-            Self::Rebind => "rebind",
-            Self::Retention => "retention",
-            Self::RetentionSet => "retention-set",
-            Self::RetentionApply => RETENTION_APPLY,
-            Self::Disown => "disown",
-            Self::Apply => "apply",
-            Self::Undo => "undo",
-            Self::DestroyOrphan => "destroy-orphan",
-        }
-    }
-
-    /// Whether it writes nothing.
-    const fn only_reads(self) -> bool {
-        matches!(self, Self::Audit | Self::Retention)
-    }
-
-    /// Whether it reads only the objects that are named.
-    const fn reads_by_name(self) -> bool {
-        matches!(self, Self::Retain | Self::Disown)
-    }
-
-    /// What it needs only on some clusters, and why: not in the role unless you add it.
-    const fn conditional(self) -> &'static [ConditionalRight] {
-        match self {
-            Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
-            // They may delete claims anyway.
-            Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
-            Self::Audit
-            | Self::Retention
-            | Self::Gc
-            | Self::Delete
-            | Self::FixFinalizers
-            | Self::Retain
-            | Self::Rebind
-            | Self::Undo
-            | Self::DestroyOrphan => &[],
-        }
-    }
-
-    /// What it may write, besides events and the record of kept backends.
-    fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{
-            ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
-            RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
-        };
-        let of = |remedies: &[&'static dyn RemedyDeclaration]| {
-            let writes = remedies.iter().flat_map(|remedy| remedy.writes());
-            writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
-        };
-        let volumes = |verb| (verb, Kind::PersistentVolume);
-        let finalizers = [
-            volumes("create"),
-            volumes("patch"),
-            ("patch", Kind::PersistentVolumeClaim),
-            ("patch", Kind::VolumeAttachment),
-            ("delete", Kind::VolumeAttachment),
-        ];
-        match self {
-            Self::Audit | Self::Retention => Vec::new(),
-            Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
-            Self::Delete => of(&[&DELETE_CLAIM]),
-            Self::Retain => of(&[&RETAIN]),
-            Self::Disown => of(&[&DISOWN]),
-            Self::RetentionSet => of(&[&SET_RETENTION]),
-            Self::RetentionApply => of(&[&REMOVE_OWNERS, &ADD_OWNER, &DELETE_LEFTOVER]),
-            Self::FixFinalizers => finalizers.to_vec(),
-            Self::Apply => [
-                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
-                of(&[&SET_RETENTION]),
-                Self::RetentionApply.writes(),
-                finalizers.to_vec(),
-            ]
-            .concat(),
-            // A Lost claim may need its volume recreated.
-            Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
-            // Of a retention policy, or an owner reference that was added, too.
-            Self::Undo => {
-                let volumes = vec![volumes("create"), volumes("patch")];
-                [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
-            }
-            Self::DestroyOrphan => vec![volumes("create")],
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -197,6 +73,9 @@ struct Right {
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
 /// worth the right to read all of them.
 fn rights(command: RoleFor) -> Vec<Right> {
+    if command == RoleFor::Guard {
+        return guard_rights();
+    }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
         rights.insert(Right {
@@ -208,8 +87,9 @@ fn rights(command: RoleFor) -> Vec<Right> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        RoleFor::Retain | RoleFor::Disown => Vec::new(),
+        RoleFor::Retain | RoleFor::Disown | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
+        | RoleFor::Watch
         | RoleFor::Retention
         | RoleFor::RetentionSet
         | RoleFor::Gc
@@ -243,8 +123,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
             _ => {}
         }
         add("list", kind);
-        // What is about to be changed is watched until it has been.
-        if !command.only_reads() {
+        if command.watches() {
             add("watch", kind);
         }
     }
@@ -299,6 +178,22 @@ fn rights(command: RoleFor) -> Vec<Right> {
         rights.insert(record("create", None));
     }
     rights.into_iter().collect()
+}
+
+/// What `guard` asks for: no storage object is read or written.
+fn guard_rights() -> Vec<Right> {
+    let writes = RoleFor::Guard.writes();
+    let lists: BTreeSet<_> = writes.iter().map(|(_, kind)| ("list", *kind)).collect();
+    // The labels of namespaces decide where it refuses; the uid of kube-system is the cluster's.
+    let namespaces = [("get", Kind::Namespace), ("list", Kind::Namespace)];
+    let all = writes.into_iter().chain(lists).chain(namespaces);
+    let right = |(verb, kind): (&'static str, Kind)| Right {
+        verb,
+        group: kind.group().name,
+        resource: kind.plural(),
+        name: None,
+    };
+    all.map(right).collect()
 }
 
 fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
@@ -364,6 +259,13 @@ impl RbacArgs {
             }
             for right in self.command.conditional() {
                 right.write(out)?;
+            }
+            if self.command == RoleFor::Guard {
+                writeln!(
+                    out,
+                    "# Not granted here: `guard status` proves by dry runs that the guard is in force, \
+                     which needs\n# create of the guarded kinds. Without it, that is not proven."
+                )?;
             }
             if self.command == RoleFor::Disown {
                 writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;

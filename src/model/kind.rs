@@ -21,6 +21,7 @@ const SNAPSHOT: ApiGroup = ApiGroup { name: "snapshot.storage.k8s.io", version: 
 const GROUP_SNAPSHOT: ApiGroup =
     ApiGroup { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
 const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
+const ADMISSION: ApiGroup = ApiGroup { name: "admissionregistration.k8s.io", version: "v1" };
 const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
 
 /// The names of a kind in the API.
@@ -90,6 +91,10 @@ kinds! {
     VolumeSnapshotClass: "VolumeSnapshotClass", "volumesnapshotclasses", "vsclass", SNAPSHOT, cluster_wide;
     VolumeGroupSnapshotContent: "VolumeGroupSnapshotContent", "volumegroupsnapshotcontents", "vgsc", GROUP_SNAPSHOT, cluster_wide;
     VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
+    /// Never listed by what judges; the guard consists of them.
+    ValidatingAdmissionPolicy: "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicy", ADMISSION, cluster_wide;
+    /// Never listed by what judges; the guard consists of them.
+    ValidatingAdmissionPolicyBinding: "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "validatingadmissionpolicybinding", ADMISSION, cluster_wide;
     /// Never listed; asked about by name, and only for its metadata, never its contents.
     Secret: "Secret", "secrets", "secret", CORE, namespaced;
     /// Never listed; requested for owners of any kind.
@@ -178,7 +183,14 @@ impl Kind {
 
     /// Whether its objects are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
-        !matches!(self, Self::Secret | Self::PartialObjectMetadata | Self::SubjectAccessReview)
+        !matches!(
+            self,
+            Self::ValidatingAdmissionPolicy
+                | Self::ValidatingAdmissionPolicyBinding
+                | Self::Secret
+                | Self::PartialObjectMetadata
+                | Self::SubjectAccessReview
+        )
     }
 }
 

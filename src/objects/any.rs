@@ -150,6 +150,8 @@ macro_rules! implement_kinds {
             match kind {
                 $(Kind::$kind => Some(decoding_of::<$kind>()),)*
                 Kind::Namespace
+                | Kind::ValidatingAdmissionPolicy
+                | Kind::ValidatingAdmissionPolicyBinding
                 | Kind::Secret
                 | Kind::PartialObjectMetadata
                 | Kind::SubjectAccessReview => None,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
+use crate::guard::GUARD;
 use crate::journal::{Entry, History, Outcome};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
 use crate::remedies::{
@@ -78,6 +79,9 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     }
     if unwritten(entry) {
         return Err("nothing was written".to_owned());
+    }
+    if intent.because == GUARD {
+        return Err("`kubectl storage guard` installs and uninstalls the guard".to_owned());
     }
     let saved = intent.pre_image.as_ref();
     let saved = saved.ok_or_else(|| {

@@ -23,6 +23,7 @@ mod faults;
 mod finalizers;
 mod fix_finalizers;
 mod gc;
+mod guard;
 mod guards;
 mod healthy;
 mod in_tree;
@@ -40,5 +41,6 @@ mod survive;
 #[path = "../terminal.rs"]
 mod terminal;
 mod undo;
+mod watch;
 mod watches;
 mod writing;

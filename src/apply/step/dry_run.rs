@@ -84,8 +84,13 @@ impl ChangeExecutor<'_> {
     ) -> Result<(), ChangeEnd> {
         let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
         for action in others {
-            // Rendered only after its object is deleted.
-            if matches!(action, Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. }) {
+            // Rendered only after an earlier step.
+            if matches!(
+                action,
+                Action::ReclaimBackend { .. }
+                    | Action::ReclaimReleased { .. }
+                    | Action::RemoveOwnerReferences { .. }
+            ) {
                 continue;
             }
             // What the first step adds, no dry run can remove.

@@ -4,21 +4,14 @@ use futures::future::join_all;
 
 use super::{Right, RoleFor, conditional::ConditionalRight, rights};
 use crate::{
-    cli::{Exit, Failure, args::ConnectionArgs, terminal},
+    cli::{Exit, Failure, args::ConnectionArgs, collect::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
     model::CUSTOM_KINDS,
 };
 
 /// Lists the rights that the current user lacks for a command.
 pub(super) async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Failure> {
-    let options = connection.options(None);
-    let connected =
-        client::connect(&options, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
-            .await
-            .map_err(|error| {
-                let hint = error.hint();
-                Failure::error(error).hint(hint)
-            })?;
+    let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
     let served = client::discover(&reader).await.map_err(|error| {
         let hint = error.hint();
@@ -82,6 +75,10 @@ pub(super) async fn check(connection: &ConnectionArgs, command: RoleFor) -> Resu
     terminal::note(&match command {
         RoleFor::Audit => {
             "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
+                .to_owned()
+        }
+        RoleFor::Watch => {
+            "a watch would be incomplete; `rbac watch` prints a ClusterRole with all permissions"
                 .to_owned()
         }
         RoleFor::Retention => {

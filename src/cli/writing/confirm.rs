@@ -22,6 +22,15 @@ pub(super) fn somebody_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Asks a question that has no plan.
+///
+/// # Errors
+/// When the terminal goes away.
+pub(super) async fn agrees(question: &'static str) -> Result<bool, Failure> {
+    let ask = move || Confirm::new().with_prompt(question).default(false).interact();
+    tokio::task::spawn_blocking(ask).await.map_err(Failure::error)?.map_err(Failure::error)
+}
+
 /// Asks whether a plan may be carried out. Every change that relies on a danger flag is asked about
 /// by itself; a no takes it out of the plan.
 ///

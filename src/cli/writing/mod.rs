@@ -6,6 +6,7 @@ pub(super) mod delete;
 pub(super) mod disown;
 pub(super) mod fix_finalizers;
 pub(super) mod gc;
+pub(super) mod guard;
 mod interrupt;
 pub(super) mod journal;
 pub(super) mod orphan;

@@ -56,6 +56,9 @@ const fn of(about: Kind, unread: Kind) -> &'static str {
         }
         Kind::VolumeSnapshotClass => "whether a snapshot can be taken of it",
         Kind::VolumeAttributesClass => "what its attributes class says",
+        Kind::ValidatingAdmissionPolicy | Kind::ValidatingAdmissionPolicyBinding => {
+            "whether the guard is in force"
+        }
         Kind::Secret => "whether its deletion Secret exists",
         Kind::PartialObjectMetadata => "whether its owners exist",
         Kind::SubjectAccessReview => "whether its provisioner may patch persistentvolumes",

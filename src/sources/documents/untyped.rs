@@ -66,6 +66,8 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
         Kind::VolumeSnapshotClass => has(&["/driver", "/deletionPolicy"]),
         Kind::VolumeGroupSnapshotContent => has(&["/spec/volumeGroupSnapshotRef"]),
         Kind::VolumeAttributesClass => has(&["/driverName"]),
+        Kind::ValidatingAdmissionPolicy => has(&["/spec/matchConstraints"]),
+        Kind::ValidatingAdmissionPolicyBinding => has(&["/spec/policyName"]),
         Kind::Secret | Kind::PartialObjectMetadata | Kind::SubjectAccessReview => false,
     }
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 3] = [
+const DATE: [(&str, &str); 4] = [
     ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
     ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
     ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
+    ("src/watch/run.rs", "whether the machine was asleep, so that its connections may be dead"),
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
@@ -31,6 +32,7 @@ const STOPWATCH: [(&str, &str); 15] = [
     ("src/sources/live/message.rs", "when the server's Date was received"),
     ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
     ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
+    ("src/watch/run.rs", "when to judge what has changed, and to ask again"),
 ];
 
 /// How code reads the date, in the standard library and in crates.

@@ -35,7 +35,7 @@ pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_folder, host_
 pub(crate) use patience::{eventually, never, say};
 pub(crate) use random::{Bounds, Cases};
 pub(crate) use real_drivers::{RealDrivers, real_drivers};
-pub(crate) use report::Report;
+pub(crate) use report::{Finding, Report};
 pub(crate) use run::{AtTerminal, Explained, Outcome, Run, Running};
 pub(crate) use scenario::Scenario;
 

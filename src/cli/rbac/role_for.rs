@@ -1,0 +1,154 @@
+//! The commands for which there is a role, and what each reads and writes.
+
+use clap::ValueEnum;
+
+use super::conditional::{ConditionalRight, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS};
+use crate::{
+    model::Kind,
+    plan::RETENTION_APPLY,
+    remedies::{self, RemedyDeclaration},
+};
+
+/// The command for which a role is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum RoleFor {
+    /// Everything that `audit` and `dump` read
+    Audit,
+    /// What `audit --watch` reads and watches
+    Watch,
+    /// What `gc` reads, watches and writes
+    Gc,
+    /// What `fix-finalizers` reads, watches and writes
+    FixFinalizers,
+    /// What `delete` reads, watches and writes
+    Delete,
+    /// What `retain` reads and writes
+    Retain,
+    /// What `rebind` reads, watches and writes; it creates volumes only for Lost claims
+    Rebind,
+    /// What `retention` reads
+    Retention,
+    /// What `retention set` reads, watches and writes
+    RetentionSet,
+    /// What `retention apply` reads, watches and writes
+    RetentionApply,
+    /// What `disown` reads and writes
+    Disown,
+    /// What carrying out any saved plan needs
+    Apply,
+    /// What `undo` reads, watches and writes
+    Undo,
+    /// What `destroy-orphan` reads, watches and writes
+    DestroyOrphan,
+    /// What `guard` reads and writes: admission policies and nothing else
+    Guard,
+}
+
+impl RoleFor {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Audit => "audit",
+            Self::Watch => "watch",
+            Self::Gc => "gc",
+            Self::FixFinalizers => "fix-finalizers",
+            Self::Delete => "delete",
+            Self::Retain => "retain",
+            Self::Rebind => "rebind",
+            Self::Retention => "retention",
+            Self::RetentionSet => "retention-set",
+            Self::RetentionApply => RETENTION_APPLY,
+            Self::Disown => "disown",
+            Self::Apply => "apply",
+            Self::Undo => "undo",
+            Self::DestroyOrphan => "destroy-orphan",
+            Self::Guard => "guard",
+        }
+    }
+
+    /// Whether it writes nothing.
+    pub(super) const fn only_reads(self) -> bool {
+        matches!(self, Self::Audit | Self::Watch | Self::Retention)
+    }
+
+    /// Whether it watches what it has listed: what is about to be changed is watched until it has
+    /// been.
+    pub(super) const fn watches(self) -> bool {
+        !self.only_reads() || matches!(self, Self::Watch)
+    }
+
+    /// Whether it reads only the objects that are named.
+    pub(super) const fn reads_by_name(self) -> bool {
+        matches!(self, Self::Retain | Self::Disown)
+    }
+
+    /// What it needs only on some clusters, and why: not in the role unless you add it.
+    pub(super) const fn conditional(self) -> &'static [ConditionalRight] {
+        match self {
+            Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
+            // They may delete claims anyway.
+            Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
+            Self::Audit
+            | Self::Watch
+            | Self::Retention
+            | Self::Gc
+            | Self::Delete
+            | Self::FixFinalizers
+            | Self::Retain
+            | Self::Rebind
+            | Self::Undo
+            | Self::DestroyOrphan
+            | Self::Guard => &[],
+        }
+    }
+
+    /// What it may write, besides events and the record of kept backends.
+    pub(super) fn writes(self) -> Vec<(&'static str, Kind)> {
+        use remedies::{
+            ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
+            RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
+        };
+        let of = |remedies: &[&'static dyn RemedyDeclaration]| {
+            let writes = remedies.iter().flat_map(|remedy| remedy.writes());
+            writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
+        };
+        let volumes = |verb| (verb, Kind::PersistentVolume);
+        let finalizers = [
+            volumes("create"),
+            volumes("patch"),
+            ("patch", Kind::PersistentVolumeClaim),
+            ("patch", Kind::VolumeAttachment),
+            ("delete", Kind::VolumeAttachment),
+        ];
+        match self {
+            Self::Audit | Self::Watch | Self::Retention => Vec::new(),
+            Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
+            Self::Delete => of(&[&DELETE_CLAIM]),
+            Self::Retain => of(&[&RETAIN]),
+            Self::Disown => of(&[&DISOWN]),
+            Self::RetentionSet => of(&[&SET_RETENTION]),
+            Self::RetentionApply => of(&[&REMOVE_OWNERS, &ADD_OWNER, &DELETE_LEFTOVER]),
+            Self::FixFinalizers => finalizers.to_vec(),
+            Self::Apply => [
+                of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
+                of(&[&SET_RETENTION]),
+                Self::RetentionApply.writes(),
+                finalizers.to_vec(),
+            ]
+            .concat(),
+            // A Lost claim may need its volume recreated.
+            Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
+            // Of a retention policy, or an owner reference that was added, too.
+            Self::Undo => {
+                let volumes = vec![volumes("create"), volumes("patch")];
+                [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
+            }
+            Self::DestroyOrphan => vec![volumes("create")],
+            Self::Guard => {
+                let kinds =
+                    [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding];
+                let verbs = ["create", "patch", "delete"];
+                kinds.into_iter().flat_map(|kind| verbs.map(|verb| (verb, kind))).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `kubectl storage guard`: has the API server itself refuse deletes that lose data.
+
+mod diff;
+mod install;
+mod print;
+mod proof;
+mod status;
+mod uninstall;
+mod write;
+
+use std::collections::BTreeSet;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
+
+use self::{
+    diff::DiffArgs, install::InstallArgs, print::PrintArgs, status::StatusArgs,
+    uninstall::UninstallArgs,
+};
+use super::Interrupt;
+use crate::cli::{
+    Exit, Failure,
+    args::{ConnectionArgs, secret},
+    collect::connect,
+};
+use crate::client::{self, Connection, ReadError, Reader, collection_path};
+use crate::guard::{GUARD_LABEL, GuardKind, GuardMode, GuardOptions, Installed, NamespaceMode};
+use crate::model::{Kind, ObjectKey, Time};
+
+/// Arguments of `guard`.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    #[command(subcommand)]
+    command: GuardCommand,
+}
+
+/// What to do with the guard.
+#[derive(Debug, Subcommand)]
+enum GuardCommand {
+    /// Install the guard, repair it, or change its options, after showing what is written
+    Install(Box<InstallArgs>),
+    /// Prove that the guard is in force by dry runs, and list what it does not stop
+    Status(StatusArgs),
+    /// Show how the guard in the cluster differs from the one installed; exit with 1 if it does
+    Diff(DiffArgs),
+    /// Print the policies and bindings as YAML, for deployment by other tools
+    Print(PrintArgs),
+    /// Remove the guard, after showing what is deleted
+    Uninstall(UninstallArgs),
+}
+
+impl GuardArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        match self.command {
+            GuardCommand::Install(args) => args.run(connection, interrupt).await,
+            GuardCommand::Status(args) => args.run(connection).await,
+            GuardCommand::Diff(args) => args.run(connection).await,
+            GuardCommand::Print(args) => args.run(),
+            GuardCommand::Uninstall(args) => args.run(connection, interrupt).await,
+        }
+    }
+}
+
+/// What the guard is to do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rules")]
+struct RuleArgs {
+    /// Refuse, or only warn, in the rules about volumes and VolumeAttachments, which no namespace limits [default: warn]
+    #[arg(long, value_name = "MODE")]
+    volumes: Option<VolumesFlag>,
+    /// Also guard against this service account, such as that of a pipeline; can be repeated
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret)]
+    deny_account: Vec<(String, String)>,
+    /// Let this user pass: a controller of a managed control plane whose name does not begin with system:; can be repeated
+    #[arg(long, value_name = "USER")]
+    pass_user: Vec<String>,
+    /// Let this group pass, for --as-group in an emergency [default: storage.kubectl.dev:break-glass]
+    #[arg(long, value_name = "GROUP")]
+    break_glass_group: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum VolumesFlag {
+    /// Refuse
+    Deny,
+    /// Carry out the request, and print a warning
+    Warn,
+}
+
+impl RuleArgs {
+    /// Changes the options that were given.
+    fn over(&self, options: GuardOptions) -> Result<GuardOptions, Failure> {
+        let mut options = options;
+        match self.volumes {
+            None => {}
+            Some(VolumesFlag::Deny) => options.volumes = GuardMode::Deny,
+            Some(VolumesFlag::Warn) => options.volumes = GuardMode::Warn,
+        }
+        if !self.deny_account.is_empty() {
+            options.denied_accounts = self.deny_account.iter().cloned().collect();
+        }
+        if !self.pass_user.is_empty() {
+            options.passed_users = self.pass_user.iter().cloned().collect();
+        }
+        if let Some(group) = &self.break_glass_group {
+            options.break_glass.clone_from(group);
+        }
+        options.check().map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(options)
+    }
+}
+
+/// A cluster, and what it has of the guard.
+struct GuardedCluster {
+    connection: Connection,
+    reader: Reader,
+    installed: Installed,
+    /// The API server's time.
+    now: Option<Time>,
+}
+
+/// The labels of namespaces that concern the guard.
+#[derive(Debug, Default)]
+struct NamespaceLabels {
+    /// Those in which it refuses.
+    deny: BTreeSet<String>,
+    /// Those in which it does nothing.
+    off: BTreeSet<String>,
+    /// Those in which it warns.
+    warn: BTreeSet<String>,
+    /// Those with a value that it does not know, with the value.
+    unknown: BTreeSet<(String, String)>,
+}
+
+fn read_failure(error: ReadError) -> Failure {
+    let hint = error.hint();
+    Failure::error(error).hint(hint)
+}
+
+impl GuardedCluster {
+    async fn read(connection: &ConnectionArgs) -> Result<Self, Failure> {
+        let connection = connect(connection, None).await?;
+        let reader = Reader::new(&connection);
+        let mut installed = Installed::default();
+        let mut now = None;
+        for kind in [GuardKind::Policy, GuardKind::Binding] {
+            let group = kind.kind().group();
+            let path = collection_path(group.name, group.version, None, kind.kind().plural());
+            let answer = match reader.get_json::<Value>(&path).await {
+                Ok(answer) => answer,
+                Err(error) if error.is_not_found() => return Err(not_served(&reader).await),
+                Err(error) => return Err(read_failure(error)),
+            };
+            now = answer.date.or(now);
+            let items = answer.value["items"].as_array().cloned().unwrap_or_default();
+            match kind {
+                GuardKind::Policy => installed.policies = items,
+                GuardKind::Binding => installed.bindings = items,
+            }
+        }
+        Ok(Self { connection, reader, installed, now })
+    }
+
+    /// Reads the labels of all namespaces.
+    async fn namespaces(&self) -> Result<NamespaceLabels, ReadError> {
+        let group = Kind::Namespace.group();
+        let path = collection_path(group.name, group.version, None, Kind::Namespace.plural());
+        let answer = self.reader.get_json::<Value>(&path).await?;
+        let mut labels = NamespaceLabels::default();
+        for namespace in answer.value["items"].as_array().into_iter().flatten() {
+            let name = namespace["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let label = namespace["metadata"]["labels"][GUARD_LABEL].as_str();
+            match NamespaceMode::of(label) {
+                NamespaceMode::Deny => labels.deny.insert(name),
+                NamespaceMode::Off => labels.off.insert(name),
+                NamespaceMode::Warn => labels.warn.insert(name),
+                NamespaceMode::Unknown => {
+                    labels.unknown.insert((name, label.unwrap_or_default().to_owned()))
+                }
+            };
+        }
+        Ok(labels)
+    }
+}
+
+/// Says that the API server is too old, or that the API is disabled.
+async fn not_served(reader: &Reader) -> Failure {
+    let version = client::version(reader).await;
+    let version = version.map_or_else(|_| "unknown version".to_owned(), |it| it.value.git);
+    Failure {
+        exit: Exit::Refused,
+        error: anyhow::anyhow!(
+            "the API server ({version}) does not serve ValidatingAdmissionPolicy in version v1, \
+             which the guard consists of"
+        ),
+        hint: Some("Kubernetes serves it since 1.30; nothing was changed".to_owned()),
+    }
+}
+
+/// Refuses because names of the guard are taken.
+fn taken(foreign: &[ObjectKey]) -> Failure {
+    let names: Vec<_> = foreign.iter().map(ToString::to_string).collect();
+    Failure {
+        exit: Exit::Refused,
+        error: anyhow::anyhow!(
+            "not made by this tool, and never changed by it: {}",
+            names.join(", ")
+        ),
+        hint: Some("nothing was changed; rename or delete these objects first".to_owned()),
+    }
+}

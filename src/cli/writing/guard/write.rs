@@ -1,0 +1,183 @@
+//! Shows the writes of `guard install` and `guard uninstall`, asks, and sends them.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::super::{DryRunFlag, Interrupt, confirm, field_manager};
+use super::GuardedCluster;
+use crate::apply::{GuardWriter, Outcome};
+use crate::cli::{Exit, Failure, terminal};
+use crate::client;
+use crate::guard::{Difference, Step};
+use crate::journal::{self, Log};
+use crate::model::escape_control;
+
+/// Flags of the commands that write the guard.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(super) struct GuardWriteArgs {
+    /// Skip the confirmation prompt
+    #[arg(short, long)]
+    yes: bool,
+    /// Show what is written and change nothing; `server` also sends each request with dryRun=All
+    #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
+          num_args = 0..=1, require_equals = true)]
+    dry_run: DryRunFlag,
+    /// Record the changes in managedFields under this name
+    #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
+    field_manager: String,
+}
+
+/// Whether writes were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carried {
+    /// All were carried out.
+    All,
+    /// None was to be sent.
+    None,
+    /// They ended so.
+    Ended(Exit),
+}
+
+fn refused(reason: impl Into<String>, hint: &str) -> Failure {
+    let error = anyhow::anyhow!(reason.into());
+    Failure { exit: Exit::Refused, error, hint: Some(hint.to_owned()) }
+}
+
+/// Shows the writes, asks, and sends them one after the other.
+pub(super) async fn carry_out(
+    cluster: &GuardedCluster,
+    steps: &[Step],
+    command: &str,
+    args: &GuardWriteArgs,
+    interrupt: &Interrupt,
+) -> Result<Carried, Failure> {
+    if args.dry_run == DryRunFlag::Client {
+        terminal::print(|out| show(out, steps)).map_err(Failure::error)?;
+        return Ok(Carried::None);
+    }
+    let mut screen = Vec::new();
+    show(&mut screen, steps).map_err(Failure::error)?;
+    terminal::note(String::from_utf8_lossy(&screen).trim_end());
+    let writer = GuardWriter::new(&cluster.connection, &args.field_manager);
+    writer.dry_run(steps).await.map_err(|error| {
+        refused(
+            format!("a dry run was not accepted: {error}"),
+            "nothing was changed; `kubectl storage rbac guard --check` lists missing permissions",
+        )
+    })?;
+    if args.dry_run == DryRunFlag::Server {
+        terminal::note("the API server would accept every request; nothing was changed");
+        return Ok(Carried::None);
+    }
+    // Opened before the question is asked: without it, nothing is written.
+    let log = open_journal(cluster).await?;
+    if !args.yes {
+        if !confirm::somebody_there() {
+            return Err(refused(
+                "cannot ask for confirmation: stdin or stderr is not a terminal",
+                "--yes skips the confirmation prompt, --dry-run=client only shows the changes",
+            ));
+        }
+        if !confirm::agrees("Make these changes?").await? {
+            return Err(refused("not confirmed", "nothing was changed"));
+        }
+    }
+    interrupt.begin();
+    let ended = send(&writer, cluster, steps, command, &log, interrupt).await;
+    interrupt.finish();
+    ended
+}
+
+async fn send(
+    writer: &GuardWriter,
+    cluster: &GuardedCluster,
+    steps: &[Step],
+    command: &str,
+    log: &Log,
+    interrupt: &Interrupt,
+) -> Result<Carried, Failure> {
+    let run = GuardWriter::run_id();
+    for (done, step) in steps.iter().enumerate() {
+        if interrupt.asked() {
+            terminal::note(&interrupted(done, steps.len(), command));
+            return Ok(Carried::Ended(Exit::Interrupted));
+        }
+        let end = writer.write(step, command, &run, log, cluster.now).await;
+        let what = match end.outcome {
+            Outcome::Done => past(step).to_owned(),
+            outcome => format!("{outcome:?}").to_lowercase(),
+        };
+        let detail = match &*end.detail {
+            "" => String::new(),
+            detail => format!(": {}", escape_control(detail)),
+        };
+        terminal::print(|out| {
+            writeln!(out, "{} {what}{detail}", escape_control(&step.key().to_string()))
+        })
+        .map_err(Failure::error)?;
+        if end.outcome != Outcome::Done {
+            terminal::note(&interrupted(done, steps.len(), command));
+            let exit = match (done, end.outcome) {
+                (0, Outcome::Stale | Outcome::Refused | Outcome::Failed) => Exit::Error,
+                _ => Exit::Unfinished,
+            };
+            return Ok(Carried::Ended(exit));
+        }
+    }
+    Ok(Carried::All)
+}
+
+fn interrupted(done: usize, all: usize, command: &str) -> String {
+    format!("{done} of {all} changes were made; run `kubectl storage {command}` again for the rest")
+}
+
+async fn open_journal(cluster: &GuardedCluster) -> Result<Log, Failure> {
+    let connection = &cluster.connection;
+    let uid = client::cluster_uid(&cluster.reader).await.map_err(super::read_failure)?;
+    let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
+    let folder = folder.ok_or_else(|| {
+        refused("no folder for the journal is known", "set XDG_STATE_HOME to a writable folder")
+    })?;
+    Log::open(&folder).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        Failure { exit: Exit::Refused, error, hint: None }
+    })
+}
+
+const fn past(step: &Step) -> &'static str {
+    match step {
+        Step::Create(_) => "created",
+        Step::Change { .. } => "changed",
+        Step::Delete { .. } => "deleted",
+    }
+}
+
+/// Shows writes: one line for each object, and one for each field that changes.
+pub(super) fn show(out: &mut dyn Write, steps: &[Step]) -> io::Result<()> {
+    for step in steps {
+        let verb = match step {
+            Step::Create(_) => "create",
+            Step::Change { .. } => "change",
+            Step::Delete { .. } => "delete",
+        };
+        writeln!(out, "{verb}  {}", escape_control(&step.key().to_string()))?;
+        if let Step::Change { differences, .. } = step {
+            for Difference { field, live, wanted } in differences {
+                writeln!(out, "    {}", escape_control(field))?;
+                for (sign, value) in [("-", live), ("+", wanted)] {
+                    if let Some(value) = value {
+                        writeln!(out, "      {sign} {}", escape_control(&plain(value)))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,299 @@
+//! What a cluster has of the guard, and the writes that install or remove it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::object::{GuardKind, GuardObject, MARKS, is_ours, objects, options_of};
+use super::options::GuardOptions;
+use crate::model::ObjectKey;
+
+/// The policies and bindings of a cluster, whoever made them.
+#[derive(Debug, Clone, Default)]
+pub struct Installed {
+    /// All `ValidatingAdmissionPolicies`.
+    pub policies: Vec<Value>,
+    /// All `ValidatingAdmissionPolicyBindings`.
+    pub bindings: Vec<Value>,
+}
+
+/// A field that is not what it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Its path, such as `spec.validationActions`.
+    pub field: String,
+    /// Its value in the cluster; `None` where it is absent.
+    pub live: Option<Value>,
+    /// The value that it should have; `None` where it should be absent.
+    pub wanted: Option<Value>,
+}
+
+/// A write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// The object does not exist.
+    Create(GuardObject),
+    /// It differs.
+    Change {
+        /// The object as it should be.
+        object: GuardObject,
+        /// As it is.
+        live: Value,
+        /// How it differs.
+        differences: Vec<Difference>,
+    },
+    /// It is to be deleted.
+    Delete {
+        /// Whether it is a policy or a binding.
+        kind: GuardKind,
+        /// The object as it is.
+        live: Value,
+    },
+}
+
+fn name_of(live: &Value) -> &str {
+    live["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+impl Step {
+    /// Returns the key of its object.
+    pub fn key(&self) -> ObjectKey {
+        match self {
+            Self::Create(object) | Self::Change { object, .. } => object.key(),
+            Self::Delete { kind, live } => ObjectKey::cluster_wide(kind.kind(), name_of(live)),
+        }
+    }
+}
+
+impl Installed {
+    fn all(&self, kind: GuardKind) -> &[Value] {
+        match kind {
+            GuardKind::Policy => &self.policies,
+            GuardKind::Binding => &self.bindings,
+        }
+    }
+
+    /// Returns the object of a name.
+    pub fn live(&self, kind: GuardKind, name: &str) -> Option<&Value> {
+        self.all(kind).iter().find(|it| name_of(it) == name)
+    }
+
+    /// Returns the objects that the tool made.
+    pub fn ours(&self) -> impl Iterator<Item = (GuardKind, &Value)> {
+        let of = |kind| self.all(kind).iter().map(move |it| (kind, it));
+        // Without its bindings a policy has no effect: they go first.
+        of(GuardKind::Binding).chain(of(GuardKind::Policy)).filter(|(_, it)| is_ours(it))
+    }
+
+    /// Whether there is anything of the guard.
+    pub fn is_any(&self) -> bool {
+        self.ours().next().is_some()
+    }
+
+    /// Returns the options with which it was installed; `None` where nothing records them.
+    ///
+    /// An interrupted installation leaves objects with different options: the policies are written
+    /// first, so that those of the first policy are the latest.
+    pub fn options(&self) -> Option<GuardOptions> {
+        let names: Vec<_> = objects(&GuardOptions::default());
+        let in_order = names.iter().filter_map(|it| self.live(it.kind, &it.name));
+        in_order.filter(|it| is_ours(it)).find_map(options_of)
+    }
+
+    /// Returns the objects that have a name of the guard, but were made by somebody else.
+    pub fn foreign(&self) -> Vec<ObjectKey> {
+        let wanted = objects(&GuardOptions::default());
+        let taken = wanted
+            .iter()
+            .filter(|it| self.live(it.kind, &it.name).is_some_and(|live| !is_ours(live)));
+        taken.map(GuardObject::key).collect()
+    }
+
+    /// Returns the bindings that others have made for policies of the guard.
+    pub fn foreign_bindings(&self) -> Vec<&str> {
+        let of_guard: BTreeSet<_> = self
+            .ours()
+            .filter(|(kind, _)| *kind == GuardKind::Policy)
+            .map(|(_, it)| name_of(it))
+            .collect();
+        let others = self.bindings.iter().filter(|it| {
+            !is_ours(it)
+                && it["spec"]["policyName"].as_str().is_some_and(|of| of_guard.contains(of))
+        });
+        others.map(name_of).collect()
+    }
+
+    /// Returns the policies of others that match deletions of claims, volumes, sets or namespaces,
+    /// and have a binding.
+    pub fn others_at_work(&self) -> Vec<&str> {
+        const RESOURCES: [&str; 7] = [
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "statefulsets",
+            "namespaces",
+            "volumeattachments",
+            "*",
+            "*/*",
+        ];
+        let texts = |it: &Value| -> Vec<String> {
+            let all = it.as_array().into_iter().flatten();
+            all.filter_map(|it| it.as_str().map(str::to_owned)).collect()
+        };
+        let concerns = |policy: &&Value| {
+            let rules = policy["spec"]["matchConstraints"]["resourceRules"].as_array();
+            rules.into_iter().flatten().any(|rule| {
+                let operations = texts(&rule["operations"]);
+                let deletes = operations.iter().any(|it| it == "DELETE" || it == "*");
+                deletes && texts(&rule["resources"]).iter().any(|it| RESOURCES.contains(&&**it))
+            })
+        };
+        let bound = |policy: &&Value| {
+            self.bindings.iter().any(|it| it["spec"]["policyName"] == name_of(policy))
+        };
+        let others = self.policies.iter().filter(|it| !is_ours(it));
+        others.filter(concerns).filter(bound).map(name_of).collect()
+    }
+}
+
+/// Returns how an object in the cluster differs from what it should be. Other labels and annotations
+/// are left alone: a deployment tool may have set them.
+pub fn differences(live: &Value, wanted: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare("spec", live.get("spec"), wanted.get("spec"), &mut found);
+    for (field, key) in MARKS {
+        let of = |it: &Value| it["metadata"][field].get(key).cloned();
+        let (live, wanted) = (of(live), of(wanted));
+        if live != wanted {
+            found.push(Difference { field: format!("metadata.{field}[{key}]"), live, wanted });
+        }
+    }
+    found
+}
+
+fn compare(field: &str, live: Option<&Value>, wanted: Option<&Value>, found: &mut Vec<Difference>) {
+    match (live, wanted) {
+        (Some(Value::Object(live)), Some(Value::Object(wanted))) => {
+            let keys: BTreeSet<_> = live.keys().chain(wanted.keys()).collect();
+            for key in keys {
+                compare(&format!("{field}.{key}"), live.get(key), wanted.get(key), found);
+            }
+        }
+        (Some(Value::Array(live)), Some(Value::Array(wanted)))
+            if live.len() == wanted.len() && live.iter().any(Value::is_object) =>
+        {
+            for (index, (live, wanted)) in live.iter().zip(wanted).enumerate() {
+                compare(&format!("{field}[{index}]"), Some(live), Some(wanted), found);
+            }
+        }
+        _ if live == wanted => {}
+        _ => found.push(Difference {
+            field: field.to_owned(),
+            live: live.cloned(),
+            wanted: wanted.cloned(),
+        }),
+    }
+}
+
+/// Returns the writes that make the guard of a cluster what it should be, in their order; none where
+/// it is.
+///
+/// # Errors
+/// The objects of somebody else that have names of the guard: then nothing is written.
+pub fn installation(
+    installed: &Installed,
+    options: &GuardOptions,
+) -> Result<Vec<Step>, Vec<ObjectKey>> {
+    let foreign = installed.foreign();
+    if !foreign.is_empty() {
+        return Err(foreign);
+    }
+    let wanted = objects(options);
+    let is_wanted =
+        |kind, live: &Value| wanted.iter().any(|it| it.kind == kind && it.name == name_of(live));
+    // Objects of another version, which this one does not have.
+    let left: Vec<_> = installed
+        .ours()
+        .filter(|(kind, live)| !is_wanted(*kind, live))
+        .map(|(kind, live)| Step::Delete { kind, live: live.clone() })
+        .collect();
+    let steps = wanted.into_iter().filter_map(|object| {
+        let Some(live) = installed.live(object.kind, &object.name) else {
+            return Some(Step::Create(object));
+        };
+        let differences = differences(live, &object.manifest);
+        let live = live.clone();
+        (!differences.is_empty()).then_some(Step::Change { object, live, differences })
+    });
+    Ok(steps.chain(left).collect())
+}
+
+/// Returns the writes that remove the guard: bindings first.
+pub fn removal(installed: &Installed) -> Vec<Step> {
+    installed.ours().map(|(kind, live)| Step::Delete { kind, live: live.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::options::GuardMode;
+    use super::*;
+
+    fn cluster(options: &GuardOptions) -> Installed {
+        let mut installed = Installed::default();
+        for object in objects(options) {
+            match object.kind {
+                GuardKind::Policy => installed.policies.push(object.manifest),
+                GuardKind::Binding => installed.bindings.push(object.manifest),
+            }
+        }
+        installed
+    }
+
+    #[test]
+    fn an_installed_guard_needs_no_write() {
+        let options = GuardOptions { volumes: GuardMode::Deny, ..GuardOptions::default() };
+        let installed = cluster(&options);
+        assert_eq!(installation(&installed, &options), Ok(Vec::new()));
+        assert_eq!(installed.options(), Some(options));
+    }
+
+    #[test]
+    fn what_is_missing_or_edited_is_repaired_and_the_rest_left_alone() {
+        let options = GuardOptions::default();
+        let mut installed = cluster(&options);
+        installed.bindings.remove(0);
+        installed.policies[1]["spec"]["failurePolicy"] = json!("Ignore");
+        installed.policies[2]["metadata"]["labels"]["team"] = json!("storage");
+        let steps = installation(&installed, &options).expect("nothing is foreign");
+        let [Step::Change { object, differences, .. }, Step::Create(created)] = &steps[..] else {
+            panic!("{steps:#?}");
+        };
+        assert_eq!(object.name, "kubectl-storage-guard-persistentvolumes");
+        assert_eq!(differences[0].field, "spec.failurePolicy");
+        assert_eq!(created.name, "kubectl-storage-guard-persistentvolumeclaims-deny");
+    }
+
+    #[test]
+    fn an_object_of_somebody_else_is_never_written() {
+        let mut installed = cluster(&GuardOptions::default());
+        installed.policies[0]["metadata"]["annotations"] = json!({});
+        let foreign = installation(&installed, &GuardOptions::default()).expect_err("it is taken");
+        assert_eq!(foreign.len(), 1);
+        let removed = removal(&installed);
+        assert_eq!(removed.len(), 12, "{removed:#?}");
+        assert!(matches!(removed[0], Step::Delete { kind: GuardKind::Binding, .. }));
+        assert!(matches!(removed[11], Step::Delete { kind: GuardKind::Policy, .. }));
+    }
+
+    #[test]
+    fn objects_of_another_version_go_last() {
+        let options = GuardOptions::default();
+        let mut installed = cluster(&options);
+        let mut old = installed.policies[0].clone();
+        old["metadata"]["name"] = json!("kubectl-storage-guard-of-old");
+        installed.policies.push(old);
+        let steps = installation(&installed, &options).expect("nothing is foreign");
+        assert!(matches!(&steps[..], [Step::Delete { kind: GuardKind::Policy, .. }]), "{steps:#?}");
+    }
+}

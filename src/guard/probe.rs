@@ -1,0 +1,161 @@
+//! Dry runs that prove that the guard is in force: the creation of objects with a name that every
+//! policy refuses. Nothing is ever created.
+
+use serde_json::{Value, json};
+
+use super::label::GUARD_LABEL;
+use super::object::bindings;
+use super::options::{GuardMode, GuardOptions};
+use super::policy::Guarded;
+use crate::client::collection_path;
+
+/// The name of every probe object.
+pub const PROBE: &str = "kubectl-storage-guard-probe";
+
+/// A dry run that a policy refuses, or warns about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probe {
+    /// The policy that is probed.
+    pub policy: String,
+    /// The binding that is probed.
+    pub binding: String,
+    /// Whether it refuses.
+    pub mode: GuardMode,
+    /// Where the object would be created.
+    pub path: String,
+    /// The object.
+    pub manifest: Value,
+}
+
+/// The answer to a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeAnswer {
+    /// What the API server says of the refusal; `None` where it would create the object.
+    pub refused: Option<String>,
+    /// Its warnings.
+    pub warnings: Vec<String>,
+}
+
+/// What an answer proves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeVerdict {
+    /// The binding is in force for whoever asked.
+    InForce,
+    /// It is not: the object would have been created without a word of the guard.
+    NotInForce,
+    /// Something else refused first.
+    Unknown(String),
+}
+
+impl Probe {
+    /// Returns what the guard does with it.
+    pub const fn verb(&self) -> &'static str {
+        match self.mode {
+            GuardMode::Deny => "refuses",
+            GuardMode::Warn => "warns of",
+        }
+    }
+
+    /// Returns what an answer proves.
+    pub fn judge(&self, answer: &ProbeAnswer) -> ProbeVerdict {
+        let Self { policy, binding, .. } = self;
+        let named = format!("ValidatingAdmissionPolicy '{policy}' with binding '{binding}'");
+        let says = |text: &String| text.contains(&named);
+        match (&answer.refused, self.mode) {
+            (Some(message), GuardMode::Deny) if says(message) => ProbeVerdict::InForce,
+            (Some(message), _) => ProbeVerdict::Unknown(message.clone()),
+            (None, GuardMode::Warn) if answer.warnings.iter().any(says) => ProbeVerdict::InForce,
+            (None, _) => ProbeVerdict::NotInForce,
+        }
+    }
+}
+
+/// Returns the probes of all bindings, for which there is a namespace that it applies to: one with
+/// the label `deny`, one in which the guard warns. Namespaces are probed without one.
+pub fn probes(options: &GuardOptions, deny: Option<&str>, warn: Option<&str>) -> Vec<Probe> {
+    let probe = |it: super::object::Binding| {
+        let namespace = match it.mode {
+            GuardMode::Deny => deny,
+            GuardMode::Warn => warn,
+        };
+        let kind = it.guarded.kind();
+        if kind.is_namespaced() && namespace.is_none() {
+            return None;
+        }
+        let group = kind.group();
+        let namespace = namespace.filter(|_| kind.is_namespaced());
+        let mut manifest = manifest(it.guarded);
+        manifest["apiVersion"] = json!(kind.api_version());
+        manifest["kind"] = json!(kind.name());
+        manifest["metadata"] = json!({"name": PROBE});
+        if it.guarded == Guarded::Namespaces && it.mode == GuardMode::Deny {
+            manifest["metadata"]["labels"] = json!({GUARD_LABEL: "deny"});
+        }
+        Some(Probe {
+            policy: it.guarded.policy_name(),
+            binding: it.name(),
+            mode: it.mode,
+            path: collection_path(group.name, group.version, namespace, kind.plural()),
+            manifest,
+        })
+    };
+    bindings(options).into_iter().filter_map(probe).collect()
+}
+
+/// The rest of an object that the API server would accept.
+fn manifest(guarded: Guarded) -> Value {
+    match guarded {
+        Guarded::Claims => json!({"spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+            "resources": {"requests": {"storage": "1Gi"}},
+        }}),
+        Guarded::Volumes => json!({"spec": {
+            "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "csi": {"driver": "probe.storage.kubectl.dev", "volumeHandle": PROBE},
+        }}),
+        Guarded::Attachments => json!({"spec": {
+            "attacher": "probe.storage.kubectl.dev", "nodeName": PROBE,
+            "source": {"persistentVolumeName": PROBE},
+        }}),
+        Guarded::Sets => json!({"spec": {
+            "replicas": 0, "serviceName": PROBE,
+            "selector": {"matchLabels": {"app": PROBE}},
+            "template": {
+                "metadata": {"labels": {"app": PROBE}},
+                "spec": {"containers": [{"name": "main", "image": "none"}]},
+            },
+        }}),
+        Guarded::Namespaces => json!({}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_names_policy_and_binding_proves_them() {
+        let all = probes(&GuardOptions::default(), Some("shop"), Some("test"));
+        assert_eq!(all.len(), 8);
+        assert_eq!(probes(&GuardOptions::default(), None, None).len(), 4);
+        let probe = &all[0];
+        assert_eq!(probe.path, "/api/v1/namespaces/shop/persistentvolumeclaims");
+        let name = "kubectl-storage-guard-persistentvolumeclaims";
+        let denied = format!(
+            "forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}-deny' denied request: x"
+        );
+        let answer = |refused: Option<&str>, warnings: &[&str]| ProbeAnswer {
+            refused: refused.map(str::to_owned),
+            warnings: warnings.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        assert_eq!(probe.judge(&answer(Some(&denied), &[])), ProbeVerdict::InForce);
+        assert_eq!(probe.judge(&answer(None, &[&denied])), ProbeVerdict::NotInForce);
+        let quota = answer(Some("exceeded quota"), &[]);
+        assert!(matches!(probe.judge(&quota), ProbeVerdict::Unknown(_)));
+        let warn = &all[1];
+        assert_eq!(warn.judge(&answer(None, &[])), ProbeVerdict::NotInForce);
+        let warned = denied.replace("-deny'", "-warn'");
+        assert_eq!(warn.judge(&answer(None, &[&warned])), ProbeVerdict::InForce);
+    }
+}

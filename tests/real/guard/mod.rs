@@ -1,0 +1,9 @@
+//! The guard on real API servers: everybody against every rule, kubectl with everything it has, and the
+//! tool's own commands under it.
+
+mod actors;
+mod ask;
+mod attack;
+mod attempts;
+mod installed;
+mod world;
