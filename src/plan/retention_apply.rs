@@ -22,18 +22,18 @@ pub fn retention_apply(cx: &Cx, names: &[Text]) -> Plan {
     let mut planned = BTreeSet::new();
     let mut found = BTreeSet::new();
     for (_, set) in cx.cluster().sets() {
-        let named = names.iter().find(|it| ***it == *set.metadata.name);
-        if !meant(set) || (named.is_none() && !names.is_empty()) {
+        let by_name = names.iter().find(|it| ***it == *set.metadata.name);
+        if !meant(set) || (by_name.is_none() && !names.is_empty()) {
             continue;
         }
-        found.extend(named);
-        if let Err(unseen) = of_set(cx, &mut plan, set, named.is_some(), &mut planned) {
+        found.extend(by_name);
+        if let Err(unseen) = of_set(cx, &mut plan, set, by_name.is_some(), &mut planned) {
             plan.refusals.push(RefusedObject {
                 object: set.object(),
                 because: COMMAND,
                 reason: unseen.reason,
                 unseen: true,
-                named: named.is_some(),
+                named: by_name.is_some(),
                 about: ObjectDetails::default(),
             });
         }

@@ -78,7 +78,7 @@ impl RetentionApplyArgs {
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
-        let mut named = NamedSets::parse(
+        let mut sets = NamedSets::parse(
             &self.names,
             self.namespace.as_deref(),
             self.all_namespaces,
@@ -89,9 +89,9 @@ impl RetentionApplyArgs {
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
         // The namespace is that of the context unless it is given, which only the connection knows.
-        named.settle(&collected);
-        settings.scope = named.scope;
-        let names: Vec<_> = named.names.iter().map(|it| Text::from(&**it)).collect();
+        sets.settle(&collected);
+        settings.scope = sets.scope;
+        let names: Vec<_> = sets.names.iter().map(|it| Text::from(&**it)).collect();
         let plan = collected.make(&settings, |cx| plan::retention_apply(cx, &names)).await?;
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }

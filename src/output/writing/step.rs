@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, FinalizerEdit, Guard, OwnerReference, ReclaimPolicy, Uid};
+use crate::model::{Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy, Uid};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,36 +146,49 @@ fn step(action: &Action) -> PlannedStep {
                 std::iter::once(alive).chain(tests).collect(),
             )
         }
-        Action::RemoveOwnerReferences { owners, claim } => {
-            let named = owners.iter().map(|it| format!("{} {}", it.kind, it.name));
-            let named = named.collect::<Vec<_>>().join(", ");
-            let uid =
-                |it: &OwnerReference| it.uid.as_ref().map_or_else(String::new, Uid::to_string);
-            let alive = "metadata.deletionTimestamp is absent".to_owned();
-            let at_places =
-                owners.iter().map(|it| format!("the reference at its place has uid {}", uid(it)));
-            let tests = std::iter::once(alive).chain(at_places).collect();
-            (format!("patch owner references of {claim} out: {named}"), tests)
-        }
+        Action::RemoveOwnerReferences { owners, claim } => owners_removed(claim, owners),
         Action::AddOwnerReference { owner, replaces, guard, .. } => {
-            let alive = "metadata.deletionTimestamp is absent".to_owned();
-            let references = match replaces.is_empty() {
-                true => "metadata.ownerReferences are those just read".to_owned(),
-                false => "the replaced reference at its place has the same uid".to_owned(),
-            };
-            let how = match (replaces.is_empty(), owner.controller) {
-                (true, true) => "patch an owner reference in, as controller",
-                (true, false) => "patch an owner reference in",
-                (false, _) => "replace an owner reference by one as controller",
-            };
-            let named = |it: &OwnerReference| format!("{} {}", it.kind, it.name);
-            let guard = guard.as_ref().map_or_else(String::new, |it| {
-                format!("; and, until the owner was read again, one to {}", named(it))
-            });
-            (format!("{how}: {}{guard}", named(owner)), vec![alive, references])
+            owner_added(owner, replaces, guard.as_ref())
         }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
+}
+
+/// In words, and what is tested.
+fn owners_removed(claim: &ObjectRef, owners: &[OwnerReference]) -> (String, Vec<String>) {
+    let named = owners.iter().map(named).collect::<Vec<_>>().join(", ");
+    let uid = |it: &OwnerReference| it.uid.as_ref().map_or_else(String::new, Uid::to_string);
+    let alive = "metadata.deletionTimestamp is absent".to_owned();
+    let at_places =
+        owners.iter().map(|it| format!("the reference at its place has uid {}", uid(it)));
+    let tests = std::iter::once(alive).chain(at_places).collect();
+    (format!("patch owner references of {claim} out: {named}"), tests)
+}
+
+/// In words, and what is tested.
+fn owner_added(
+    owner: &OwnerReference,
+    replaces: &[OwnerReference],
+    guard: Option<&OwnerReference>,
+) -> (String, Vec<String>) {
+    let alive = "metadata.deletionTimestamp is absent".to_owned();
+    let references = match replaces.is_empty() {
+        true => "metadata.ownerReferences are those just read".to_owned(),
+        false => "the replaced reference at its place has the same uid".to_owned(),
+    };
+    let how = match (replaces.is_empty(), owner.controller) {
+        (true, true) => "patch an owner reference in, as controller",
+        (true, false) => "patch an owner reference in",
+        (false, _) => "replace an owner reference by one as controller",
+    };
+    let guard = guard.map_or_else(String::new, |it| {
+        format!("; and, until the owner was read again, one to {}", named(it))
+    });
+    (format!("{how}: {}{guard}", named(owner)), vec![alive, references])
+}
+
+fn named(owner: &OwnerReference) -> String {
+    format!("{} {}", owner.kind, owner.name)
 }
 
 /// What the same patch does about the deletion-protection finalizer.

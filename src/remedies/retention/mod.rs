@@ -204,6 +204,7 @@ pub(super) fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String
     Ok(policy)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it ends functions that fail with what was not read")]
 fn refuse<T>(reason: impl Into<String>, effect: Effect) -> Seen<Result<T, Refusal>> {
     Ok(Err(Refusal { reason: reason.into(), effect }))
 }

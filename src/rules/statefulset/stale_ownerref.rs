@@ -48,16 +48,16 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             "metadata.uid",
             uid,
         );
-        return Ok(Some(match membership(cx, claim)?.decided {
-            Some(member) => finding.shows_member(claim, &member).keeps_claim(cx, claim, true),
-            None => {
-                let finding = finding.shows_owners(claim).relates([present]);
-                let (finding, effect, volume) = finding.weighs_data(cx, claim);
-                let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
-                let destroyed = volume.filter(|_| destroys);
-                finding.saved_from_collector(cx, claim, destroyed, &remedies::DISOWN)
-            }
-        }));
+        if let Some(member) = membership(cx, claim)?.decided {
+            let finding = finding.shows_member(claim, &member);
+            return Ok(Some(finding.keeps_claim(cx, claim, true)));
+        }
+        let finding = finding.shows_owners(claim).relates([present]);
+        let (finding, effect, volume) = finding.weighs_data(cx, claim);
+        let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
+        let destroyed = volume.filter(|_| destroys);
+        let finding = finding.saved_from_collector(cx, claim, destroyed, &remedies::DISOWN);
+        return Ok(Some(finding));
     }
     Ok(None)
 }
