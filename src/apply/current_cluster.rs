@@ -220,8 +220,14 @@ impl CurrentCluster {
             intake.answer(exists, crate::model::Answer::No)?;
             return Ok(());
         };
+        if key.kind == Kind::Namespace {
+            // No rows of these are kept.
+            intake.answer(exists, crate::model::Answer::Yes)?;
+            return Ok(());
+        }
         let decoding = match key.kind {
             Kind::PersistentVolume
+            | Kind::StatefulSet
             | Kind::PersistentVolumeClaim
             | Kind::VolumeAttachment
             | Kind::VolumeSnapshot

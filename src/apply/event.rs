@@ -45,7 +45,9 @@ pub(super) fn request(
             format!("it was created as a snapshot of {claim}, which is to be deleted"),
         ),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
-        Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
+        Action::DeleteClaim { .. } | Action::DeleteWithClaims { .. } => {
+            ("StorageDeleted", change.proposal.effect.what.clone())
+        }
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::RemoveOwnerReferences { .. }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::conditional::{ConditionalRight, DELETE_TO_DISOWN};
+use self::conditional::{ConditionalRight, DELETE_NAMESPACES, DELETE_SETS, DELETE_TO_DISOWN};
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
@@ -95,11 +95,10 @@ impl RoleFor {
         match self {
             Self::Disown => &[DELETE_TO_DISOWN],
             // It may delete claims anyway.
-            Self::Apply
-            | Self::Audit
+            Self::Delete | Self::Apply => &[DELETE_SETS, DELETE_NAMESPACES],
+            Self::Audit
             | Self::Retention
             | Self::Gc
-            | Self::Delete
             | Self::FixFinalizers
             | Self::Retain
             | Self::Rebind

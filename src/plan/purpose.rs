@@ -3,11 +3,13 @@
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts;
 use crate::model::{
-    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Text, Threshold, Trust, Uid, Volume, format_duration,
+    Action, Cascade, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy,
+    Refusal, Text, Threshold, Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
-use crate::remedies::{self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal};
+use crate::remedies::{
+    self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal, delete_with_claims,
+};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Purpose {
     DeleteClaim(ClaimDeletionProgress),
     /// `delete pvc --destroy-data`: reclaim the volume of this claim after the claim is deleted.
     ReclaimReleased(Box<ObjectKey>),
+    /// `delete sts`, `delete ns`: delete it with its claims.
+    DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
@@ -50,6 +54,9 @@ impl Purpose {
             Self::Condemn,
             Self::Retain,
             Self::DeleteClaim(ClaimDeletionProgress::default()),
+            Self::DeleteWithClaims(Cascade::Background),
+            Self::DeleteWithClaims(Cascade::Foreground),
+            Self::DeleteWithClaims(Cascade::Orphan),
             Self::Disown,
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
@@ -65,6 +72,7 @@ impl Purpose {
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
+            Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
@@ -118,6 +126,7 @@ impl Purpose {
             | Self::Retain
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
+            | Self::DeleteWithClaims(_)
             | Self::Disown
             | Self::FixFinalizers(_) => None,
         }
@@ -158,6 +167,14 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
+            (Self::DeleteWithClaims(_), kind) => {
+                let namespace = match kind {
+                    Kind::Namespace => Some(Text::from(&*object.key.name)),
+                    _ => object.key.namespace.clone(),
+                };
+                let within = |kind| Reach { kind, namespace: namespace.clone() };
+                vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)]
+            }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
@@ -202,6 +219,9 @@ impl Purpose {
                 let delete = |cx: &Cx, claim: &Claim| remedies::delete_claim(cx, claim, *progress);
                 return of_claim(cx, object, delete);
             }
+            Self::DeleteWithClaims(cascade) => {
+                return delete_with_claims::propose(cx, object, *cascade);
+            }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
             _ => {}
         }
@@ -220,6 +240,7 @@ impl Purpose {
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
             Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
+            Self::DeleteWithClaims(_) => Ok(Err(refusal("it has no claims"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),

@@ -1,5 +1,6 @@
 //! `kubectl storage retention`.
 
+mod deletion;
 mod manifest;
 mod named;
 mod show;
@@ -8,6 +9,8 @@ mod simulate;
 use clap::{Args, Subcommand};
 
 use std::collections::BTreeSet;
+
+pub(super) use deletion::show_deletion;
 
 use self::{show::ShowArgs, simulate::SimulateArgs};
 use super::{Exit, Failure, args::ConnectionArgs, collect::tell_permissions, terminal};
