@@ -8,9 +8,12 @@ use std::{
 
 use futures::try_join;
 
-use super::{Exit, Failure, args::ConnectionArgs, gaps, judging, progress::ProgressLine, terminal};
+use super::{
+    Exit, Failure, args::ConnectionArgs, connecting::connect, gaps, judging,
+    progress::ProgressLine, terminal,
+};
 use crate::{
-    client::{self, Connection, Reader},
+    client::{Connection, Reader},
     cluster::Cx,
     dump::{DumpError, DumpWriter, Input, Replace},
     journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
@@ -28,7 +31,6 @@ use crate::{
 
 /// Rounds of questions: an answer may raise another question, but not for ever.
 pub(super) const ROUNDS: usize = 4;
-const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
 
 /// Where to look.
 pub(super) enum ClusterSource<'a> {
@@ -85,18 +87,6 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     };
     let all: BTreeSet<_> = kinds().into_iter().chain(first.iter().copied()).collect();
     all.into_iter().collect()
-}
-
-/// Prepares a connection; the namespace is what `-n` said.
-pub(super) async fn connect(
-    connection: &ConnectionArgs,
-    namespace: Option<&str>,
-) -> Result<Connection, Failure> {
-    let connected = client::connect(&connection.options(namespace), USER_AGENT).await;
-    connected.map_err(|error| {
-        let hint = error.hint();
-        Failure::error(error).hint(hint)
-    })
 }
 
 /// Looks, asks and judges.

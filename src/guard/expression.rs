@@ -1,6 +1,6 @@
 //! The expressions of the policies, in CEL.
 //!
-//! Objects and options reach CEL as maps (apiserver, `condition.go`): a field that is absent is an
+//! Objects and options reach CEL as maps (R-VAP-1, apiserver `condition.go`): a field that is absent is an
 //! error to read. Every field stands behind `has()`, unless the API server always sets it.
 
 use super::options::{GuardOptions, PEOPLE};

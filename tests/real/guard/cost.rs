@@ -16,10 +16,12 @@ const REQUESTS: usize = 200;
 const MOST: Duration = Duration::from_millis(25);
 
 fn many(last: &str) -> (Vec<Value>, Vec<String>) {
-    let owner = |number: usize| json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "name": format!("owner-{number}"),
-        "uid": format!("00000000-dead-4000-8000-{number:012}"),
-    });
+    let owner = |number: usize| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "name": format!("owner-{number}"),
+            "uid": format!("00000000-dead-4000-8000-{number:012}"),
+        })
+    };
     let mut finalizers: Vec<_> = (0..MANY).map(|it| format!("example.com/hold-{it}")).collect();
     finalizers.push(last.to_owned());
     ((0..MANY).map(owner).collect(), finalizers)
@@ -56,8 +58,14 @@ fn objects_of_unusual_size_stay_within_the_budget() {
         "uid": "00000000-beef-4000-8000-000000000000",
     }));
     for (body, says) in [
-        (json!({"metadata": {"ownerReferences": more}}), "an owner reference has this claim deleted"),
-        (json!({"metadata": {"finalizers": many("example.com/last").1}}), "removing a finalizer by hand"),
+        (
+            json!({"metadata": {"ownerReferences": more}}),
+            "an owner reference has this claim deleted",
+        ),
+        (
+            json!({"metadata": {"finalizers": many("example.com/last").1}}),
+            "removing a finalizer by hand",
+        ),
     ] {
         let answer = asker.ask(&person, &patch(body));
         assert_eq!(answer.seen(), Seen::Refused, "{answer:?}");

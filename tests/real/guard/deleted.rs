@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::world::{install, namespace};
-use crate::support::{Admin, Cluster, Options, Scenario, claim, eventually};
+use crate::support::{
+    Admin, Cluster, DriverOptions, Options, Scenario, Told, Write, claim, eventually,
+};
 
 /// A set of one pod with a claim, in the namespace of a scenario.
 fn set(on: &Scenario, name: &str, class: &str) -> Value {
@@ -44,8 +46,9 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     let on = Scenario::on(&cluster);
     let label = json!({"metadata": {"labels": {"storage.kubectl.dev/guard": "deny"}}});
     on.patch(&format!("namespace/{}", on.name), &label);
-    let driver =
-        cluster.start_driver("disk.csi.example", &crate::support::DriverOptions::default());
+    // kwok mounts nothing: what would be attached would stay attached, and keep its data.
+    let options = DriverOptions { attach: false, ..DriverOptions::default() };
+    let driver = cluster.start_driver("mounts.csi.example", &options);
     let before = set(&on, "web", &driver.class_delete);
     set(&on, "left", &driver.class_delete);
     let volume = on.bound("data-web-0");
@@ -53,29 +56,24 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     refused_by_kubectl(&cluster, &["delete", "sts", "web", "-n", &on.name]);
 
     let admin = Admin::of(&on);
-    let words = |more: &[&'static str]| -> Vec<String> {
+    let delete = |more: &[&str]| -> Told {
         let all = ["delete", "sts", "web", "-n", &*on.name, "--yes"];
-        all.iter().chain(more).map(|it| (*it).to_owned()).collect()
+        admin.run(&[&all[..], more].concat())
     };
-    let run = |words: Vec<String>| -> Vec<String> { words };
-    let args = run(words(&[]));
-    let args: Vec<_> = args.iter().map(String::as_str).collect();
-    let told = admin.refused(5, &args);
+    let mark = cluster.mark();
+    let told = delete(&[]).ends(5);
     let reason = told.reason("web");
     assert!(reason.contains("data-web-0") && reason.contains("--destroy-data allows"), "{reason}");
     for wrong in ["--all", "--keep-data", "--snapshot-first"] {
-        let args = run(words(&[wrong]));
-        let args: Vec<_> = args.iter().map(String::as_str).collect();
-        admin.refused(2, &args);
+        delete(&[wrong]).ends(2).says(&["does not apply to a StatefulSet"]);
     }
+    assert_eq!(admin.sent(mark).len(), 0);
 
     let mark = cluster.mark();
-    let args = run(words(&["--destroy-data"]));
-    let args: Vec<_> = args.iter().map(String::as_str).collect();
-    let told = admin.run(&args).ends(0).says(&["data-web-0", "data destroyed: 1"]);
+    let told = delete(&["--destroy-data"]).ends(0).says(&["data-web-0", "data destroyed: 1"]);
     assert_eq!(told.outcomes("done"), ["web"], "{:#}", told.json);
     let sent = admin.sent(mark);
-    let lines: Vec<_> = sent.iter().map(crate::support::Write::line).collect();
+    let lines: Vec<_> = sent.iter().map(Write::line).collect();
     assert_eq!(lines, ["dry delete statefulsets web", "delete statefulsets web"]);
     assert_eq!(sent[1].body["preconditions"]["uid"], before["metadata"]["uid"]);
     assert!(sent[1].body["preconditions"]["resourceVersion"].is_string());
@@ -106,7 +104,7 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     let told = admin.run(&["delete", "ns", &on.name, "--yes", "--destroy-data"]).ends(0);
     assert_eq!(told.outcomes("done"), [&*on.name], "{:#}", told.json);
     let sent = admin.sent(mark);
-    let lines: Vec<_> = sent.iter().map(crate::support::Write::line).collect();
+    let lines: Vec<_> = sent.iter().map(Write::line).collect();
     let delete = format!("delete namespaces {}", on.name);
     assert_eq!(lines, [format!("dry {delete}"), delete]);
     assert!(sent[1].body["preconditions"]["resourceVersion"].is_string());
